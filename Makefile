@@ -1,0 +1,36 @@
+# make demo | test | check | bench: each sets up .venv as far as it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check bench clean
+
+demo: .venv/demo.stamp
+	$(BIN)/covey demo
+
+test: .venv/test.stamp
+	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+
+check: .venv/check.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/bench.stamp
+	$(BIN)/python benchmarks/speed.py
+
+clean:
+	rm -rf .venv
+
+.venv/pip.stamp:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	touch $@
+
+.venv/demo.stamp: .venv/pip.stamp pyproject.toml
+	$(BIN)/pip install --quiet -e '.[plot]'
+	touch $@
+
+.venv/test.stamp .venv/check.stamp .venv/bench.stamp: .venv/%.stamp: .venv/demo.stamp constraints.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --group $*
+	touch $@

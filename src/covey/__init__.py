@@ -1,0 +1,76 @@
+"""Covey chooses the next batch of experiments: each point promising, all of them different.
+
+>>> import covey
+>>> study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0)
+>>> batch = study.ask(3)
+>>> study.tell(batch, [-(t.point["x"] - 0.5) ** 2 for t in batch])
+>>> len(study.ask(3))
+3
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from covey import dpp
+    from covey.errors import CoveyError
+    from covey.gp import GP
+    from covey.history import History, Trial
+    from covey.run import Result, maximize, minimize
+    from covey.space import Choice, Integer, Linear, Pool, Real, Space
+    from covey.study import Study
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GP",
+    "Choice",
+    "CoveyError",
+    "History",
+    "Integer",
+    "Linear",
+    "Pool",
+    "Real",
+    "Result",
+    "Space",
+    "Study",
+    "Trial",
+    "dpp",
+    "maximize",
+    "minimize",
+]
+
+# Rooms are opened when first entered, so that `import covey` and `covey --help` stay quick.
+_ROOMS = {
+    "GP": "covey.gp",
+    "Choice": "covey.space",
+    "CoveyError": "covey.errors",
+    "History": "covey.history",
+    "Integer": "covey.space",
+    "Linear": "covey.space",
+    "Pool": "covey.space",
+    "Real": "covey.space",
+    "Result": "covey.run",
+    "Space": "covey.space",
+    "Study": "covey.study",
+    "Trial": "covey.history",
+    "maximize": "covey.run",
+    "minimize": "covey.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        value = getattr(import_module(_ROOMS[name]), name)
+    elif name in ("dpp", "errors", "gp", "policies", "strategies", "baselines", "diagnostics"):
+        value = import_module(f"covey.{name}")
+    else:
+        raise AttributeError(f"module 'covey' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,63 @@
+"""Every error this library raises on purpose.
+
+Each is also the builtin a caller would reach for, so that a plain ``except ValueError`` works.
+
+CoveyError
+├── SpaceError         (ValueError)    a search space, or a point in it, is malformed
+├── ExhaustedError     (ValueError)    fewer points are left than were asked for
+├── HistoryError       (ValueError)    a trial was told twice, never asked, or is not finite
+├── StrategyError      (ValueError)    a strategy is unknown, or cannot do what was asked
+├── NumericsError      (ValueError)    a kernel is not positive definite, or k exceeds its rank
+├── JournalError       (OSError)       a log cannot be read or written
+│   └── JournalConflict                somebody else has written to it in the meantime
+├── EvaluationError    (RuntimeError)  the objective failed on a whole batch
+├── ReportError        (OSError)       a picture cannot be written where it was wanted
+└── MissingExtraError  (ImportError)   an optional package is not installed
+"""
+
+
+class CoveyError(Exception):
+    """The root: ``except CoveyError`` catches whatever Covey raises on purpose."""
+
+
+class SpaceError(CoveyError, ValueError):
+    """A search space, or a point in it, is malformed."""
+
+
+class ExhaustedError(CoveyError, ValueError):
+    """Fewer points are left than were asked for."""
+
+
+class HistoryError(CoveyError, ValueError):
+    """A trial was told twice, never asked, or its value is not finite."""
+
+
+class StrategyError(CoveyError, ValueError):
+    """A strategy is unknown, or cannot do what was asked of it."""
+
+
+class NumericsError(CoveyError, ValueError):
+    """A kernel is not positive definite, or k exceeds its rank."""
+
+
+class JournalError(CoveyError, OSError):
+    """A log cannot be read or written."""
+
+
+class JournalConflict(JournalError):  # noqa: N818 - the noun says it
+    """Somebody else has written to the log in the meantime."""
+
+
+class EvaluationError(CoveyError, RuntimeError):
+    """The objective failed on a whole batch."""
+
+
+class ReportError(CoveyError, OSError):
+    """A picture cannot be written where it was wanted."""
+
+
+class MissingExtraError(CoveyError, ImportError):
+    """An optional package is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs {package}: pip install 'covey[{extra}]'")

@@ -1,0 +1,33 @@
+"""What every test shares: the hypothesis profile, and beliefs to try things on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from covey.belief import Belief
+from covey.gp import Model, condition, observe
+from covey.kernels import Matern52
+
+settings.register_profile("covey", derandomize=True, max_examples=50, deadline=None)
+settings.load_profile("covey")
+
+
+def _belief(
+    seed: int, n: int = 40, d: int = 2, observations: int = 6, noise: float = 0.05
+) -> Belief:
+    rng = np.random.default_rng(seed)
+    x, at = rng.random((observations, d)), rng.random((n, d))
+    y = np.sin(6.0 * x[:, 0]) + rng.standard_normal(observations)
+    data = observe(x, y, np.full(observations, np.nan))
+    kernel = Matern52(tuple(rng.uniform(0.2, 0.8, d)), 1.0)
+    return condition([Model(kernel, noise)], data).belief(at, round=3)
+
+
+@pytest.fixture(scope="session")
+def make_belief() -> Callable[..., Belief]:
+    """A belief about random candidates after a few random observations."""
+    return _belief

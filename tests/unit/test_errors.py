@@ -1,0 +1,27 @@
+import inspect
+import re
+
+import pytest
+
+from covey import errors
+
+CLASSES = [
+    c for _, c in inspect.getmembers(errors, inspect.isclass) if c.__module__ == "covey.errors"
+]
+
+
+@pytest.mark.parametrize("error", CLASSES)
+def test_every_error_is_ours_and_a_builtin(error):
+    assert issubclass(error, errors.CoveyError)
+    if error is not errors.CoveyError:
+        assert any(base.__module__ == "builtins" for base in error.__mro__[1:-3])
+
+
+def test_the_tree_in_the_docstring_is_complete():
+    drawn = set(re.findall(r"\b(\w+(?:Error|Conflict))\b\s+(?:\(|somebody)", errors.__doc__))
+    assert drawn == {c.__name__ for c in CLASSES} - {"CoveyError"}
+
+
+def test_a_missing_extra_says_how_to_get_it():
+    with pytest.raises(ImportError, match=r"pip install 'covey\[plot\]'"):
+        raise errors.MissingExtraError("matplotlib", "plot")

@@ -1,0 +1,21 @@
+"""What may be tried: parameters, known constraints, or a finite pool of candidates."""
+
+from __future__ import annotations
+
+from covey.space.choice import Choice
+from covey.space.constraints import Linear
+from covey.space.description import space_from_description
+from covey.space.parameters import Integer, Parameter, Real
+from covey.space.pool import Pool
+from covey.space.space import Space
+
+__all__ = [
+    "Choice",
+    "Integer",
+    "Linear",
+    "Parameter",
+    "Pool",
+    "Real",
+    "Space",
+    "space_from_description",
+]

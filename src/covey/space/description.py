@@ -1,0 +1,76 @@
+"""From a description back to the space it describes."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from covey.errors import SpaceError
+from covey.space.choice import Choice
+from covey.space.constraints import Linear
+from covey.space.parameters import Integer, Parameter, Real
+from covey.space.pool import Pool
+from covey.space.space import Space
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_KINDS: dict[str, type[Real] | type[Integer] | type[Choice]] = {
+    "real": Real,
+    "integer": Integer,
+    "choice": Choice,
+}
+
+
+def space_from_description(description: Mapping[str, Any]) -> Space | Pool:
+    """Rebuild what ``describe()`` described.
+
+    Raises:
+        SpaceError: if the description is opaque (a function, an object or an array in it cannot
+            be written down), damaged, or its file has changed.
+    """
+    kind = description.get("kind")
+    if kind not in ("space", "pool"):
+        raise SpaceError(f"a description must be of kind 'space' or 'pool', got {kind!r}")
+    if description.get("opaque", False):
+        raise SpaceError(
+            f"this {kind} holds what a log cannot (functions, objects or rows in memory); pass "
+            "`space=` again, the one the study began with"
+        )
+    try:
+        return _space(description) if kind == "space" else _pool(description)
+    except (KeyError, TypeError) as error:
+        raise SpaceError(
+            f"the description of a {kind} is damaged: {type(error).__name__} {error}; "
+            "pass `space=` again"
+        ) from error
+
+
+def _space(description: Mapping[str, Any]) -> Space:
+    parameters = {entry["name"]: _parameter(entry) for entry in description["parameters"]}
+    return Space(parameters, where=[_linear(entry) for entry in description["where"]])
+
+
+def _parameter(entry: Mapping[str, Any]) -> Parameter:
+    return _KINDS[entry["kind"]](**{k: v for k, v in entry.items() if k not in ("name", "kind")})
+
+
+def _linear(entry: Mapping[str, Any]) -> Linear:
+    lower, upper = entry["lower"], entry["upper"]
+    return Linear(
+        entry["weights"],
+        lower=-math.inf if lower is None else lower,
+        upper=math.inf if upper is None else upper,
+    )
+
+
+def _pool(description: Mapping[str, Any]) -> Pool:
+    inputs = description["inputs"]
+    labels = [name for name in description["columns"] if name not in inputs]
+    pool = Pool(description["path"], inputs=inputs, labels=labels)
+    if any(description[key] != value for key, value in pool.describe().items()):
+        raise SpaceError(
+            f"{description['path']} is not the file this pool came from: its content has changed. "
+            "Restore it, or pass `space=` again."
+        )
+    return pool

@@ -1,0 +1,295 @@
+"""A search space: named parameters, and known constraints on the points they make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covey.errors import SpaceError
+from covey.space.choice import Choice
+from covey.space.constraints import (
+    Linear,
+    Predicate,
+    accepts,
+    checked_where,
+    describe_rule,
+    enforce,
+)
+from covey.space.names import missing, unknown
+from covey.space.parameters import Parameter, Real, checked_parameters
+from covey.space.scalars import digest, is_scalar
+
+if TYPE_CHECKING:
+    from covey.arrays import Array, Mask
+
+
+class Space:
+    """Named parameters side by side, encoded into [0, 1]^d.
+
+    ``where`` holds known constraints: :class:`Linear`, or functions of the point that return True
+    where it may be tried.
+
+    >>> space = Space({"x": Real(0, 2), "kind": Choice(["a", "b"])})
+    >>> space.encode([{"x": 1.0, "kind": "b"}])
+    array([[0.5, 0. , 1. ]])
+    """
+
+    def __init__(
+        self, parameters: Mapping[str, Parameter], where: Sequence[Linear | Predicate] = ()
+    ) -> None:
+        self._parameters = checked_parameters(parameters)
+        self._where = checked_where(where)
+        for row in self.linear:
+            row.validate(self._parameters)
+        stops = np.cumsum([parameter.width for parameter in self._parameters.values()]).tolist()
+        starts = [0, *stops[:-1]]
+        self._slices = dict(zip(self._parameters, map(slice, starts, stops), strict=True))
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The parameters by name, read only."""
+        return MappingProxyType(self._parameters)
+
+    @property
+    def where(self) -> tuple[Linear | Predicate, ...]:
+        """The constraints as they were given."""
+        return self._where
+
+    @property
+    def linear(self) -> tuple[Linear, ...]:
+        """The constraints that are linear."""
+        return tuple(rule for rule in self._where if isinstance(rule, Linear))
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """The constraints that are functions of the point."""
+        return tuple(rule for rule in self._where if not isinstance(rule, Linear))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameter names in order."""
+        return tuple(self._parameters)
+
+    @property
+    def width(self) -> int:
+        """Number of encoded columns, d."""
+        return sum(parameter.width for parameter in self._parameters.values())
+
+    @property
+    def size(self) -> int | None:
+        """Number of points before constraints, or None if a parameter is Real."""
+        return _product(self._parameters.values())
+
+    @cached_property
+    def continuous(self) -> Mask:
+        """Mask (d,) of the columns that belong to Real parameters."""
+        mask = np.zeros(self.width, dtype=np.bool_)
+        for name, parameter in self._parameters.items():
+            mask[self._slices[name]] = isinstance(parameter, Real)
+        mask.setflags(write=False)
+        return mask
+
+    def columns_of(self, name: str) -> slice:
+        """The encoded columns of one parameter."""
+        if name not in self._slices:
+            raise unknown(name, self.names, "parameter", "this space")
+        return self._slices[name]
+
+    def encode(self, points: Sequence[Mapping[str, Any]]) -> Array:
+        """Coordinates (n, d) of n points; their constraints are not looked at."""
+        if isinstance(points, Mapping):
+            raise SpaceError("encode takes a list of points, got one dict; write encode([point])")
+        u = np.empty((len(points), self.width))
+        for name, parameter in self._parameters.items():
+            try:
+                u[:, self._slices[name]] = parameter.encode([point[name] for point in points])
+            except KeyError:
+                raise missing([name], self.names, "this space") from None
+            except SpaceError as error:
+                raise SpaceError(f"parameter {name!r}: {error}") from error
+        return u
+
+    def decode(self, u: Array) -> list[dict[str, Any]]:
+        """Points at coordinates (n, d); those outside [0, 1] are brought to the nearest end."""
+        u = self._coordinates(u)
+        columns = [p.decode(u[:, self._slices[name]]) for name, p in self._parameters.items()]
+        names = self.names
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def snap(self, u: Array) -> Array:
+        """Coordinates (n, d) of the points at ``u``: encode(decode(u)) without the points."""
+        u = self._coordinates(u)
+        snapped = np.empty_like(u)
+        for name, parameter in self._parameters.items():
+            columns = self._slices[name]
+            snapped[:, columns] = parameter.snap(u[:, columns])
+        return snapped
+
+    def feasible(self, u: Array) -> Mask:
+        """Whether the points at coordinates (n, d) satisfy every constraint.
+
+        Linear constraints cost O(n); functions of the point are called once for each point that
+        passes those.
+        """
+        u = self._coordinates(u)
+        mask = np.ones(len(u), dtype=np.bool_)
+        for row in self.linear:
+            mask &= row.holds(
+                {n: self._parameters[n].numbers(u[:, self._slices[n]]) for n in row.weights},
+                self._parameters,
+            )
+        if self.predicates:
+            left = np.flatnonzero(mask)
+            for i, point in zip(left.tolist(), self.decode(u[left]), strict=True):
+                mask[i] = all(accepts(predicate, point) for predicate in self.predicates)
+        return mask
+
+    def check(self, point: Mapping[str, Any], partial: bool = False) -> dict[str, Any]:
+        """The point in canonical form, or an error that says what is wrong with it.
+
+        With ``partial`` some names suffice and constraints are not looked at, as for parameters
+        held fixed.
+        """
+        if not isinstance(point, Mapping):
+            raise SpaceError(f"a point must be a dict such as {{'x': 0.5}}, got {point!r}")
+        for name in point:
+            self.columns_of(name)
+        self._complete(point, partial)
+        checked = {}
+        for name in self.names:
+            if name in point:
+                try:
+                    checked[name] = self._parameters[name].check(point[name])
+                except SpaceError as error:
+                    raise SpaceError(f"parameter {name!r}: {error}") from error
+        for rule in () if partial else self._where:
+            enforce(rule, checked, self._parameters)
+        return checked
+
+    def _complete(self, point: Mapping[str, Any], partial: bool) -> None:
+        absent = [name for name in self.names if name not in point]
+        if absent and not partial:
+            raise missing(absent, self.names, "this space")
+
+    def hold(self, u: Array, fixed: Mapping[str, Any]) -> Array:
+        """A copy of coordinates (n, d) with the columns of fixed parameters set."""
+        held = self._coordinates(u).copy()
+        for name, value in self.check(fixed, partial=True).items():
+            held[:, self._slices[name]] = self._parameters[name].encode([value])
+        return held
+
+    def grid(self, limit: int, fixed: Mapping[str, Any] | None = None) -> Array | None:
+        """Coordinates (m, d) of every feasible point, the last parameter running fastest.
+
+        None if the space, with ``fixed`` held, is continuous or has more than ``limit`` points.
+        """
+        fixed = self.check(fixed or {}, partial=True)
+        size = _product(p for name, p in self._parameters.items() if name not in fixed)
+        if size is None or size > limit:
+            return None
+        levels = [
+            p.encode([fixed[name]]) if name in fixed or isinstance(p, Real) else p.levels()
+            for name, p in self._parameters.items()
+        ]
+        rank, parts = np.arange(size), []
+        for level in reversed(levels):  # mixed radix; np.unravel_index stops at 64 parameters
+            rank, place = np.divmod(rank, len(level))
+            parts.append(level[place])
+        u = np.hstack(parts[::-1])
+        return u[self.feasible(u)]
+
+    def interior(self, fixed: Mapping[str, Any] | None = None) -> Array | None:
+        """Coordinates (d,) of one feasible point well inside the linear constraints.
+
+        A seed for when drawing at random finds nothing; None without linear constraints, or if
+        none was found.
+        """
+        from covey.space.interior import centres
+
+        if not self.linear:
+            return None
+        fixed = self.check(fixed or {}, partial=True)
+        free = {name: p for name, p in self._parameters.items() if name not in fixed}
+        weighed = {name for row in self.linear for name in row.weights}
+        held = {name: float(fixed[name]) for name in weighed.intersection(fixed)}
+        for values in centres(free, held, self.linear):
+            u = self.hold(np.full((1, self.width), 0.5), fixed)
+            for name, value in values.items():
+                u[0, self._slices[name]] = self._parameters[name].nearest(value)
+            u = self.snap(u)
+            if self.feasible(u)[0]:
+                return np.asarray(u[0])
+        return None
+
+    def to_json(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """The point as JSON holds it; an option that is no scalar as ``{"option": index}``."""
+        return {
+            name: p.to_json(value) if isinstance(p := self._parameters[name], Choice) else value
+            for name, value in self.check(point, partial=True).items()
+        }
+
+    def from_json(self, obj: Mapping[str, Any], partial: bool = False) -> dict[str, Any]:
+        """The point that :meth:`to_json` wrote; its constraints are not looked at again."""
+        if not isinstance(obj, Mapping):
+            raise SpaceError(f"a point in JSON must be an object, got {obj!r}")
+        self._complete(obj, partial)
+        point = {}
+        for name, value in obj.items():
+            self.columns_of(name)
+            parameter = self._parameters[name]
+            point[name] = parameter.from_json(value) if isinstance(parameter, Choice) else value
+        return self.check(point, partial=True)
+
+    def describe(self) -> dict[str, Any]:
+        """What JSON needs to build it again; ``opaque`` if a part cannot be written down."""
+        choices = [p for p in self._parameters.values() if isinstance(p, Choice)]
+        return {
+            "kind": "space",
+            "parameters": [
+                {"name": name, **parameter.describe()}
+                for name, parameter in self._parameters.items()
+            ],
+            "where": [describe_rule(rule) for rule in self._where],
+            "opaque": bool(self.predicates)
+            or not all(is_scalar(option) for choice in choices for option in choice.options),
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of the description; functions of the point enter by name only."""
+        return digest(self.describe())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Space):
+            return NotImplemented
+        mine, theirs = list(self._parameters.items()), list(other._parameters.items())
+        return mine == theirs and self._where == other._where
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        where = f", where={list(self._where)!r}" if self._where else ""
+        return f"Space({self._parameters!r}{where})"
+
+    def _coordinates(self, u: Array) -> Array:
+        u = np.asarray(u, dtype=np.float64)
+        if u.ndim != 2 or u.shape[1] != self.width:
+            raise SpaceError(
+                f"encoded points must have shape (n, {self.width}), got {u.shape}; "
+                "write u[None, :] for one point"
+            )
+        if np.isnan(u).any():
+            row = int(np.flatnonzero(np.isnan(u).any(axis=1))[0])
+            raise SpaceError(f"encoded point {row} holds nan; every coordinate must be a number")
+        return u
+
+
+def _product(parameters: Any) -> int | None:
+    sizes = [parameter.size for parameter in parameters]
+    return None if None in sizes else math.prod(sizes)

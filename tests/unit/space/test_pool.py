@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from covey.errors import SpaceError
+from covey.space import Pool, pool
+
+ROWS = [
+    {"t": 20, "solvent": "water", "wet": True, "id": "A1"},
+    {"t": 40, "solvent": "acetone", "wet": True, "id": "A2"},
+    {"t": 30, "solvent": "water", "wet": False, "id": "A3"},
+]
+
+
+@pytest.fixture
+def plate():
+    return Pool(ROWS, labels=["id"])
+
+
+def test_inputs_are_scaled_or_one_hot_and_labels_unseen(plate):
+    assert plate.names == ("t", "solvent", "wet", "id")
+    assert plate.inputs == ("t", "solvent", "wet")
+    assert plate.labels == ("id",)
+    assert (plate.size, plate.width) == (3, 5)
+    np.testing.assert_array_equal(plate.rows, [[0, 0, 1, 0, 1], [1, 1, 0, 0, 1], [0.5, 0, 1, 1, 0]])
+    assert plate.rows.dtype == np.float64
+    assert plate.columns_of("solvent") == slice(1, 3)
+    with pytest.raises(SpaceError, match=r"unknown input 'solvant'; .*mean 'solvent'\?"):
+        plate.columns_of("solvant")
+
+
+def test_columns_in_neither_role_are_carried_too():
+    plate = Pool(ROWS, inputs=["wet", "t"])
+    assert plate.inputs == ("wet", "t")
+    assert plate.labels == ("solvent", "id")
+    assert plate.point(0) == ROWS[0]
+    np.testing.assert_array_equal(plate.rows[:, 2], [0, 1, 0.5])
+
+
+def test_a_point_is_a_row_in_python_scalars(plate):
+    assert [plate.point(i) for i in range(3)] == ROWS
+    assert [type(value) for value in plate.point(np.int64(0)).values()] == [int, str, bool, str]
+    for i in (3, -1):
+        with pytest.raises(SpaceError, match=f"no candidate {i}; this pool has 0 to 2"):
+            plate.point(i)
+
+
+def test_an_array_of_candidates():
+    pool = Pool(np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]]))
+    assert pool.names == ("x0", "x1")
+    np.testing.assert_array_equal(pool.rows, [[0, 0.5], [0.5, 0.5], [1, 0.5]])
+
+
+def test_candidates_cannot_be_overwritten(plate):
+    with pytest.raises(ValueError, match="read-only"):
+        plate.rows[0, 0] = 3.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rows": []}, "at least one row"),
+        ({"rows": ROWS, "labels": ["t", "solvent", "wet", "id"]}, "no inputs are left"),
+        ({"rows": ROWS, "inputs": []}, "no inputs are left"),
+        ({"rows": ROWS, "inputs": ["tt"]}, "unknown column 'tt'; the table has t, solvent"),
+        ({"rows": ROWS, "labels": ["wett"]}, r"unknown column 'wett'.* Did you mean 'wet'\?"),
+        ({"rows": ROWS, "inputs": ["t"], "labels": ["t"]}, "t cannot be both an input and a label"),
+        (
+            {"rows": ROWS, "inputs": "t"},
+            r"inputs must be a list of columns, got 't'; write \['t'\]",
+        ),
+        ({"rows": ROWS, "labels": "id"}, r"labels must be a list of columns, got 'id'"),
+        ({"rows": [{"x": 1}, {}]}, "ragged: row 1"),
+        ({"rows": np.array([[1.0], [np.nan]])}, "row 1 .* has nan in the input 'x0'"),
+        ({"rows": np.array([[1.0], [np.inf]])}, "row 1 .* has inf in the input 'x0'"),
+        ({"rows": [{"x": 1}, {"x": None}]}, "row 1 .* has None in the input 'x'.*drop the row"),
+    ],
+)
+def test_a_pool_refuses(arguments, message):
+    with pytest.raises(SpaceError, match=message):
+        Pool(**arguments)
+
+
+def test_labels_may_be_missing_or_anything():
+    pool = Pool([{"x": 0, "y": None}, {"x": 1, "y": [2]}], labels=["y"])
+    assert pool.point(1) == {"x": 1, "y": [2]}
+
+
+def test_text_with_too_many_values_is_refused_before_memory_runs_out(monkeypatch):
+    monkeypatch.setattr(pool, "_MOST_CELLS", 50)
+    rows = [{"smiles": f"C{i}", "x": i} for i in range(10)]
+    with pytest.raises(SpaceError, match=r"'smiles' alone needs 10 columns. .*labels=\['smiles'\]"):
+        Pool(rows)
+    assert Pool(rows, labels=["smiles"]).width == 1
+
+
+def test_identical_rows_are_one_candidate():
+    rows = [*ROWS, {**ROWS[1], "id": "B1"}, {**ROWS[0], "id": "B2"}, ROWS[0]]
+    with pytest.warns(
+        UserWarning, match=r"rows 1 and 3 have the same inputs.*\(3 in all\) are left out"
+    ) as caught:
+        plate = Pool(rows, labels=["id"])
+    assert caught[0].filename == __file__
+    assert plate.size == 3
+    assert [plate.point(i) for i in range(3)] == ROWS
+    assert plate.locate([{**ROWS[1], "id": "B1"}]).tolist() == [1]
+
+
+def test_the_model_cannot_tell_zeros_apart():
+    with pytest.warns(UserWarning, match="rows 1 and 2"):
+        assert Pool(np.array([[1.0], [0.0], [-0.0]])).size == 2
+
+
+def test_encode_goes_on_beyond_the_pool(plate):
+    point = {"t": 60, "solvent": "water", "wet": False}
+    np.testing.assert_array_equal(plate.encode([point]), [[2, 0, 1, 1, 0]])
+    assert plate.encode([]).shape == (0, 5)
+    np.testing.assert_array_equal(plate.encode(ROWS), plate.rows)
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        (ROWS[0], r"got one dict; write encode\(\[point\]\)"),
+        ([{"t": 20, "wet": True}], "the point has no 'solvent'; a point of this pool needs t, so"),
+        ([{**ROWS[0], "solvent": "watre"}], r"column 'solvent': 'watre' is not in the pool.*water"),
+        ([{**ROWS[0], "t": "hot"}], "column 't': a numeric value must be a finite number"),
+    ],
+)
+def test_encode_says_what_is_wrong(plate, points, message):
+    with pytest.raises(SpaceError, match=message):
+        plate.encode(points)
+
+
+def test_locate_finds_candidates_and_nothing_else(plate):
+    elsewhere = {"t": 25, "solvent": "water", "wet": True}
+    found = plate.locate([ROWS[2], elsewhere, {**ROWS[0], "t": np.float64(20.0)}])
+    assert found.tolist() == [2, -1, 0]
+    assert found.dtype == np.intp
+    assert plate.locate([]).shape == (0,)
+
+
+def test_locate_is_not_fooled_by_a_constant_column():
+    pool = Pool(np.array([[1.0, 5.0], [2.0, 5.0]]))
+    assert pool.locate([{"x0": 1, "x1": 5}, {"x0": 1, "x1": 6}]).tolist() == [0, -1]
+
+
+def test_every_row_of_a_large_pool_is_found():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20_000, 3)) * [1e-9, 1.0, 1e9]
+    pool = Pool(rows)
+    points = [{"x0": a, "x1": b, "x2": c} for a, b, c in rows[::100].tolist()]
+    np.testing.assert_array_equal(pool.locate(points), np.arange(0, 20_000, 100))
+
+
+def test_check_gives_the_full_row_of_the_pool(plate):
+    assert plate.check({"wet": False, "t": 30.0, "solvent": np.str_("water")}) == ROWS[2]
+    assert plate.check({**ROWS[2], "id": "wrong"}) == ROWS[2]
+
+
+def test_check_of_a_point_elsewhere_needs_its_inputs_only(plate):
+    point = {"wet": False, "t": 31, "solvent": "water"}
+    assert plate.check(point) == point
+    assert list(plate.check(point)) == ["t", "solvent", "wet"]
+    assert plate.check({**point, "id": np.str_("new")}) == {**point, "id": "new"}
+    assert plate.check({"t": 31}, partial=True) == {"t": 31}
+
+
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        ([20], r"must be a dict such as {'x0': 0.5}, got \[20\]"),
+        ({**ROWS[0], "temp": 1}, "unknown column 'temp'; this pool has t, solvent, wet, id"),
+        ({"t": 20}, "the point has no 'solvent'"),
+        ({**ROWS[0], "t": float("nan")}, "column 't': .* finite number, got nan"),
+        ({**ROWS[0], "wet": 1}, "column 'wet': 1 is not in the pool"),
+    ],
+)
+def test_check_says_what_is_wrong(plate, point, message):
+    with pytest.raises(SpaceError, match=message):
+        plate.check(point)
+
+
+def test_matching_holds_inputs_and_labels():
+    pool = Pool(
+        [{**row, "n": i, "ok": i > 0, "any": [i]} for i, row in enumerate(ROWS)],
+        labels=["id", "n", "ok", "any"],
+    )
+    cases = [
+        ({}, [1, 1, 1]),
+        ({"solvent": "water"}, [1, 0, 1]),
+        ({"solvent": "water", "wet": True}, [1, 0, 0]),
+        ({"t": 40.0}, [0, 1, 0]),
+        ({"t": 41}, [0, 0, 0]),
+        ({"id": "A3"}, [0, 0, 1]),
+        ({"n": 1.0}, [0, 1, 0]),
+        ({"n": "1"}, [0, 0, 0]),
+        ({"n": True}, [0, 0, 0]),
+        ({"ok": True}, [0, 1, 1]),
+        ({"ok": 1}, [0, 0, 0]),
+        ({"any": [2]}, [0, 0, 1]),
+    ]
+    for fixed, expected in cases:
+        mask = pool.matching(fixed)
+        assert mask.dtype == np.bool_
+        assert mask.astype(int).tolist() == expected, fixed
+    with pytest.raises(SpaceError, match="unknown column 'q'"):
+        pool.matching({"q": 1})
+    with pytest.raises(SpaceError, match="'oil' is not in the pool"):
+        pool.matching({"solvent": "oil"})
+
+
+def test_json_round_trip(plate):
+    for row in ROWS:
+        assert plate.from_json(json.loads(json.dumps(plate.to_json(row)))) == row
+    elsewhere = {"t": 0.1 + 0.2, "solvent": "water", "wet": True}
+    assert plate.from_json(json.loads(json.dumps(plate.to_json(elsewhere)))) == elsewhere
+    assert plate.from_json({"t": 20}, partial=True) == {"t": 20}
+
+
+def test_labels_json_cannot_hold_come_back_from_the_pool():
+    pool = Pool([{"x": 0, "y": float("nan"), "z": [1]}, {"x": 1, "y": 2.0, "z": 1}], inputs=["x"])
+    written = pool.to_json(pool.point(0))
+    assert written == {"x": 0}
+    again = pool.from_json(written)
+    assert np.isnan(again["y"])
+    assert again["z"] == [1]
+
+
+def test_description_and_fingerprint(plate, tmp_path):
+    described = plate.describe()
+    assert json.loads(json.dumps(described, allow_nan=False)) == described
+    assert described["kind"] == "pool"
+    assert described["columns"] == ["t", "solvent", "wet", "id"]
+    assert described["inputs"] == ["t", "solvent", "wet"]
+    assert described["n"] == 3
+    assert described["opaque"] is True
+    assert "path" not in described
+    others = [
+        Pool(ROWS[::-1], labels=["id"]),
+        Pool(ROWS[:2], labels=["id"]),
+        Pool(ROWS, inputs=["t", "wet"]),
+        Pool(ROWS, inputs=["solvent", "t", "wet"]),
+        Pool([{**row, "id": i} for i, row in enumerate(ROWS)], labels=["id"]),
+        Pool([{**row, "t": row["t"] + 1} for row in ROWS], labels=["id"]),
+    ]
+    assert len({pool.fingerprint for pool in [plate, *others]}) == 7
+    assert Pool([{**row, "t": float(row["t"])} for row in ROWS], labels=["id"]) == plate
+
+
+def test_a_file_may_move_and_stay_the_same_pool(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("t,s\n1,u\n2,v\n")
+    a, b = Pool(tmp_path / "a.csv"), Pool(tmp_path / "b.csv")
+    assert a.describe()["path"] != b.describe()["path"]
+    assert a.describe()["opaque"] is False
+    assert a == b
+    assert a == Pool([{"t": 1, "s": "u"}, {"t": 2, "s": "v"}])
+    assert hash(a) == hash(b)
+    assert a != "pool"
+
+
+def test_a_pool_pickles(plate):
+    again = pickle.loads(pickle.dumps(plate))
+    assert again == plate
+    np.testing.assert_array_equal(again.rows, plate.rows)
+
+
+def test_a_pool_prints_its_columns(plate):
+    assert repr(plate) == "Pool(3 candidates, inputs=['t', 'solvent', 'wet'], labels=['id'])"
+    assert repr(Pool(np.eye(2))) == "Pool(2 candidates, inputs=['x0', 'x1'])"

@@ -1,0 +1,99 @@
+"""Events as JSON objects and back: the shape they have in a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from covey.errors import CoveyError, JournalError
+from covey.history.events import (
+    Added,
+    Amended,
+    Asked,
+    Cancelled,
+    Enqueued,
+    Event,
+    Failed,
+    Told,
+)
+from covey.history.trial import Point
+
+_VERSION = 1
+_KINDS: dict[str, type[Event]] = {
+    "asked": Asked,
+    "enqueued": Enqueued,
+    "added": Added,
+    "told": Told,
+    "failed": Failed,
+    "cancelled": Cancelled,
+    "amended": Amended,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _NAMES}
+
+
+def event_to_json(
+    event: Event, point_to_json: Callable[[Point], Any], first_id: int
+) -> dict[str, Any]:
+    """The event as a JSON object; trials it creates are numbered from ``first_id``.
+
+    >>> event_to_json(Told(ids=(3,), values=(1.5,)), dict, first_id=4)
+    {'type': 'told', 'v': 1, 'ids': [3], 'values': [1.5]}
+    """
+    out: dict[str, Any] = {"type": _NAMES[type(event)], "v": _VERSION}
+    if isinstance(event, Asked | Enqueued | Added):
+        out["ids"] = list(range(first_id, first_id + len(event.points)))
+        out["points"] = [point_to_json(point) for point in event.points]
+    for name in _FIELDS[type(event)]:
+        value = getattr(event, name)
+        if name not in out and not _unsaid(value):
+            out[name] = list(value) if isinstance(value, tuple) else value
+    return out
+
+
+def event_from_json(
+    obj: Mapping[str, Any],
+    point_from_json: Callable[[Any], Mapping[str, Any]],
+    first_id: int | None = None,
+) -> Event | None:
+    """The event a JSON object describes, or None for one that may be passed over.
+
+    Unknown fields are ignored, so that a newer covey may add some. With ``first_id`` (the number
+    of trials so far) the ids written down are compared with those the event will create.
+
+    Raises:
+        JournalError: The object is no event, or of a kind or version this covey cannot read.
+    """
+    name, version = obj.get("type"), obj.get("v")
+    kind = _KINDS.get(name) if isinstance(name, str) else None
+    if kind is None or version != _VERSION:
+        if obj.get("ignorable") is True:
+            return None
+        raise JournalError(
+            f"unknown event: type {name!r}, version {version!r}. A newer covey may have written "
+            "it; upgrade this one to read the log: pip install --upgrade covey."
+        )
+    given = {field: obj[field] for field in _FIELDS[kind] if field in obj}
+    try:
+        if "points" in given:
+            given["points"] = tuple(point_from_json(point) for point in given["points"])
+            _compare_ids(obj, len(given["points"]), first_id)
+        return kind(**given)
+    except CoveyError:
+        raise
+    except (TypeError, ValueError, KeyError) as error:
+        raise JournalError(f"a malformed event of type {name!r}: {error}.") from error
+
+
+def _unsaid(value: object) -> bool:
+    """Whether a field says nothing: no models, no standard error known."""
+    return value is None or (isinstance(value, tuple) and all(item is None for item in value))
+
+
+def _compare_ids(obj: Mapping[str, Any], count: int, first_id: int | None) -> None:
+    if first_id is not None and obj.get("ids") != list(range(first_id, first_id + count)):
+        raise JournalError(
+            f"an event creates {count} trials with ids {obj.get('ids')!r}, but the next free id "
+            f"is {first_id}: events before it are missing, or the log was edited by hand."
+        )

@@ -1,0 +1,152 @@
+"""What a durable log needs of a file system: whole files, locks, flushes, and plain errors."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+from covey.errors import CoveyError, JournalError
+
+# Windows has no flock (there two writers are noticed, but not serialised) and no O_DIRECTORY.
+_fcntl: ModuleType | None = import_module("fcntl") if find_spec("fcntl") else None
+_DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+@contextmanager
+def reporting(what: str) -> Iterator[None]:
+    """Turn an error of the operating system into a JournalError that says what was tried."""
+    try:
+        yield
+    except CoveyError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise JournalError(f"cannot {what}: {reason}.") from error
+
+
+@contextmanager
+def locked(fd: int) -> Iterator[None]:
+    """Hold the file's lock; the kernel frees it when the holder dies, so none goes stale."""
+    if _fcntl is None:
+        yield
+        return
+    _fcntl.flock(fd, _fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        _fcntl.flock(fd, _fcntl.LOCK_UN)
+
+
+def open_existing(path: Path, mode: int) -> int:
+    """Open a regular file; a descriptor is not inherited by other programs."""
+    try:
+        found = path.stat()
+    except FileNotFoundError as error:
+        raise JournalError(f"there is no journal at {path}.") from error
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
+        raise JournalError(f"{path} is {kind}; a journal is a file.")
+    return os.open(path, mode | _FLAGS)
+
+
+def is_at(fd: int, path: Path) -> bool:
+    """Whether the open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def write_once(fd: int, data: bytes) -> None:
+    """Write in one call; a short write is an error, as the next one would only say why."""
+    written = os.write(fd, data)
+    if written != len(data):
+        raise OSError(
+            errno.ENOSPC, f"only {written} of {len(data)} bytes were taken; the disk may be full"
+        )
+
+
+def publish(path: Path, data: bytes) -> None:
+    """Create a file that appears whole and durable, or not at all; never replaces one."""
+    if path.is_dir():
+        raise JournalError(f"{path} is a directory; name a file for the journal.")
+    if not path.parent.is_dir():
+        raise JournalError(f"{path.parent} is no directory; create it before the journal.")
+    staged = path.with_name(f"{path.name}.new-{os.urandom(4).hex()}")
+    try:
+        _write_new(staged, data)
+        _name(staged, path)
+    finally:
+        staged.unlink(missing_ok=True)
+    try:
+        _sync_directory(path.parent)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def keep_aside(path: Path, data: bytes) -> Path:
+    """Save bytes beside a file, as ``<name>.torn-<n>`` with the first free n."""
+    n = 1
+    while (aside := path.with_name(f"{path.name}.torn-{n}")).exists():
+        n += 1
+    _write_new(aside, data)
+    _sync_directory(path.parent)
+    return aside
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666)
+    try:
+        try:
+            write_once(fd, data)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _name(staged: Path, path: Path) -> None:
+    """Give a finished file its name, unless the name is taken."""
+    try:
+        try:
+            os.link(staged, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            _claim(staged, path)
+    except FileExistsError as error:
+        raise JournalError(
+            f"{path} exists already; continue it with Study.load, or choose another name."
+        ) from error
+
+
+def _claim(staged: Path, path: Path) -> None:
+    """The same where there are no hard links (exFAT, some network drives)."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | _FLAGS, 0o666))
+    try:
+        staged.replace(path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _sync_directory(path: Path) -> None:
+    """Make a new name durable: flushing a file does not flush the name it goes by."""
+    if _DIRECTORY is None:
+        return
+    fd = os.open(path, os.O_RDONLY | _DIRECTORY | _FLAGS)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from covey.errors import HistoryError, JournalError
+from covey.history import (
+    Added,
+    Amended,
+    Asked,
+    Cancelled,
+    Enqueued,
+    Failed,
+    Point,
+    Told,
+    event_from_json,
+    event_to_json,
+)
+
+A, B = Point(x=1.0), Point(x=2.0)
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (
+            Asked((A, B), "auto", ({"noise": 0.1},)),
+            {"type": "asked", "ids": [7, 8], "points": [A, B], "strategy": "auto"}
+            | {"models": [{"noise": 0.1}]},
+        ),
+        (
+            Asked((A,), "random"),
+            {"type": "asked", "ids": [7], "points": [A], "strategy": "random"},
+        ),
+        (Enqueued((A,)), {"type": "enqueued", "ids": [7], "points": [A]}),
+        (
+            Added((A, B), (1.0, 2.0), (None, 0.5)),
+            {"type": "added", "ids": [7, 8], "points": [A, B], "values": [1.0, 2.0]}
+            | {"sems": [None, 0.5]},
+        ),
+        (Told((3, 1), (1.0, 2.0)), {"type": "told", "ids": [3, 1], "values": [1.0, 2.0]}),
+        (Failed((3,), "out of memory"), {"type": "failed", "ids": [3], "reason": "out of memory"}),
+        (Cancelled((3,)), {"type": "cancelled", "ids": [3]}),
+        (Amended(3, 1.0, "typo"), {"type": "amended", "id": 3, "value": 1.0, "reason": "typo"}),
+    ],
+)
+def test_the_shape_of_each_event(event, expected):
+    """Written down, since it is what journals on disk hold."""
+    written = event_to_json(event, dict, first_id=7)
+    assert written == {"v": 1, **expected}
+    assert event_from_json(json.loads(json.dumps(written)), Point, first_id=7) == event
+
+
+def test_points_pass_through_the_space():
+    written = event_to_json(Enqueued((A,)), lambda point: [point["x"]], 0)
+    assert written["points"] == [[1.0]]
+    assert event_from_json(written, lambda row: {"x": row[0]}) == Enqueued((A,))
+
+
+def test_unknown_fields_are_passed_over():
+    written = event_to_json(Told((3,), (1.0,)), dict, 0) | {"seq": 4, "at": "now", "mood": "good"}
+    assert event_from_json(written, Point) == Told((3,), (1.0,))
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {"type": "starred", "v": 1, "ids": [0]},
+        {"type": "told", "v": 2, "ids": [0], "values": [1.0]},
+        {"type": ["told"], "v": 1},
+        {"v": 1},
+        {"type": "told", "ids": [0], "values": [1.0]},
+    ],
+)
+def test_what_a_newer_covey_wrote_is_refused_unless_it_may_be_ignored(strange):
+    with pytest.raises(JournalError, match=r"unknown event: type .* A newer covey may have writ"):
+        event_from_json(strange, Point)
+    with pytest.raises(JournalError):
+        event_from_json(strange | {"ignorable": "yes"}, Point)
+    assert event_from_json(strange | {"ignorable": True}, Point) is None
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        {"type": "told", "v": 1, "ids": [0]},
+        {"type": "told", "v": 1, "ids": 0, "values": [1.0]},
+        {"type": "asked", "v": 1, "points": 3, "strategy": "auto"},
+        {"type": "asked", "v": 1, "points": [["x"]], "strategy": "auto"},
+        {"type": "enqueued", "v": 1},
+    ],
+)
+def test_a_malformed_event_is_refused_by_our_own_error(malformed):
+    with pytest.raises(JournalError, match="a malformed event of type"):
+        event_from_json(malformed, Point)
+
+
+def test_what_the_event_itself_refuses_keeps_its_words():
+    with pytest.raises(HistoryError, match="1 trials but 2 values"):
+        event_from_json({"type": "told", "v": 1, "ids": [0], "values": [1.0, 2.0]}, Point)
+
+
+def test_ids_written_down_are_compared():
+    written = event_to_json(Enqueued((A, B)), dict, first_id=4)
+    with pytest.raises(JournalError, match=r"with ids \[4, 5\], but the next free id is 3"):
+        event_from_json(written, Point, first_id=3)
+    assert event_from_json(written, Point) == Enqueued((A, B))

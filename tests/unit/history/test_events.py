@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from covey.errors import HistoryError
+from covey.history import Added, Amended, Asked, Cancelled, Enqueued, Failed, Point, Told
+
+X = Point(x=1.0)
+
+
+def refuses(message: str):
+    return pytest.raises(HistoryError, match=re.escape(message))
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        2,
+        2.0,
+        np.float64(2),
+        np.float32(2),
+        np.int8(2),
+        np.array(2.0),
+        np.array(2),
+        Fraction(4, 2),
+        Decimal(2),
+    ],
+)
+def test_any_real_number_becomes_a_plain_float(number):
+    for value in (
+        Told((0,), (number,)).values[0],
+        Told((0,), (1.0,), (number,)).sems[0],
+        Added((X,), (number,)).values[0],
+        Amended(0, number, "typo").value,
+        Amended(0, 1.0, "typo", number).sem,
+    ):
+        assert type(value) is float
+        assert value == 2.0
+
+
+class Odd:
+    def __float__(self) -> float:
+        raise TypeError("no")
+
+    def __index__(self) -> int:
+        raise TypeError("no")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        True,
+        np.True_,
+        np.array(True),
+        "1.5",
+        np.str_("1.5"),
+        np.array("1.5"),
+        None,
+        1j,
+        np.complex128(1),
+        [1.0],
+        np.array([1.0]),
+        np.ma.masked,
+        np.datetime64("2020-01-01"),
+        {},
+        Odd(),
+    ],
+)
+def test_what_is_not_a_real_number_is_refused(odd):
+    with refuses("trial 3: value must be a real number, got"):
+        Told((3,), (odd,))
+    with refuses("trial 3: value must be a real number, got"):
+        Amended(3, odd, "typo")
+    with refuses("point 2 of 2: value must be a real number, got"):
+        Added((X, X), (1.0, odd))
+    if odd is not None:
+        with refuses("trial 3: sem must be a real number, got"):
+            Told((3,), (1.0,), (odd,))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf"), (10**400, "inf")]
+)
+def test_values_are_finite(value, shown):
+    with refuses(
+        f"trial 3: value must be finite, got {shown}. Use study.fail(3) if the run crashed."
+    ):
+        Told((1, 3), (0.0, value))
+    with refuses(f"trial 3: value must be finite, got {shown}."):
+        Amended(3, value, "typo")
+    with refuses(
+        f"point 1 of 1: value must be finite, got {shown}. Leave out points without a result."
+    ):
+        Added((X,), (value,))
+
+
+@pytest.mark.parametrize("sem", [-1e-9, np.nan, np.inf])
+def test_standard_errors_are_none_or_finite_and_not_negative(sem):
+    assert Told((0, 1), (1.0, 2.0), (None, 0.0)).sems == (None, 0.0)
+    for build in (
+        lambda: Told((0, 1), (1.0, 2.0), (0.5, sem)),
+        lambda: Added((X, X), (1.0, 2.0), (None, sem)),
+        lambda: Amended(1, 1.0, "typo", sem),
+    ):
+        with refuses(f"sem must be finite and at least 0, got {float(sem)}. Use None"):
+            build()
+
+
+def test_no_standard_errors_means_none_known_of_each():
+    assert Told((0, 1), (1.0, 2.0)).sems == (None, None)
+    assert Told((0, 1), np.array([1.0, 2.0]), np.array([0.5, 0.25])).sems == (0.5, 0.25)
+    assert Added((X, X), (1.0, 2.0)).sems == (None, None)
+
+
+def test_lengths_agree():
+    with refuses("8 trials but 7 values; give one for each."):
+        Told(range(8), range(7))
+    with refuses("2 trials but 1 sems"):
+        Told((0, 1), (1.0, 2.0), (0.1,))
+    with refuses("1 points but 2 values"):
+        Added((X,), (1.0, 2.0))
+    with refuses("1 points but 2 sems"):
+        Added((X,), (1.0,), (0.1, 0.1))
+
+
+def test_an_event_is_about_something():
+    for build in (lambda: Told((), ()), lambda: Failed(()), lambda: Cancelled(())):
+        with refuses("no trial was given"):
+            build()
+    for build in (lambda: Asked((), "x"), lambda: Enqueued(()), lambda: Added((), ())):
+        with refuses("no point was given"):
+            build()
+
+
+def test_no_trial_twice_in_one_event():
+    for build in (lambda: Told((1, 2, 1), (0, 0, 0)), lambda: Failed((1, 1))):
+        with refuses("trial 1 was given twice"):
+            build()
+
+
+@pytest.mark.parametrize("odd", [True, "0", 0.0, None, Odd()])
+def test_ids_are_integers(odd):
+    for build in (lambda: Told((odd,), (1.0,)), lambda: Amended(odd, 1.0, "typo")):
+        with refuses("a trial id is an integer, got"):
+            build()
+    assert type(Told((np.int64(3),), (1.0,)).ids[0]) is int
+
+
+def test_points_become_read_only():
+    plain = {"x": 1.0}
+    event = Enqueued([plain, X])
+    plain["x"] = 2.0
+    assert event.points == ({"x": 1.0}, X)
+    assert all(type(point) is Point for point in event.points)
+    with refuses("a point is a dict of names and values, got 'x'"):
+        Enqueued(X)
+
+
+def test_texts_are_strings_and_an_amendment_needs_a_reason():
+    with refuses("strategy must be a string, got 3 (int)"):
+        Asked((X,), 3)
+    with refuses("reason must be a string, got None"):
+        Failed((0,), None)
+    for reason in ("", "  "):
+        with refuses("trial 0: say why the value changes"):
+            Amended(0, 1.0, reason)
+
+
+def test_models_are_a_private_copy_in_plain_json():
+    model = {"lengths": (0.5, np.float64(0.25)), "noise": 0.1}
+    event = Asked((X,), "auto", [model])
+    model["noise"] = 9.0
+    assert event.models == ({"lengths": [0.5, 0.25], "noise": 0.1},)
+    assert Asked((X,), "auto").models is Asked((X,), "auto", ()).models is None
+    for odd in (float("nan"), np.array([1.0]), object()):
+        with refuses("models must be plain JSON"):
+            Asked((X,), "auto", [{"noise": odd}])
+    for odd in (1, {"noise": 0.1}, [[0.1]]):
+        with refuses("models must be plain JSON"):
+            Asked((X,), "auto", odd)

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+
+import pytest
+
+from covey.errors import JournalConflict, JournalError
+from covey.journal import disk
+
+
+def fail_with(number: int):
+    def fail(*_args, **_kwargs):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def names(folder) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_errors_of_the_system_become_ours():
+    with (
+        pytest.raises(JournalError, match=r"^cannot write x: No space left on device\.$"),
+        disk.reporting("write x"),
+    ):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with (
+        pytest.raises(JournalError, match=r"^cannot open x: embedded null byte\.$"),
+        disk.reporting("open x"),
+    ):
+        raise ValueError("embedded null byte")
+    with pytest.raises(JournalConflict, match=r"^mine$"), disk.reporting("open x"):
+        raise JournalConflict("mine")
+
+
+def test_a_published_file_is_whole_and_has_the_rights_of_any_new_file(tmp_path):
+    plain = tmp_path / "plain"
+    plain.write_bytes(b"")
+    disk.publish(tmp_path / "new", b"data")
+    assert (tmp_path / "new").read_bytes() == b"data"
+    assert (tmp_path / "new").stat().st_mode == plain.stat().st_mode
+    assert names(tmp_path) == ["new", "plain"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_publishing_never_replaces_a_file(tmp_path, monkeypatch, links):
+    if not links:
+        monkeypatch.setattr(os, "link", fail_with(errno.EPERM))
+    path = tmp_path / "run"
+    disk.publish(path, b"first")
+    with pytest.raises(JournalError, match=r"exists already; continue it with Study\.load"):
+        disk.publish(path, b"second")
+    assert path.read_bytes() == b"first"
+    assert names(tmp_path) == ["run"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("broken", ["write", "fsync", "link", "replace"])
+def test_a_failed_publication_leaves_nothing(tmp_path, monkeypatch, links, broken):
+    if not links:
+        monkeypatch.setattr(os, "link", fail_with(errno.EPERM))
+    monkeypatch.setattr(os, broken, fail_with(errno.EIO))
+    survives = (broken == "link") or (broken == "replace" and links)
+    if survives:
+        disk.publish(tmp_path / "run", b"data")
+        assert (tmp_path / "run").read_bytes() == b"data"
+    else:
+        with pytest.raises(OSError, match="Input/output error"):
+            disk.publish(tmp_path / "run", b"data")
+        assert names(tmp_path) == []
+
+
+def test_a_name_that_cannot_be_made_durable_is_taken_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk, "_sync_directory", fail_with(errno.EIO))
+    with pytest.raises(OSError, match="Input/output error"):
+        disk.publish(tmp_path / "run", b"data")
+    assert names(tmp_path) == []
+
+
+def test_publishing_flushes_the_file_before_its_name_and_the_folder_after(tmp_path, monkeypatch):
+    calls = []
+    real_fsync, real_link = os.fsync, os.link
+
+    def fsync(fd):
+        calls.append("folder" if os.path.isdir(f"/proc/self/fd/{fd}") else "file")  # noqa: PTH112
+        real_fsync(fd)
+
+    def link(*args):
+        calls.append("name")
+        real_link(*args)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "link", link)
+    disk.publish(tmp_path / "run", b"data")
+    assert calls == ["file", "name", "folder"]
+
+
+def test_publishing_needs_a_folder_and_a_file_name(tmp_path):
+    with pytest.raises(JournalError, match="missing is no directory; create it before"):
+        disk.publish(tmp_path / "missing" / "run", b"data")
+    with pytest.raises(JournalError, match="is a directory; name a file for the journal"):
+        disk.publish(tmp_path, b"data")
+
+
+def test_only_regular_files_are_opened(tmp_path):
+    with pytest.raises(JournalError, match="there is no journal at"):
+        disk.open_existing(tmp_path / "missing", os.O_RDONLY)
+    with pytest.raises(JournalError, match="is a directory; a journal is a file"):
+        disk.open_existing(tmp_path, os.O_RDONLY)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(JournalError, match="is no regular file"):
+        disk.open_existing(tmp_path / "pipe", os.O_RDONLY)
+
+
+def test_a_descriptor_is_not_inherited(tmp_path):
+    (tmp_path / "run").write_bytes(b"")
+    fd = disk.open_existing(tmp_path / "run", os.O_RDWR)
+    assert not os.get_inheritable(fd)
+    os.close(fd)
+
+
+def test_whether_an_open_file_still_bears_its_name(tmp_path):
+    path = tmp_path / "folder" / "run"
+    path.parent.mkdir()
+    path.write_bytes(b"data")
+    fd = disk.open_existing(path, os.O_RDWR)
+    assert disk.is_at(fd, path)
+    path.rename(tmp_path / "moved")
+    assert not disk.is_at(fd, path)
+    path.write_bytes(b"data")
+    assert not disk.is_at(fd, path)
+    path.unlink()
+    path.parent.rmdir()
+    path.parent.write_bytes(b"")
+    assert not disk.is_at(fd, path)
+    os.close(fd)
+
+
+def test_a_short_write_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "write", lambda _fd, data: len(data) - 1)
+    with pytest.raises(OSError, match="only 3 of 4 bytes were taken; the disk may be full"):
+        disk.write_once(-1, b"data")
+
+
+def test_what_is_kept_aside_overwrites_nothing(tmp_path):
+    kept = [disk.keep_aside(tmp_path / "run", data) for data in (b"one", b"two")]
+    assert names(tmp_path) == ["run.torn-1", "run.torn-2"]
+    assert [path.read_bytes() for path in kept] == [b"one", b"two"]
+
+
+def test_without_flock_or_directory_handles_it_still_works(tmp_path, monkeypatch):
+    """As on Windows, in a fresh copy of the module."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.delattr(os, "O_DIRECTORY")
+    monkeypatch.delattr(os, "O_CLOEXEC")
+    spec = spec_from_file_location("disk_elsewhere", disk.__file__)
+    elsewhere = module_from_spec(spec)
+    spec.loader.exec_module(elsewhere)
+    elsewhere.publish(tmp_path / "run", b"data")
+    with elsewhere.locked(-1):
+        pass
+    assert (tmp_path / "run").read_bytes() == b"data"
+    with pytest.raises(ValueError, match="descriptor"), disk.locked(-1):
+        pass

@@ -1,0 +1,99 @@
+"""The k-DPP as a probability measure: determinants, their sum, and the entropy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
+
+import numpy as np
+
+from covey.arrays import Array, Indices
+from covey.dpp import greedy, spectral, symmetric
+from covey.dpp.kernel import Blocks, Kernel, adapt, check_count, densify
+from covey.errors import NumericsError
+
+# Enumerate up to this many subsets holding this many matrix entries. (Our choice, and so is the
+# number of draws above.)
+_SUBSETS, _ENTRIES = 100_000, 50_000_000
+_DRAWS = 1000
+# Matrix entries gathered at a time.
+_CHUNK = 1 << 20
+
+
+def log_determinant(L: Kernel, indices: Sequence[int] | Indices) -> float:
+    """log det L_S, -inf where it vanishes.
+
+    >>> log_determinant(np.eye(3), [0, 2]), log_determinant(np.ones((3, 3)), [0, 2])
+    (0.0, -inf)
+    """
+    at = np.asarray(indices, dtype=np.intp)
+    return float(_log_determinants(adapt(L).block(at, at)[None])[0])
+
+
+def log_normalizer(L: Kernel, k: int) -> float:
+    r"""log of the sum of det L_S over |S| = k, which is log e_k(λ(L)). Cost n³.
+
+    >>> round(math.exp(log_normalizer(np.diag([1.0, 2.0, 3.0]), 2)), 9)
+    11.0
+    """
+    kernel = adapt(L)
+    k = check_count(k, len(kernel.diagonal))
+    return float(symmetric.log_elementary(spectral.eigenvalues(kernel), k)[-1, -1])
+
+
+def entropy(L: Kernel, k: int, rng: np.random.Generator | None = None) -> float:
+    r"""Shannon entropy of the k-DPP, in nats.
+
+    .. math:: H = \log e_k(\lambda) - \mathbb{E} \log\det L_S, \qquad 0 \le H \le \log\tbinom{n}{k}
+
+    By enumeration while there are at most about 10⁵ subsets; above that the expectation is the
+    mean over 1000 exact samples, unbiased, and needs ``rng``.
+
+    >>> round(entropy(np.eye(4), 2) / math.log(6), 9)
+    1.0
+    """
+    kernel = adapt(L)
+    n = len(kernel.diagonal)
+    k = check_count(k, n)
+    greedy.choose(kernel, k)  # a rank below k is an error, not an entropy of rounding noise
+    if k == 1:
+        return _entropy_of(np.log(kernel.diagonal[kernel.diagonal > 0.0]))
+    count = math.comb(n, k)
+    if count <= _SUBSETS and count * k * k <= _ENTRIES:
+        return _entropy_of(np.concatenate(list(_enumerated(densify(kernel), k))))
+    if rng is None:
+        raise NumericsError(
+            f"{k} of {n} points make {count:.3g} subsets, too many to enumerate; pass "
+            "rng=np.random.default_rng(...) and the entropy is estimated from samples"
+        )
+    return _sampled(kernel, k, rng)
+
+
+def _entropy_of(weights: Array) -> float:
+    """Entropy of the law with these unnormalised log-probabilities."""
+    weights = weights[weights > -np.inf]
+    total = float(np.logaddexp.reduce(weights))
+    return total - float(np.exp(weights - total) @ weights)
+
+
+def _enumerated(matrix: Array, k: int) -> Iterator[Array]:
+    """log det of every subset of size k, in chunks."""
+    subsets = combinations(range(len(matrix)), k)
+    size = max(1, _CHUNK // (k * k))
+    while chunk := list(islice(subsets, size)):
+        at = np.array(chunk, dtype=np.intp)
+        yield _log_determinants(matrix[at[:, :, None], at[:, None, :]])
+
+
+def _sampled(kernel: Blocks, k: int, rng: np.random.Generator) -> float:
+    sampler = spectral.prepare(kernel, k)
+    draws = np.array([sampler.draw(rng) for _ in range(_DRAWS)])
+    blocks = np.stack([kernel.block(at, at) for at in draws])
+    return sampler.log_normalizer - float(_log_determinants(blocks).mean())
+
+
+def _log_determinants(blocks: Array) -> Array:
+    """log det of a stack of symmetric matrices, (m, k, k) -> (m,); -inf unless positive."""
+    signs, logs = np.linalg.slogdet(blocks)
+    return np.where(signs > 0.0, logs, -np.inf)

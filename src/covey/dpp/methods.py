@@ -1,0 +1,119 @@
+"""Which sampler to use for which kernel."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+
+import numpy as np
+
+from covey.dpp import greedy, mixture, spectral, swap, walk
+from covey.dpp.kernel import Blocks, Kernel, adapt, check_count, rank_error
+from covey.dpp.sampler import Everything, Sampler, Single
+from covey.errors import NumericsError, StrategyError
+
+METHODS = ("auto", "spectral", "mixture", "walk", "swap")
+
+# Up to this n the eigendecomposition takes well under a second. (Our choice, as are the next two.)
+_SMALL = 500
+# With fewer than this many items per pick the walk's k steps of cost k² are the dearer way.
+_CROWDED = 4
+# The factor that "auto" will try costs n·rank²; keep that below a second or two.
+_MOST_RANK, _MOST_WORK = 256, 2_000_000_000
+
+
+def prepare(
+    L: Kernel,
+    k: int,
+    method: str = "auto",
+    *,
+    epsilon: float = 0.01,
+    max_steps: int | None = None,
+) -> Sampler:
+    """Make the k-DPP with P(S) proportional to det L_S ready for drawing.
+
+    Args:
+        L: the kernel, an (n, n) array or an object with ``diagonal`` and ``columns(indices)``;
+            it is kept by reference, not copied.
+        k: the size of the sets, 1 <= k <= rank of L.
+        method: ``"spectral"`` (exact, n³ once), ``"mixture"`` (exact, for L = I + A with A of low
+            rank), ``"walk"`` (nearly exact, hardly depends on n), ``"swap"`` (the paper's chain),
+            or ``"auto"``: spectral for small n, else mixture where it applies, else walk.
+        epsilon: total variation allowed to ``"walk"`` and ``"swap"``.
+        max_steps: a cap on their steps; the sampler's ``error`` then tells what is left.
+
+    Raises:
+        NumericsError: the kernel cannot be that of a k-DPP, or not with this method.
+        StrategyError: there is no such method.
+
+    >>> prepare(np.eye(1000) + 1.0, 5).method
+    'mixture'
+    """
+    if method not in METHODS:
+        raise _unknown(method)
+    _check_accuracy(epsilon, max_steps)
+    kernel = adapt(L)
+    n = len(kernel.diagonal)
+    k = check_count(k, n)
+    if k in (1, n):
+        return _direct(kernel, k)
+    if method == "auto":
+        return _automatic(kernel, k, epsilon, max_steps)
+    if method == "spectral":
+        return spectral.prepare(kernel, k)
+    if method == "mixture":
+        return mixture.prepare(kernel, k)
+    chain = walk.prepare if method == "walk" else swap.prepare
+    return chain(kernel, k, epsilon=epsilon, max_steps=max_steps)
+
+
+def sample(L: Kernel, k: int, rng: np.random.Generator, method: str = "auto") -> list[int]:
+    """Draw S with |S| = k and P(S) proportional to det L_S: ``prepare`` and one ``draw``.
+
+    >>> sample(np.diag([0.0, 1.0, 1.0]), 2, np.random.default_rng(0))
+    [1, 2]
+    """
+    return prepare(L, k, method).draw(rng)
+
+
+def _automatic(kernel: Blocks, k: int, epsilon: float, max_steps: int | None) -> Sampler:
+    """A choice by n, k and the numbers in L, never by the clock."""
+    n = len(kernel.diagonal)
+    if n <= max(_SMALL, _CROWDED * k):
+        return spectral.prepare(kernel, k)
+    try:
+        rank = min(_MOST_RANK, int((_MOST_WORK / n) ** 0.5))
+        truncation = mixture.truncate(kernel, k, rank=rank, hurry=True)
+    except NumericsError as reason:
+        logging.getLogger("covey").debug("k-DPP by the walk: %s", reason)
+        return walk.prepare(kernel, k, epsilon=epsilon, max_steps=max_steps)
+    return mixture.assemble(kernel, k, truncation)
+
+
+def _direct(kernel: Blocks, k: int) -> Sampler:
+    if k == 1:
+        cumulative = np.cumsum(kernel.diagonal)
+        if cumulative[-1] <= 0.0:
+            raise rank_error(k, 0)
+        return Single(cumulative)
+    try:
+        factor = np.linalg.cholesky(kernel.block(np.arange(k), np.arange(k)))
+        singular = bool((factor.diagonal() ** 2 <= 1e-6 * kernel.diagonal).any())
+    except np.linalg.LinAlgError:
+        singular = True
+    if singular:
+        greedy.choose(kernel, k)  # with pivots it can tell, and names the rank
+    return Everything(k)
+
+
+def _check_accuracy(epsilon: float, max_steps: int | None) -> None:
+    if not 0.0 < epsilon < 1.0:
+        raise NumericsError(f"epsilon is a total variation, 0 < epsilon < 1; got {epsilon}")
+    if max_steps is not None and max_steps < 1:
+        raise NumericsError(f"max_steps must be at least 1, got {max_steps}; or None for no cap")
+
+
+def _unknown(method: str) -> StrategyError:
+    close = difflib.get_close_matches(str(method), METHODS, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return StrategyError(f"unknown method {method!r}; there are {', '.join(METHODS)}.{hint}")

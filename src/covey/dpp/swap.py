@@ -1,0 +1,135 @@
+"""Nearly exact k-DPP samples by the lazy swap chain of the paper (Anari et al. 2016)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from covey.arrays import Array, Indices
+from covey.dpp.kernel import Blocks
+from covey.dpp.start import Start, greedy_start
+
+# The inverse of L_S is updated after a swap and made anew after this many. (Our choice.)
+_REFRESH = 64
+# Random numbers drawn at a time, and the most proposals judged at a time.
+_STREAM, _LOOKAHEAD = 8192, 512
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Swap:
+    r"""With probability ½ stay; else i ~ U(S), j ~ U(Sᶜ), accept min(1, det L_{S-i+j} / det L_S).
+
+    This is the sampler Kathuria et al. (2016) ran; ``walk`` needs far fewer steps.
+    """
+
+    kernel: Blocks
+    start: Indices  # (k,)
+    steps: int
+    error: float
+
+    method: ClassVar[str] = "swap"
+
+    def draw(self, rng: np.random.Generator) -> list[int]:
+        """Run the chain from the greedy start. Cost k² a step that moves.
+
+        The lazy steps change nothing but their number, which is binomial. The others are judged
+        ahead from the present state, up to the first that is accepted; those behind it are judged
+        again from the new state, so each step sees its own random numbers whatever the lookahead.
+        """
+        state = _State(self.kernel, self.start)
+        left, ahead = int(rng.binomial(self.steps, 0.5)), 8.0
+        while left > 0:
+            size = min(left, _STREAM)
+            positions = rng.integers(len(state.items), size=size)
+            others = rng.integers(len(self.kernel.diagonal) - len(state.items), size=size)
+            bars = rng.random(size)
+            done = 0
+            while done < size:
+                some = slice(done, done + int(ahead))
+                waited = state.advance(positions[some], others[some], bars[some])
+                ahead = min(_LOOKAHEAD, 0.9 * ahead + 0.1 * (2 * waited + 1))
+                done += waited
+            left -= size
+        return sorted(state.items.tolist())
+
+
+class _State:
+    """The present set S, and M = L_S⁻¹."""
+
+    def __init__(self, kernel: Blocks, items: Indices) -> None:
+        self._kernel = kernel
+        self.items = items.copy()
+        self._age = 0  # swaps since the inverse was made
+        self._inverse = _inverse(kernel, items)
+        self._gaps = _gaps(items)
+
+    def advance(self, positions: Indices, others: Indices, bars: Array) -> int:
+        """Take these steps up to the first accepted one; return how many were taken."""
+        outside = others + np.searchsorted(self._gaps, others, side="right")
+        accepted = np.flatnonzero(bars < self.ratios(positions, outside))
+        if len(accepted) == 0:
+            return len(positions)
+        first = int(accepted[0])
+        self._exchange(int(positions[first]), int(outside[first]))
+        return first + 1
+
+    def ratios(self, positions: Indices, outside: Indices) -> Array:
+        r"""det L_{S-i+j} / det L_S = M_ii (L_jj - bᵀMb) + (Mb)_i², b = L_Sj."""
+        column = self._kernel.block(self.items, outside)
+        solved = self._inverse @ column
+        variance = self._kernel.diagonal[outside] - np.einsum("ij,ij->j", column, solved)
+        here = solved[positions, np.arange(len(positions))]
+        return self._inverse.diagonal()[positions] * variance + here * here
+
+    def _exchange(self, position: int, new: int) -> None:
+        self.items[position] = new
+        self._age += 1
+        column = self._kernel.block(self.items, np.array([new]))[:, 0]
+        without = self._inverse[position]
+        shrunk = self._inverse - np.outer(without, without / without[position])
+        shrunk[position] = shrunk[:, position] = 0.0
+        step = shrunk @ column
+        variance = column[position] - column @ step
+        # A variance this small has lost its digits to the update.
+        if self._age >= _REFRESH or variance <= 1e-8 * column[position]:
+            self._inverse, self._age = _inverse(self._kernel, self.items), 0
+        else:
+            step[position] = -1.0
+            self._inverse = shrunk + np.outer(step, step / variance)
+        self._gaps = _gaps(self.items)
+
+
+def _inverse(kernel: Blocks, items: Indices) -> Array:
+    inverse = np.asarray(np.linalg.inv(kernel.block(items, items)), dtype=np.float64)
+    return (inverse + inverse.T) / 2.0
+
+
+def _gaps(items: Indices) -> Indices:
+    """Number of outside items before each item of the set, ascending."""
+    return np.sort(items) - np.arange(len(items))
+
+
+def prepare(kernel: Blocks, k: int, *, epsilon: float, max_steps: int | None) -> Swap:
+    """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start."""
+    n = len(kernel.diagonal)
+    start = greedy_start(kernel, k)
+    needed = enough_steps(start, n, k, epsilon)
+    if max_steps is None or needed <= max_steps:
+        return Swap(kernel, start.items, needed, epsilon)
+    return Swap(kernel, start.items, max_steps, bound(start, n, k, max_steps))
+
+
+def enough_steps(start: Start, n: int, k: int, epsilon: float) -> int:
+    r"""Steps after which the total variation is at most ε: the spectral gap is 1/(2k(n-k)).
+
+    .. math:: N = \lceil 2k(n - k)\,[\log(1/\epsilon) + \log(1/\mu(S_0))] \rceil
+    """
+    return max(1, math.ceil(2 * k * (n - k) * (start.log_inverse_mass - math.log(epsilon))))
+
+
+def bound(start: Start, n: int, k: int, steps: int) -> float:
+    r"""Total variation after any number of steps, :math:`e^{-N / (2k(n-k))} / \mu(S_0)`."""
+    return math.exp(min(0.0, start.log_inverse_mass - steps / (2 * k * (n - k))))

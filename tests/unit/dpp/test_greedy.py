@@ -1,0 +1,80 @@
+"""Greedy maximisation; its theorems are in tests/laws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from covey.dpp.greedy import choose, maximize
+from covey.dpp.kernel import adapt
+from covey.errors import NumericsError
+
+
+def test_picks_come_in_order_of_choice_with_their_gains():
+    L = np.array([[4.0, 3.0, 0.0], [3.0, 3.0, 0.0], [0.0, 0.0, 1.0]])
+    picks, gains = choose(adapt(L), 3)
+    assert picks.tolist() == [0, 2, 1]
+    assert gains == pytest.approx([4.0, 1.0, 0.75])
+
+
+def test_ties_go_to_the_lowest_index():
+    assert maximize(np.eye(5), 3) == [0, 1, 2]
+
+
+def test_ties_are_not_decided_by_rounding():
+    L = np.eye(4)
+    L[2, 2] += 4e-16
+    assert maximize(L, 2) == [0, 1]
+    L[2, 2] += 1e-9
+    assert maximize(L, 2) == [2, 0]
+
+
+def test_only_the_diagonal_and_one_column_per_further_pick_are_read():
+    class Counting:
+        diagonal = np.full(6, 2.0)
+        asked = 0
+
+        def columns(self, indices):
+            self.asked += len(indices)
+            return np.eye(6)[:, indices] + 1.0
+
+    kernel = Counting()
+    assert maximize(kernel, 3) == [0, 1, 2]
+    assert kernel.asked == 2
+
+
+def test_a_rank_below_k_is_named():
+    factor = np.random.default_rng(0).normal(size=(12, 5))
+    assert len(maximize(factor @ factor.T, 5)) == 5
+    with pytest.raises(
+        NumericsError, match="cannot choose 8 points from a kernel of rank 5; use k <= 5"
+    ):
+        maximize(factor @ factor.T, 8)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e6])
+def test_duplicates_are_not_chosen_twice_without_noise(scale):
+    at = np.array([0.0, 0.0, 1.0, 1.0])
+    L = scale * np.exp(-(np.subtract.outer(at, at) ** 2))
+    assert maximize(L, 2) == [0, 2]
+    with pytest.raises(NumericsError, match="rank 2"):
+        maximize(L, 3)
+
+
+def test_duplicates_may_be_chosen_twice_with_noise():
+    assert sorted(maximize(np.eye(2) + 1e6 * np.ones((2, 2)), 2)) == [0, 1]
+
+
+def test_a_zero_kernel_is_refused():
+    with pytest.raises(NumericsError, match="zero everywhere"):
+        maximize(np.zeros((3, 3)), 1)
+
+
+def test_an_indefinite_matrix_is_refused():
+    with pytest.raises(NumericsError, match="not positive semidefinite: item 1"):
+        maximize(np.array([[1.0, 2.0], [2.0, 1.0]]), 2)
+
+
+def test_diagonal_kernels_of_any_range():
+    diagonal = 10.0 ** np.array([-9.0, 3.0, -6.0, 6.0, 0.0])
+    assert maximize(np.diag(diagonal), 5) == [3, 1, 4, 2, 0]

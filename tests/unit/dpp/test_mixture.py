@@ -1,0 +1,148 @@
+"""The low-rank mixture; its law is checked in tests/laws."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from covey.dpp import mixture
+from covey.dpp.kernel import adapt
+from covey.errors import NumericsError
+
+
+def low_rank(n, rank, scale=1.0, seed=0):
+    root = np.random.default_rng(seed).normal(size=(n, rank)) * np.sqrt(scale / rank)
+    return np.eye(n) + root @ root.T
+
+
+def smooth(n, length, noise):
+    at = np.random.default_rng(0).random((n, 1))
+    return np.eye(n) + np.exp(-0.5 * ((at - at.T) / length) ** 2) / noise
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+def test_the_rank_of_a_is_found(scale):
+    sampler = mixture.prepare(adapt(low_rank(200, 7, scale)), 5)
+    assert (sampler.method, sampler.steps, sampler.error) == ("mixture", 0, 0.0)
+    assert sampler.rank <= 7
+    assert sampler.truncation.excess <= 0.1
+    assert len(set(sampler.draw(np.random.default_rng(0)))) == 5
+
+
+def test_the_factor_stops_where_the_rest_no_longer_matters():
+    truncation = mixture.truncate(adapt(smooth(300, 0.3, 0.01)), 4, rank=300)
+    assert len(truncation.rows) < 20
+    assert 0.0 < truncation.excess <= 0.1
+
+
+def test_the_truncated_determinant_is_below_by_at_most_the_excess():
+    L, k = smooth(60, 0.1, 0.1), 4
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mixture, "_HOPELESS", np.inf)
+        truncation = mixture.truncate(adapt(L), k, rank=4)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        at = rng.choice(60, k, replace=False)
+        part = truncation.rows[:, at]
+        gap = (
+            np.linalg.slogdet(L[np.ix_(at, at)])[1]
+            - np.linalg.slogdet(np.eye(k) + part.T @ part)[1]
+        )
+        assert -1e-9 <= gap <= truncation.excess
+
+
+def test_the_identity_is_a_uniform_sample():
+    sampler = mixture.prepare(adapt(np.eye(8)), 3)
+    assert sampler.rank == 0
+    assert sampler.repulsion == 0.0
+    assert len(set(sampler.draw(np.random.default_rng(0)))) == 3
+
+
+def test_repulsion_grows_as_the_noise_falls():
+    shares = [mixture.prepare(adapt(smooth(100, 0.1, s)), 4).repulsion for s in (10.0, 0.1, 1e-3)]
+    assert 0.0 < shares[0] < 0.3 < shares[1] < shares[2] <= 1.0
+
+
+def test_weights_are_the_law_of_the_number_of_repulsive_picks():
+    """j repel with weight Σ det A_T over |T| = j, times the C(n - j, k - j) ways to fill up."""
+    L, n, k = low_rank(6, 2), 6, 4
+    minors = [
+        sum(np.linalg.det((L - np.eye(n))[np.ix_(t, t)]) for t in combinations(range(n), j))
+        for j in range(3)  # never more than the rank
+    ]
+    ways = np.array([math.comb(n - j, k - j) * minors[j] for j in range(3)])
+    sampler = mixture.prepare(adapt(L), k)
+    np.testing.assert_allclose(sampler.weights, ways / ways.sum(), rtol=1e-9)
+    assert sampler.repulsion == pytest.approx(ways @ np.arange(3) / ways.sum() / k)
+
+
+@pytest.mark.parametrize(
+    "L",
+    [
+        np.diag([1.0, 0.5, 2.0]),
+        np.array([[1.5, 0.9, 0.0], [0.9, 1.5, 0.0], [0.0, 0.0, 1.0]]),
+        np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    ],
+    ids=["diagonal below one", "pivot leaves a negative variance", "correlations"],
+)
+def test_without_the_identity_inside_it_says_what_to_use(L):
+    with pytest.raises(NumericsError, match=r"L - I to be positive semidefinite.*\"walk\""):
+        mixture.prepare(adapt(L), 2)
+
+
+def test_a_slow_decay_is_refused_at_the_largest_rank():
+    L = np.eye(40) * 101.0
+    with pytest.raises(NumericsError, match=r"low rank: with rank 10 one proposal in .*\"walk\""):
+        mixture.prepare(adapt(L), 3, rank=10)
+
+
+def test_in_a_hurry_a_slow_decay_is_refused_after_a_few_columns():
+    class Counting:
+        diagonal = np.full(400, 101.0)
+        asked = 0
+
+        def columns(self, indices):
+            self.asked += len(indices)
+            return 101.0 * np.eye(400)[:, indices]
+
+    kernel = Counting()
+    with pytest.raises(NumericsError, match="low rank"):
+        mixture.truncate(adapt(kernel), 3, rank=256, hurry=True)
+    assert kernel.asked == 16
+
+
+def test_in_a_hurry_a_fast_decay_is_carried_through():
+    L = smooth(400, 0.02, 0.01)
+    truncation = mixture.truncate(adapt(L), 3, rank=256, hurry=True)
+    assert 32 < len(truncation.rows) < 256
+
+
+@pytest.mark.parametrize("hidden", [1.0, 0.9999999999])
+def test_a_hidden_negative_direction_costs_time_but_not_exactness(hidden):
+    L = np.eye(24)
+    L[2, 5] = L[5, 2] = hidden  # the witnesses are other columns
+    sampler = mixture.prepare(adapt(L), 2)
+    rng = np.random.default_rng(0)
+    assert [2, 5] in [sorted(sampler.propose(rng).tolist()) for _ in range(2000)]
+    assert [2, 5] not in [sampler.draw(rng) for _ in range(2000)]
+
+
+def test_a_proposal_above_its_bound_is_an_error():
+    sampler = mixture.prepare(adapt(low_rank(8, 2)), 3)
+    wrong = mixture.assemble(
+        adapt(4.0 * low_rank(8, 2)), 3, mixture.Truncation(sampler.truncation.rows, 0.01)
+    )
+    with pytest.raises(NumericsError, match="above its bound"):
+        wrong.draw(np.random.default_rng(0))
+
+
+def test_proposals_that_are_never_accepted_are_an_error():
+    sampler = mixture.prepare(adapt(low_rank(8, 2)), 3)
+    wrong = mixture.assemble(
+        adapt(1e-6 * low_rank(8, 2)), 3, mixture.Truncation(sampler.truncation.rows, 0.01)
+    )
+    with pytest.raises(NumericsError, match="almost never accepted"):
+        wrong.draw(np.random.default_rng(0))

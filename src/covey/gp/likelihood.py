@@ -1,0 +1,152 @@
+r"""The log posterior of hyper-parameters, with its gradient.
+
+Notation: θ = (log ℓ_1 .. log ℓ_d, log s, log σ²); the last entry is missing when σ² is known.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from covey.arrays import Array, cholesky, solve_lower
+from covey.gp.model import GP, Model
+from covey.gp.observations import LEAST_NOISE, Observations
+from covey.gp.priors import PRIORS
+from covey.kernels import KERNELS, Kernel, squared_distance
+
+if TYPE_CHECKING:
+    from covey.gp.priors import Prior
+
+_LENGTHS = (1e-2, 1e3)
+_VARIANCE = (1e-2, 1e3)
+_NOISE = (LEAST_NOISE, 4.0)
+_MEAN_PRIOR_VARIANCE = 1.0  # of the constant mean, in standardised units
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """log p(y | θ) + log p(θ) for one data set and one kind of Gaussian process."""
+
+    data: Observations
+    gp: GP
+
+    @cached_property
+    def given_noise(self) -> float | None:
+        """σ² where it needs no learning: stated by the user, or every look's error is known."""
+        if self.gp.noise is not None:
+            return max((self.gp.noise / self.data.scale) ** 2, LEAST_NOISE)
+        if not self.data.learnt.any():
+            return float(np.median(self.data.known * self.data.counts))
+        return None
+
+    @cached_property
+    def _priors(self) -> tuple[Prior, ...]:
+        d = self.data.at.shape[1]
+        priors = PRIORS[self.gp.priors](d)
+        noise = () if self.given_noise is not None else (priors.noise,)
+        return (*(priors.length,) * d, priors.variance, *noise)
+
+    @property
+    def bounds(self) -> list[tuple[float, float]]:
+        """Box for each entry of θ."""
+        d = self.data.at.shape[1]
+        boxes = [*(_LENGTHS,) * d, _VARIANCE, _NOISE][: len(self._priors)]
+        return [(math.log(low), math.log(high)) for low, high in boxes]
+
+    @property
+    def start(self) -> Array:
+        """Where the priors would have us begin."""
+        return self.clip(np.array([prior.start for prior in self._priors]))
+
+    def clip(self, theta: Array) -> Array:
+        """θ moved into its box."""
+        low, high = np.array(self.bounds).T
+        return np.clip(theta, low, high)
+
+    def theta_of(self, model: Model) -> Array:
+        """θ of a model, clipped to the box."""
+        entries = [*model.kernel.lengths, model.kernel.variance, model.noise]
+        return self.clip(np.log(np.maximum(entries[: len(self._priors)], 1e-300)))
+
+    def model_at(self, theta: Array) -> Model:
+        """The model with hyper-parameters θ, its constant mean at its most probable value."""
+        kernel, noise = self._unpack(theta)
+        factor = cholesky(kernel(self.data.at, self.data.at) + np.diag(self.data.noise(noise)))
+        return Model(kernel, noise, self._mean(factor))
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:
+        """log p(θ) and its gradient in θ (the logarithms)."""
+        pairs = [p.log_density(t) for p, t in zip(self._priors, theta, strict=True)]
+        return float(sum(v for v, _ in pairs)), np.array([g for _, g in pairs])
+
+    def value(self, theta: Array) -> float:
+        """log p(y | θ) + log p(θ), without gradient. Cost n³/3."""
+        kernel, noise = self._unpack(theta)
+        gram = kernel(self.data.at, self.data.at) + np.diag(self.data.noise(noise))
+        factor = cholesky(gram)
+        residual = self.data.values - self._mean(factor)
+        return self._log_likelihood(factor, residual, noise) + self.log_prior(theta)[0]
+
+    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
+        r"""The same with its gradient, ½ tr((αα' - K⁻¹) ∂K/∂θ). Cost n³ + n²d.
+
+        The constant mean is at its optimum for θ, so its derivative vanishes (envelope theorem).
+        """
+        from scipy.linalg.lapack import dpotri
+
+        data, d = self.data, self.data.at.shape[1]
+        kernel, noise = self._unpack(theta)
+        r2 = squared_distance(data.at, data.at, kernel.lengths)
+        gram = kernel.at_distance(r2)
+        variances = data.noise(noise)
+        factor = cholesky(gram + np.diag(variances))
+        residual = data.values - self._mean(factor)
+        alpha = solve_lower(factor, solve_lower(factor, residual), transposed=True)
+        lower = np.tril(dpotri(factor, lower=1)[0])
+        weight = np.outer(alpha, alpha) - (lower + np.tril(lower, -1).T)
+
+        pull = weight * kernel.slope(r2)
+        x = (data.at - data.at.mean(axis=0)) / np.asarray(kernel.lengths)
+        rows = pull.sum(axis=1)
+        slopes = np.empty(len(theta))
+        # ∂r²_ij / ∂log ℓ_d = -2 (x_id - x_jd)² / ℓ_d², summed without an n x n x d array.
+        slopes[:d] = -2.0 * (rows @ np.square(x) - np.einsum("id,id->d", x, pull @ x))
+        slopes[d] = 0.5 * np.sum(weight * gram)
+        if self.given_noise is None:
+            learnt = data.learnt
+            slopes[d + 1] = 0.5 * np.sum((np.diagonal(weight) * variances)[learnt])
+            slopes[d + 1] += 0.5 * (data.scatter / noise - data.spare)
+        prior, prior_slopes = self.log_prior(theta)
+        return self._log_likelihood(factor, residual, noise) + prior, slopes + prior_slopes
+
+    def _unpack(self, theta: Array) -> tuple[Kernel, float]:
+        d = self.data.at.shape[1]
+        values = np.exp(theta)
+        kernel = KERNELS[self.gp.kernel](tuple(map(float, values[:d])), float(values[d]))
+        given = self.given_noise
+        return kernel, float(values[d + 1]) if given is None else given
+
+    def _mean(self, factor: Array) -> float:
+        """Most probable constant mean under m ~ N(0, 1): 1'K⁻¹y / (1'K⁻¹1 + 1)."""
+        if self.gp.mean == "zero":
+            return 0.0
+        ones, values = solve_lower(
+            factor, np.column_stack([np.ones(len(factor)), self.data.values])
+        ).T
+        return float(ones @ values / (ones @ ones + 1.0 / _MEAN_PRIOR_VARIANCE))
+
+    def _log_likelihood(self, factor: Array, residual: Array, noise: float) -> float:
+        data = self.data
+        white = solve_lower(factor, residual)
+        mean = data.values[0] - residual[0]
+        value = -0.5 * (white @ white) - np.log(np.diagonal(factor)).sum()
+        value -= 0.5 * len(residual) * math.log(2.0 * math.pi)
+        value -= 0.5 * mean * mean / _MEAN_PRIOR_VARIANCE
+        # What the replicates say about σ² beyond their means (Observations).
+        value -= 0.5 * data.spare * math.log(2.0 * math.pi * noise) + 0.5 * data.scatter / noise
+        value -= 0.5 * np.log(data.counts[data.learnt]).sum()
+        return float(value)

@@ -1,0 +1,92 @@
+"""Observations: what was told, standardised, with replicates of a point pooled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from covey.arrays import Array, Mask
+
+LEAST_NOISE = 1e-6  # variance of one look in standardised units, MATH section 1
+
+
+@dataclass(frozen=True)
+class Observations:
+    r"""Pooled, standardised data: one row per distinct point (and kind of noise).
+
+    m looks at one point with noise σ² enter the likelihood as their mean with noise σ²/m, times a
+    factor that only σ² sees, (2πσ²)^{-(m-1)/2} m^{-1/2} exp(-scatter / 2σ²); so pooling is exact.
+    Looks whose standard error is known are pooled by their precision.
+    """
+
+    at: Array  # (n, d) encoded
+    values: Array  # (n,) standardised means
+    counts: Array  # (n,) looks pooled into each row
+    known: Array  # (n,) variance of the mean where it is known, nan where σ² is to be learnt
+    scatter: float  # sum of squares within replicates of unknown noise
+    shift: float  # value = shift + scale · standardised value
+    scale: float
+
+    @cached_property
+    def learnt(self) -> Mask:
+        """Rows whose noise is σ², to be learnt."""
+        return np.isnan(self.known)
+
+    @property
+    def looks(self) -> int:
+        """Number of observations before pooling."""
+        return int(self.counts.sum())
+
+    @property
+    def spare(self) -> int:
+        """Degrees of freedom within replicates of unknown noise."""
+        return int((self.counts[self.learnt] - 1.0).sum())
+
+    @property
+    def best(self) -> float:
+        """Largest pooled value, standardised."""
+        return float(self.values.max())
+
+    def noise(self, sigma2: float) -> Array:
+        """Variance of each row when one look has variance σ²."""
+        return np.where(self.learnt, sigma2 / self.counts, self.known)
+
+    def standardize(self, values: Array) -> Array:
+        """User's units (already turned to maximising) to standardised ones."""
+        return (values - self.shift) / self.scale
+
+
+def observe(at: Array, values: Array, sems: Array) -> Observations:
+    """Standardise and pool: at (N, d), values (N,), sems (N,) with nan where unknown.
+
+    >>> at, values = np.array([[0.0], [1.0], [0.0]]), np.array([1.0, 4.0, 3.0])
+    >>> data = observe(at, values, np.full(3, np.nan))
+    >>> data.counts, data.looks
+    (array([2., 1.]), 3)
+    """
+    shift, spread = float(values.mean()), float(values.std())
+    # A constant outcome says nothing about scale; rounding must not be blown up into signal.
+    scale = spread if spread > 1e-12 * max(float(np.abs(values).max()), 1e-300) else 1.0
+    z = (values - shift) / scale
+    variance = np.maximum(np.square(sems / scale), LEAST_NOISE)
+    known = ~np.isnan(sems)
+    _, first, group = np.unique(
+        np.column_stack([at, known]), axis=0, return_index=True, return_inverse=True
+    )
+    group = group.reshape(-1)
+    counts = np.bincount(group).astype(float)
+    weights = np.where(known, 1.0 / np.where(known, variance, 1.0), 1.0)
+    total = np.bincount(group, weights)
+    means = np.bincount(group, weights * z) / total
+    scatter = float(np.square(z - means[group])[~known].sum())
+    return Observations(
+        at=at[first],
+        values=means,
+        counts=counts,
+        known=np.where(known[first], 1.0 / total, np.nan),
+        scatter=scatter,
+        shift=shift,
+        scale=scale,
+    )

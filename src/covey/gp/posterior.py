@@ -1,0 +1,89 @@
+"""Posterior: the model after the data, ready to be asked about any candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from covey.arrays import Array, cholesky, solve_lower
+from covey.belief import Belief, Evidence, Gaussian
+from covey.kernels import KernelMatrix
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from covey.gp.model import Model
+    from covey.gp.observations import Observations
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Fitted models conditioned on observations and on pending locations."""
+
+    models: tuple[Model, ...]
+    evidence: tuple[Evidence, ...]  # one per model
+    data: Observations
+
+    def belief(self, at: Array, round: int = 1) -> Belief:
+        """Posterior of f at the candidates (n, d). Cost per model n·m² + n·m·d, m observations."""
+        parts = []
+        for model, seen in zip(self.models, self.evidence, strict=True):
+            cross = model.kernel(seen.at, at)
+            parts.append(
+                Gaussian(
+                    prior=KernelMatrix(model.kernel, at),
+                    mean=model.mean + seen.weights @ cross,
+                    explained=solve_lower(seen.factor, cross),
+                    noise=model.noise,
+                    evidence=seen,
+                )
+            )
+        return Belief(at, tuple(parts), best=self.data.best, round=round, looks=self.data.looks)
+
+    def predict(self, at: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of f in the units of the observations."""
+        belief = self.belief(at)
+        return self.data.shift + self.data.scale * belief.mean, self.data.scale * belief.std
+
+    def upper(self, at: Array, width: float) -> tuple[Array, Array]:
+        """μ + width · σ at (n, d) and its gradient (n, d), averaged over the models."""
+        value, gradient = np.zeros(len(at)), np.zeros_like(at)
+        share = 1.0 / len(self.models)
+        for model, seen in zip(self.models, self.evidence, strict=True):
+            prior = KernelMatrix(model.kernel, at)
+            white = solve_lower(seen.factor, model.kernel(seen.at, at))
+            variance = model.kernel.variance - np.einsum("mn,mn->n", white, white)
+            std = np.sqrt(np.maximum(variance, 1e-12 * model.kernel.variance))
+            mean = model.mean + model.kernel(at, seen.at) @ seen.weights
+            pull = solve_lower(seen.factor, white, transposed=True).T
+            # ∂σ²/∂x = -2 Σ_i (K⁻¹k)_i ∂k(x, x_i), so ∂σ = that / 2σ.
+            fall = prior.gradient(seen.at, pull) / std[:, None]
+            value += share * (mean + width * std)
+            gradient += share * (prior.gradient(seen.at, seen.weights) - width * fall)
+        return value, gradient
+
+
+def condition(
+    models: Sequence[Model], data: Observations, pending: Array | None = None
+) -> Posterior:
+    r"""Condition each model on the data, and its covariance on pending locations (p, d).
+
+    .. math:: \mu = m + k_*^\top (K + D)^{-1} (y - m), \qquad
+              \Sigma = k_{**} - k_*^\top (K + D)^{-1} k_*
+
+    The mean ignores what is pending, the covariance does not. Cost per model (n + p)³/3.
+    """
+    pending = data.at[:0] if pending is None else pending
+    at, n = np.vstack([data.at, pending]), len(data.at)
+    evidence = []
+    for model in models:
+        noise = np.concatenate([data.noise(model.noise), np.full(len(pending), model.noise)])
+        factor = cholesky(model.kernel(at, at) + np.diag(noise))
+        # The leading block of the factor is the factor of the leading block.
+        head = factor[:n, :n]
+        weights = solve_lower(head, solve_lower(head, data.values - model.mean), transposed=True)
+        weights = np.concatenate([weights, np.zeros(len(pending))])
+        evidence.append(Evidence(at, factor, weights, noise))
+    return Posterior(tuple(models), tuple(evidence), data)

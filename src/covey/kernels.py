@@ -1,0 +1,187 @@
+r"""Stationary kernels with one length-scale per input, as frozen values you can call.
+
+Notation: r² = Σ_d (a_d - b_d)² / ℓ_d² is the scaled squared distance, s the variance (paper: γ²).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from covey.errors import NumericsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from covey.arrays import Array, Indices
+
+_FEATURES = 1024  # cosine/sine pairs of a pathwise prior draw: its error falls like 1/sqrt(pairs)
+
+
+class Kernel(Protocol):
+    """A covariance function; both kernels here are functions of the scaled distance alone."""
+
+    @property
+    def lengths(self) -> tuple[float, ...]:
+        """One length-scale ℓ_d per input."""
+        ...
+
+    @property
+    def variance(self) -> float:
+        """k(x, x)."""
+        ...
+
+    def __call__(self, a: Array, b: Array, /) -> Array:
+        """Covariances of the rows of a (n, d) with those of b (m, d): (n, m)."""
+        ...
+
+    def at_distance(self, r2: Array, /) -> Array:
+        """k as a function of r²."""
+        ...
+
+    def slope(self, r2: Array, /) -> Array:
+        """dk / dr²."""
+        ...
+
+    def frequencies(self, rng: np.random.Generator, pairs: int, /) -> Array:
+        """Draws (pairs, d) from the spectral density, for random Fourier features."""
+        ...
+
+
+def squared_distance(a: Array, b: Array, lengths: tuple[float, ...]) -> Array:
+    """r² between the rows of a (n, d) and b (m, d), by one matrix product."""
+    if a.shape[1] != len(lengths):
+        raise NumericsError(
+            f"points have {a.shape[1]} coordinates but the kernel has {len(lengths)} "
+            "length-scales; give one length-scale per coordinate."
+        )
+    scale = np.asarray(lengths)
+    # Centring keeps |a|² + |b|² - 2ab from cancelling when points lie far from the origin.
+    centre = b.mean(axis=0) if len(b) else 0.0
+    a, b = (a - centre) / scale, (b - centre) / scale
+    r2 = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b) - 2.0 * (a @ b.T)
+    return np.maximum(r2, 0.0, out=r2)
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredExponential:
+    r"""Squared-exponential kernel, the paper's (its misprint (x_d - y_d²) corrected, MATH E2).
+
+    .. math:: k(a, b) = s\,e^{-r^2/2}
+
+    >>> SquaredExponential(lengths=(0.5,), variance=2.0)(np.zeros((1, 1)), np.zeros((1, 1)))
+    array([[2.]])
+    """
+
+    lengths: tuple[float, ...]
+    variance: float = 1.0
+
+    def __call__(self, a: Array, b: Array, /) -> Array:
+        """Covariances (n, m) of the rows of a and b."""
+        return self.at_distance(squared_distance(a, b, self.lengths))
+
+    def at_distance(self, r2: Array, /) -> Array:
+        """s exp(-r²/2)."""
+        return self.variance * np.exp(-0.5 * r2)
+
+    def slope(self, r2: Array, /) -> Array:
+        """dk/dr² = -k/2."""
+        return -0.5 * self.at_distance(r2)
+
+    def frequencies(self, rng: np.random.Generator, pairs: int, /) -> Array:
+        """The spectral density is Gaussian with standard deviation 1/ℓ_d."""
+        return rng.standard_normal((pairs, len(self.lengths))) / np.asarray(self.lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class Matern52:
+    r"""Matérn kernel with ν = 5/2.
+
+    .. math:: k(a, b) = s\,(1 + \sqrt5 r + \tfrac53 r^2)\,e^{-\sqrt5 r}
+
+    >>> Matern52(lengths=(0.5,), variance=2.0)(np.zeros((1, 1)), np.zeros((1, 1)))
+    array([[2.]])
+    """
+
+    lengths: tuple[float, ...]
+    variance: float = 1.0
+
+    def __call__(self, a: Array, b: Array, /) -> Array:
+        """Covariances (n, m) of the rows of a and b."""
+        return self.at_distance(squared_distance(a, b, self.lengths))
+
+    def at_distance(self, r2: Array, /) -> Array:
+        """s (1 + q + q²/3) exp(-q) with q = √5 r."""
+        q = np.sqrt(5.0 * r2)
+        return self.variance * (1.0 + q + q * q / 3.0) * np.exp(-q)
+
+    def slope(self, r2: Array, /) -> Array:
+        """dk/dr² = -(5/6) s (1 + q) exp(-q), finite at r = 0."""
+        q = np.sqrt(5.0 * r2)
+        return (-5.0 / 6.0) * self.variance * (1.0 + q) * np.exp(-q)
+
+    def frequencies(self, rng: np.random.Generator, pairs: int, /) -> Array:
+        """The spectral density is a multivariate Student t with 5 degrees of freedom."""
+        normal = rng.standard_normal((pairs, len(self.lengths))) / np.asarray(self.lengths)
+        return normal * np.sqrt(5.0 / rng.chisquare(5.0, size=(pairs, 1)))
+
+
+KERNELS: Mapping[str, Any] = {"squared-exponential": SquaredExponential, "matern52": Matern52}
+"""The kernels by the name a log or a user gives them."""
+
+
+@dataclass(frozen=True)
+class KernelMatrix:
+    """A kernel bound to n points: their prior covariance, by blocks, never n x n unasked."""
+
+    kernel: Kernel
+    at: Array  # (n, d)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """k(x, x) at every point."""
+        return np.full(len(self.at), self.kernel.variance)
+
+    def block(self, rows: Indices, cols: Indices) -> Array:
+        """Covariances of some points with others: (len(rows), len(cols))."""
+        return self.kernel(self.at[rows], self.at[cols])
+
+    def columns(self, cols: Indices) -> Array:
+        """Covariances of every point with some: (n, len(cols))."""
+        return self.kernel(self.at, self.at[cols])
+
+    def on(self, indices: Indices) -> KernelMatrix:
+        """The same kernel on a subset of the points."""
+        return KernelMatrix(self.kernel, self.at[indices])
+
+    def paths(self, rng: np.random.Generator, draws: int, elsewhere: Array) -> tuple[Array, Array]:
+        """Prior functions drawn by random Fourier features, here and elsewhere.
+
+        The draws share their frequencies and differ in their weights.
+        Shapes: elsewhere (m, d) -> (draws, n), (draws, m). Cost pairs · draws · (n + m).
+        """
+        omega = self.kernel.frequencies(rng, _FEATURES)
+        scale = np.sqrt(self.kernel.variance / _FEATURES)
+        cosine, sine = scale * rng.standard_normal((2, _FEATURES, draws))
+
+        def at(points: Array) -> Array:
+            phase = points @ omega.T
+            return (np.cos(phase) @ cosine + np.sin(phase) @ sine).T
+
+        return at(self.at), at(elsewhere)
+
+    def gradient(self, elsewhere: Array, weights: Array) -> Array:
+        r"""Gradient at each point of x ↦ Σ_i w_i k(x, x_i): (n, d).
+
+        .. math:: \partial_d = \sum_i w_i\, 2 k'(r^2) (x_d - x_{i,d}) / \ell_d^2
+        """
+        pull = (
+            2.0
+            * weights
+            * self.kernel.slope(squared_distance(self.at, elsewhere, self.kernel.lengths))
+        )
+        inner = self.at * pull.sum(axis=1, keepdims=True) - pull @ elsewhere
+        return inner / np.square(self.kernel.lengths)

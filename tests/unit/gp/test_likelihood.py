@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+
+from covey.gp.likelihood import Likelihood
+from covey.gp.model import GP
+from covey.gp.observations import observe
+
+
+@pytest.fixture
+def data():
+    """Replicates, known errors and plain looks together."""
+    rng = np.random.default_rng(0)
+    x = rng.random((20, 3))
+    x[5] = x[6] = x[4]
+    y = np.sin(5 * x[:, 0]) + x[:, 1] + 0.1 * rng.standard_normal(20)
+    sems = np.full(20, np.nan)
+    sems[10:12] = 0.2
+    return observe(x, y, sems)
+
+
+@pytest.mark.parametrize("mean", ["constant", "zero"])
+@pytest.mark.parametrize("kernel", ["matern52", "squared-exponential"])
+@pytest.mark.parametrize("noise", [None, 0.1])
+@pytest.mark.parametrize("priors", ["scaled", "paper"])
+def test_gradient_is_the_derivative(data, mean, kernel, noise, priors):
+    likelihood = Likelihood(data, GP(kernel=kernel, mean=mean, noise=noise, priors=priors))
+    theta = likelihood.start + 0.3 * np.random.default_rng(1).standard_normal(len(likelihood.start))
+    value, gradient = likelihood.value_and_gradient(theta)
+    assert value == pytest.approx(likelihood.value(theta), abs=1e-9)
+    numeric = approx_fprime(theta, likelihood.value, 1e-6)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-4, atol=1e-4)
+
+
+def test_noise_is_given_by_the_user_or_by_the_errors(data):
+    assert Likelihood(data, GP()).given_noise is None
+    stated = Likelihood(data, GP(noise=0.3)).given_noise
+    assert stated == pytest.approx((0.3 / data.scale) ** 2)
+    rng = np.random.default_rng(0)
+    certain = observe(rng.random((6, 2)), rng.standard_normal(6), np.full(6, 0.1))
+    inferred = Likelihood(certain, GP()).given_noise
+    assert inferred == pytest.approx((0.1 / certain.scale) ** 2)
+
+
+def test_theta_and_model_are_inverse(data):
+    likelihood = Likelihood(data, GP())
+    theta = likelihood.start + 0.1
+    np.testing.assert_allclose(likelihood.theta_of(likelihood.model_at(theta)), theta)
+
+
+def test_the_constant_mean_is_at_its_optimum(data):
+    """Shifting it either way lowers the joint density of data and mean."""
+    from scipy.stats import multivariate_normal, norm
+
+    likelihood = Likelihood(data, GP())
+    model = likelihood.model_at(likelihood.start)
+    gram = model.kernel(data.at, data.at) + np.diag(data.noise(model.noise))
+
+    def joint(mean):
+        return multivariate_normal(np.full(len(gram), mean), gram).logpdf(
+            data.values
+        ) + norm.logpdf(mean)
+
+    assert joint(model.mean) > max(joint(model.mean + 0.01), joint(model.mean - 0.01))

@@ -1,0 +1,164 @@
+"""The strategies the paper compares with, and two that need no model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from covey.arrays import Array, log_normal_cdf
+from covey.belief import Belief
+from covey.policies import UCB, Policy, enough, judge, relevant
+from covey.selection import Selection, distinct_maxima
+
+
+@dataclass(frozen=True, slots=True)
+class PureExploration:
+    """UCB-PE and EST-PE (Contal et al. 2013): after the policy's point, the largest variance.
+
+    Written as pure exploration, so that "DPP-MAX is PE" is a theorem and not a definition.
+    """
+
+    first: Policy
+    factor: float = 2.0
+    needs_model: ClassVar[bool] = True
+
+    def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
+        """Look at the most uncertain point of the region, imagine it observed, repeat."""
+        del rng
+        judgement = judge(self.first, belief)
+        head = int(np.argmax(judgement.scores))
+        region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))
+        batch, seen = [head], belief
+        for _ in range(k - 1):
+            seen = seen.after_looking_at(batch[-1:])
+            left = np.setdiff1d(region, batch)
+            batch.append(int(left[np.argmax(_relative_variance(seen)[left])]))
+        return Selection(tuple(batch), judgement.width, region)
+
+
+@dataclass(frozen=True, slots=True)
+class Hallucinated:
+    """GP-BUCB and B-EST (the paper's Algorithm 1): the mean frozen, the covariance updated.
+
+    Attributes:
+        first: UCB() gives BUCB, EST() gives B-EST.
+        widen: C', by which the width is multiplied (practice: 1).
+        budget: C of the two-stage initialisation: until what a batch can still learn is at most C,
+            choose by variance alone; then C' = exp(C). None: no initialisation (practice).
+    """
+
+    first: Policy
+    widen: float = 1.0
+    budget: float | None = None
+    needs_model: ClassVar[bool] = True
+
+    def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
+        """One point at a time, each imagined at its mean before the next."""
+        del rng
+        policies = [self.first.frozen_at(member) for member in belief.members]
+        exploring = self.budget is not None and _can_learn(belief, k) > self.budget
+        widen = self.widen if self.budget is None else math.exp(self.budget)
+        batch: list[int] = []
+        widths: list[float] = []
+        seen = belief
+        for b in range(k):
+            # t counts evaluations here, not batches (the paper's fb[t]).
+            seen = replace(seen, round=belief.looks + b + 1)
+            each = [p.judge(m) for p, m in zip(policies, seen.members, strict=True)]
+            widths.append(widen * float(np.mean([one.width for one in each])))
+            if exploring:
+                scores = _relative_variance(seen)
+            else:
+                bounds = [
+                    m.mean + widen * one.width * m.std
+                    for m, one in zip(seen.members, each, strict=True)
+                ]
+                scores = np.mean(bounds, axis=0)
+            scores[batch] = -np.inf
+            batch.append(int(np.argmax(scores)))
+            seen = seen.after_looking_at(batch[-1:])
+        return Selection(tuple(batch), widths[0])
+
+
+def _relative_variance(belief: Belief) -> Array:
+    """σ²(x)/σ², averaged over members."""
+    return np.mean([member.var / member.noise for member in belief.members], axis=0)
+
+
+def _can_learn(belief: Belief, k: int) -> float:
+    """Most that k - 1 looks can tell: (k-1) ½ log(1 + max σ²(x)/σ²) (MATH section 4)."""
+    return (k - 1) * 0.5 * math.log1p(float(_relative_variance(belief).max()))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPenalization:
+    r"""LP-UCB (González et al. 2016): each pick penalises the ball that cannot hold the maximum.
+
+    .. math:: \varphi(x; x_j) = \Phi((L\lVert x - x_j\rVert - M + \mu(x_j)) / \sigma(x_j))
+
+    L is the largest slope of the mean, M the largest of values and means. Neither mean nor
+    covariance is updated within the batch.
+    """
+
+    first: Policy = field(default_factory=lambda: UCB(beta=4.0))
+    needs_model: ClassVar[bool] = True
+
+    def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
+        """Largest softplus(score) times penalties, in logs."""
+        del rng
+        judgement = judge(self.first, belief)
+        scores = np.log(np.maximum(np.logaddexp(0.0, judgement.scores), 1e-300))
+        # softplus(a) ~ e^a far below zero, where the line above would underflow.
+        scores = np.where(judgement.scores < -30.0, judgement.scores, scores)
+        slope = belief.slope
+        batch = [int(np.argmax(scores))]
+        for _ in range(k - 1):
+            scores = scores + log_penalty(belief, batch[-1], slope)
+            scores[batch] = -np.inf
+            batch.append(int(np.argmax(scores)))
+        return Selection(tuple(batch), judgement.width)
+
+
+def log_penalty(belief: Belief, j: int, slope: float) -> Array:
+    """log φ(x; x_j) at every candidate: 0 far away, very negative near candidate j."""
+    slope = slope if slope > 1e-7 else 10.0  # a flat mean gives no radius (GPyOpt's choice)
+    top = max(belief.best, float(belief.mean.max()))
+    distance = np.linalg.norm(belief.at - belief.at[j], axis=1)
+    return log_normal_cdf((slope * distance - top + belief.mean[j]) / max(belief.std[j], 1e-8))
+
+
+@dataclass(frozen=True, slots=True)
+class Thompson:
+    """Each point maximises its own draw of f from the posterior."""
+
+    needs_model: ClassVar[bool] = True
+
+    def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
+        """k draws, k distinct maximisers."""
+        return Selection(distinct_maxima(belief.draw(rng, k)))
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Uniformly at random."""
+
+    needs_model: ClassVar[bool] = False
+
+    def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
+        """k candidates without replacement."""
+        return Selection(tuple(rng.choice(len(belief), size=k, replace=False).tolist()))
+
+
+@dataclass(frozen=True, slots=True)
+class Sobol:
+    """The next points of a scrambled Sobol sequence; candidates are offered in that order."""
+
+    needs_model: ClassVar[bool] = False
+
+    def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
+        """The first k."""
+        del belief, rng
+        return Selection(tuple(range(k)))

@@ -1,0 +1,56 @@
+"""Strategies by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+
+from covey.baselines import (
+    Hallucinated,
+    LocalPenalization,
+    PureExploration,
+    Random,
+    Sobol,
+    Thompson,
+)
+from covey.errors import StrategyError
+from covey.policies import EST, UCB
+from covey.strategies import DPP, DPPThompson, Strategy
+
+STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
+    "auto": lambda: DPP(EST(), then="sample", factor=1.0),
+    "ucb-dpp-max": lambda: DPP(UCB(), then="max"),
+    "ucb-dpp-sample": lambda: DPP(UCB(), then="sample"),
+    "est-dpp-max": lambda: DPP(EST(), then="max"),
+    "est-dpp-sample": lambda: DPP(EST(), then="sample"),
+    "ucb-pe": lambda: PureExploration(UCB()),
+    "est-pe": lambda: PureExploration(EST()),
+    "bucb": lambda: Hallucinated(UCB()),
+    "b-est": lambda: Hallucinated(EST()),
+    "lp-ucb": LocalPenalization,
+    "dpp-ts": DPPThompson,
+    "thompson": Thompson,
+    "random": Random,
+    "sobol": Sobol,
+}
+"""Every name `Study(strategy=...)` takes, and the strategy it stands for."""
+
+
+def strategy_of(given: str | Strategy) -> tuple[str, Strategy]:
+    """The name and the strategy meant by a name or an object.
+
+    >>> strategy_of("random")
+    ('random', Random())
+    """
+    if not isinstance(given, str):
+        if not callable(getattr(given, "choose", None)):
+            raise StrategyError(
+                f"a strategy is a name or an object with `choose(belief, k, rng)`; got {given!r}. "
+                f"Names are {', '.join(STRATEGIES)}."
+            )
+        return type(given).__name__, given
+    if given not in STRATEGIES:
+        near = difflib.get_close_matches(given, STRATEGIES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise StrategyError(f"unknown strategy {given!r}; there are {', '.join(STRATEGIES)}.{hint}")
+    return given, STRATEGIES[given]()

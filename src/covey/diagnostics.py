@@ -1,0 +1,178 @@
+r"""What an ask is worth: information gained, the paper's bounds, and a certificate that holds.
+
+Notation: σ² noise, s amplitude k(x, x) (1 in the paper), T batches of B points, γ the information
+that many looks can gain, β the squared width, ζ the extra width of EST. Bounds are in units of the
+belief (standardised outcomes) and assume its hyper-parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from covey import dpp
+from covey.arrays import Array
+from covey.belief import Belief
+from covey.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """The last ask, explained.
+
+    Attributes:
+        strategy: its name.
+        batch: points asked for.
+        candidates: points it chose among.
+        region: size of the relevance region (None: the strategy has none).
+        width: √β, the policy's confidence width (None: no policy).
+        repulsive: expected share of the DPP's picks that repel; the rest are uniform in the region.
+        log_determinant: of the chosen set in the DPP's kernel.
+        greedy_log_determinant: of what greedy maximisation would have chosen there.
+        information: nats the whole batch tells about f, ½ log det(I + Σ/σ²).
+        certificate: largest regret of any point of the batch if the band holds, in outcome units.
+        sampler: how the batch was drawn; with `error`, a bound on its total variation.
+        seconds: by stage.
+    """
+
+    strategy: str
+    batch: int
+    candidates: int
+    region: int | None = None
+    width: float | None = None
+    repulsive: float | None = None
+    log_determinant: float | None = None
+    greedy_log_determinant: float | None = None
+    information: float | None = None
+    certificate: float | None = None
+    sampler: str = ""
+    error: float = 0.0
+    seconds: Mapping[str, float] | None = None
+
+
+def information_gain(belief: Belief, indices: Sequence[int]) -> float:
+    r"""I(f; y_S) = ½ log det(I + Σ_S/σ²): nats that looking at these candidates will give.
+
+    >>> belief = Belief.dense(np.zeros((2, 1)), [0, 0], np.eye(2), noise=1.0)
+    >>> round(information_gain(belief, [0, 1]) / math.log(2), 6)
+    1.0
+    """
+    return 0.5 * dpp.log_determinant(belief.information(), list(indices))
+
+
+def information_capacity(belief: Belief, looks: int) -> tuple[float, float]:
+    """Lower and upper bound on γ, the most that so many distinct looks can tell.
+
+    Greedy gives G ≤ γ ≤ G / (1 - 1/e), since the gain is monotone and submodular (MATH 8.1).
+    """
+    greedy = information_gain(belief, dpp.maximize(belief.information(), looks))
+    return greedy, greedy / (1.0 - math.exp(-1.0))
+
+
+def repulsive_share(belief: Belief, indices: Sequence[int]) -> float:
+    """Expected share of these picks that belong to the repulsive part of I + A (MATH 6.2).
+
+    Given the set S, that part is a DPP with kernel A_S, of expected size k - tr((I + A_S)⁻¹).
+    """
+    every = np.asarray(indices, dtype=np.intp)
+    kernel = belief.information().block(every, every)
+    return 1.0 - float(np.trace(np.linalg.inv(kernel))) / len(every)
+
+
+def certificate(belief: Belief, width: float, indices: Sequence[int]) -> Array:
+    """Largest regret of each chosen candidate while |f - μ| ≤ width·σ (MATH 8.3).
+
+    max_x (μ + wσ) - (μ(x_b) - wσ(x_b)): valid wherever the point came from.
+    """
+    chosen = np.asarray(indices, dtype=np.intp)
+    ceiling = float((belief.mean + width * belief.std).max())
+    return ceiling - (belief.mean[chosen] - width * belief.std[chosen])
+
+
+def ucb_bound(looks: int, beta: float, gamma: float, noise: float, amplitude: float = 1.0) -> float:
+    """Sequential UCB: R_T ≤ √(8 s T β γ / log(1 + s/σ²)) (Theorem 2.1 with MATH E6)."""
+    return math.sqrt(8.0 * looks * beta * gamma * _per_nat(noise, amplitude))
+
+
+def est_bound(looks: int, nu: float, gamma: float, noise: float, delta: float = 0.05) -> float:
+    """Sequential EST: R_T ≤ (ν + √ζ_T) √(2 T γ / log(1 + 1/σ²)) (Theorem 2.1)."""
+    zeta = 2.0 * math.log(math.pi**2 * looks**2 / (6.0 * delta))
+    return (nu + math.sqrt(zeta)) * math.sqrt(2.0 * looks * gamma * _per_nat(noise, 1.0))
+
+
+def batched_est_bound(sequential: float, widen: float, sup_norm: float, initial: int) -> float:
+    """B-EST: R ≤ C' R_seq + 2 ‖f‖ T_init (Theorem 3.2)."""
+    return widen * sequential + 2.0 * sup_norm * initial
+
+
+def zeta_width(looks: int, delta: float = 0.05) -> float:
+    """√ζ of EST in batches: √(2 log(π² T² / 3δ)) (Theorem 3.3), at T = all looks (MATH E27)."""
+    return math.sqrt(2.0 * math.log(math.pi**2 * looks**2 / (3.0 * delta)))
+
+
+def dpp_max_bound(looks: int, width: float, gamma: float, noise: float) -> float:
+    """DPP-MAX: R_TB ≤ width √(C₁ TB γ), C₁ = 36/log(1 + 1/σ²) (Theorem 3.3).
+
+    ``width`` is √β_T for UCB and ν + √ζ for EST.
+    """
+    return width * math.sqrt(36.0 * looks * gamma * _per_nat(noise, 1.0))
+
+
+def dpp_sample_bound(looks: int, width: float, gamma: float, noise: float, spread: float) -> float:
+    """DPP-SAMPLE: the smaller of DPP-MAX's bound and the entropy bound (Theorem 3.4).
+
+    R² ≤ 2 TB C₁ width² [γ + spread], spread = Σ_t (log C(n_t, B-1) - H_t) ≥ 0: the paper's B log n
+    with its sum over t restored (MATH E17). Since spread ≥ 0 the entropy bound is never the
+    smaller one (MATH E18); and the theorem rests on a lemma that fails for sampled points (E15).
+    """
+    entropy_bound = width * math.sqrt(72.0 * looks * (gamma + spread) * _per_nat(noise, 1.0))
+    return min(dpp_max_bound(looks, width, gamma, noise), entropy_bound)
+
+
+def _per_nat(noise: float, amplitude: float) -> float:
+    """s / log(1 + s/σ²): variance per nat, so that Σ σ²(x) ≤ 2 · this · information."""
+    return amplitude / math.log1p(amplitude / noise)
+
+
+def explain(
+    belief: Belief,
+    selection: Selection,
+    strategy: str,
+    scale: float,
+    seconds: Mapping[str, float],
+) -> Diagnostics:
+    """Diagnostics of one selection; ``scale`` turns standardised regret into outcome units."""
+    head, tail = selection.indices[0], list(selection.indices[1:])
+    chosen = list(selection.indices)
+    promised = None
+    if selection.width is not None:
+        promised = scale * float(certificate(belief, selection.width, chosen).max())
+    repulsive = value = greedy = None
+    if tail and selection.region is not None:
+        seen = belief.after_looking_at([head])
+        inside = selection.region[selection.region != head]
+        kernel = seen.on(inside).information()
+        repulsive = repulsive_share(seen, tail)
+        value = dpp.log_determinant(seen.information(), tail)
+        greedy = dpp.log_determinant(kernel, dpp.maximize(kernel, len(tail)))
+    return Diagnostics(
+        strategy=strategy,
+        batch=len(chosen),
+        candidates=len(belief),
+        region=None if selection.region is None else len(selection.region),
+        width=selection.width,
+        repulsive=repulsive,
+        log_determinant=value,
+        greedy_log_determinant=greedy,
+        information=information_gain(belief, chosen),
+        certificate=promised,
+        sampler=selection.sampler,
+        error=selection.error,
+        seconds=dict(seconds),
+    )

@@ -1,0 +1,273 @@
+r"""Policies judge a belief; the relevance region keeps what may still be the maximiser.
+
+Notation: μ, σ posterior mean and standard deviation, w = √β the width of a policy's confidence
+band, t the round, n the number of candidates, m̂ the estimated maximum of f.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, Self
+
+import numpy as np
+
+from covey.arrays import Array, Indices, log_normal_cdf
+from covey.belief import Belief
+from covey.errors import StrategyError
+
+_log = logging.getLogger("covey")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Scores (n,) of the candidates, and the width that goes with them."""
+
+    scores: Array
+    width: float  # √β_t
+    next_width: float  # √β_{t+1}: the relevance region looks one round ahead
+
+
+class Policy(Protocol):
+    """Scores every candidate of a belief with one member; the batch starts at the largest score."""
+
+    def judge(self, belief: Belief, /) -> Judgement:
+        """Scores and width."""
+        ...
+
+    def frozen_at(self, belief: Belief, /) -> Policy:
+        """This policy with whatever it estimates from the data fixed for a whole batch."""
+        ...
+
+
+def judge(policy: Policy, belief: Belief) -> Judgement:
+    """A policy's judgement of any belief: the mean of its judgements of the members."""
+    each = [policy.judge(member) for member in belief.members]
+    return Judgement(
+        np.mean([one.scores for one in each], axis=0),
+        float(np.mean([one.width for one in each])),
+        float(np.mean([one.next_width for one in each])),
+    )
+
+
+def theory_beta(n: int, t: int, delta: float) -> float:
+    r"""β_t = 2 log(n π² t² / (6δ)) (Srinivas et al. 2010, Theorem 1; MATH E1).
+
+    >>> round(math.sqrt(theory_beta(400, 1, 0.05)), 2)
+    4.36
+    """
+    return 2.0 * math.log(n * math.pi**2 * t**2 / (6.0 * delta))
+
+
+def practical_beta(d: int, t: int) -> float:
+    """β_t = 0.2 d log(2t), the schedule of Kandasamy et al. 2015."""
+    return 0.2 * d * math.log(2.0 * t)
+
+
+Beta = float | Literal["theory", "practical"] | Callable[[int], float]
+
+
+@dataclass(frozen=True, slots=True)
+class UCB:
+    """Upper confidence bound μ + √β σ.
+
+    Attributes:
+        beta: "theory" (grows with n and t), "practical" (grows with d and t), a constant β, or a
+            function of the round t.
+        delta: for "theory": probability that the band fails.
+    """
+
+    beta: Beta = "theory"
+    delta: float = 0.05
+
+    def __post_init__(self) -> None:
+        if isinstance(self.beta, str) and self.beta not in ("theory", "practical"):
+            raise StrategyError(
+                f'beta is "theory", "practical", a number or a function; got {self.beta!r}.'
+            )
+        if isinstance(self.beta, int | float) and not self.beta >= 0.0:
+            raise StrategyError(f"beta must be at least 0; got {self.beta}.")
+        if not 0.0 < self.delta < 1.0:
+            raise StrategyError(f"delta is a probability in (0, 1); got {self.delta}.")
+
+    def judge(self, belief: Belief, /) -> Judgement:
+        """Scores μ + √β_t σ."""
+        width = self.width(belief, belief.round)
+        return Judgement(
+            belief.mean + width * belief.std, width, self.width(belief, belief.round + 1)
+        )
+
+    def frozen_at(self, belief: Belief, /) -> Self:
+        """Nothing is estimated from the data."""
+        del belief
+        return self
+
+    def width(self, belief: Belief, t: int) -> float:
+        """√β_t for these candidates."""
+        if callable(self.beta):
+            return math.sqrt(max(self.beta(t), 0.0))
+        if self.beta == "theory":
+            return math.sqrt(theory_beta(len(belief), t, self.delta))
+        if self.beta == "practical":
+            return math.sqrt(practical_beta(belief.at.shape[1], t))
+        return math.sqrt(float(self.beta))
+
+
+@dataclass(frozen=True, slots=True)
+class EST:
+    r"""Most likely to reach the estimated maximum (Wang, Zhou & Jegelka 2016).
+
+    .. math:: \arg\min_x (\hat m - \mu(x)) / \sigma(x), \qquad \nu = \min_x (\hat m - \mu) / \sigma
+
+    By Lemma 2.1 of the paper this is UCB with width ν.
+
+    Attributes:
+        estimate: how m̂ is found: "n" by quadrature, "a" by the closed form the paper used.
+        start: where its integral starts: the largest value "observed" (the paper), or the larger of
+            that and the largest "mean" (our default; see `estimated_maximum`).
+        target: m̂ itself, where it is known.
+    """
+
+    estimate: Literal["n", "a"] = "n"
+    start: Literal["observed", "mean"] = "mean"
+    target: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.estimate not in ("n", "a") or self.start not in ("observed", "mean"):
+            raise StrategyError(
+                'EST takes estimate "n" or "a" and start "observed" or "mean"; got '
+                f"{self.estimate!r} and {self.start!r}."
+            )
+
+    def judge(self, belief: Belief, /) -> Judgement:
+        """Scores (μ - m̂)/σ; width ν, never negative (a negative one would prefer certainty)."""
+        scores = (belief.mean - self.maximum(belief)) / belief.std
+        width = max(0.0, float(-scores.max()))
+        # β_{t+1} depends on outcomes of round t, which are not known yet: ν_t serves (MATH E12).
+        return Judgement(scores, width, width)
+
+    def frozen_at(self, belief: Belief, /) -> EST:
+        """m̂ is estimated once per batch, from the belief at its start."""
+        return replace(self, target=self.maximum(belief))
+
+    def maximum(self, belief: Belief) -> float:
+        """m̂ for this belief."""
+        if self.target is not None:
+            return self.target
+        return estimated_maximum(belief, self.estimate, self.start)
+
+
+def estimated_maximum(
+    belief: Belief,
+    estimate: Literal["n", "a"] = "n",
+    start: Literal["observed", "mean"] = "mean",
+) -> float:
+    r"""m̂, an estimate of E[max f] that treats the candidates as independent (MATH section 3).
+
+    .. math:: \hat m = m_0 + \int_{m_0}^\infty 1 - \prod_x \Phi((w - \mu(x)) / \sigma(x))\, dw
+
+    The guard: m̂ is kept above the largest mean, else ν would turn negative. Cost 200 n.
+    """
+    top = float(belief.mean.max())
+    m0 = belief.best if start == "observed" else max(belief.best, top)
+    if estimate == "n":
+        far = max(m0 + 1e-9, float((belief.mean + 8.0 * belief.std).max()))
+        grid = np.linspace(m0, far, 201)
+        maximum = m0 + float(np.trapezoid(_exceedance(belief, grid), grid))
+    else:
+        maximum = m0 + _half_gaussian_area(*_exceedance(belief, np.array([m0, m0 + 1.0])))
+    if maximum < top + 1e-6:
+        _log.debug("EST guard: estimated maximum %.6g lies below the largest mean", maximum)
+        maximum = top + 1e-6
+    return maximum
+
+
+def _exceedance(belief: Belief, levels: Array) -> Array:
+    """g(w) = 1 - Π_x Φ((w - μ)/σ) at each level, in logs so that nothing underflows."""
+    logs = [log_normal_cdf((w - belief.mean) / belief.std).sum() for w in levels]
+    return np.asarray(-np.expm1(logs))
+
+
+def _half_gaussian_area(here: float, one_above: float) -> float:
+    """ESTa: g as a half Gaussian of height g(m0) whose width is read off g(m0 + 1)."""
+    if one_above <= 0.0:
+        return 0.0
+    width = 50.0 if one_above >= 1.0 else math.sqrt(-0.5 / math.log(one_above))
+    return math.sqrt(math.pi / 2.0) * width * here
+
+
+@dataclass(frozen=True, slots=True)
+class EI:
+    r"""Log expected improvement over the best value seen, stable where EI itself underflows.
+
+    .. math:: \log\sigma + \log(\varphi(z) + z\Phi(z)), \qquad z = (\mu - y^*)/\sigma
+
+    ``width`` is what the relevance region uses (our choice: EI itself has none).
+    """
+
+    width: float = 2.0
+
+    def judge(self, belief: Belief, /) -> Judgement:
+        """Scores log EI."""
+        z = (belief.mean - belief.best) / belief.std
+        return Judgement(np.log(belief.std) + log_improvement(z), self.width, self.width)
+
+    def frozen_at(self, belief: Belief, /) -> Self:
+        """Nothing is estimated beyond the belief itself."""
+        del belief
+        return self
+
+
+def log_improvement(z: Array) -> Array:
+    """log(φ(z) + z Φ(z)) without cancellation (Ament et al. 2023).
+
+    >>> log_improvement(np.array([0.0, -40.0])).round(2)
+    array([  -0.92, -808.3 ])
+    """
+    from scipy.special import erfcx, ndtr
+
+    z = np.asarray(z, dtype=float)
+    out = np.empty_like(z)
+    near, far = z > -1.0, z < -1e3
+    middle = ~(near | far)
+    zn, zm = z[near], z[middle]
+    out[near] = np.log(np.exp(-0.5 * zn * zn) / math.sqrt(2.0 * math.pi) + zn * ndtr(zn))
+    # φ + zΦ = φ (1 - |z| √(π/2) erfcx(|z|/√2)); the bracket tends to 1/z² - 3/z⁴ and would cancel.
+    half_log_2pi = 0.5 * math.log(2.0 * math.pi)
+    bracket = np.abs(zm) * math.sqrt(math.pi / 2.0) * erfcx(np.abs(zm) / math.sqrt(2.0))
+    out[middle] = -0.5 * zm * zm - half_log_2pi + np.log1p(-bracket)
+    zf = z[far]
+    out[far] = -0.5 * zf * zf - half_log_2pi - 2.0 * np.log(-zf) + np.log1p(-3.0 / (zf * zf))
+    return out
+
+
+def relevant(
+    belief: Belief, judgement: Judgement, factor: float = 2.0, at_least: int = 1
+) -> Indices:
+    r"""Indices of the candidates that may still be the maximiser (Contal et al. 2013).
+
+    .. math:: R^+ = \{x : \mu + c\sqrt{\beta_{t+1}}\,\sigma \ge y^\bullet\}, \qquad
+              y^\bullet = \max_x \mu - \sqrt{\beta_t}\,\sigma
+
+    The factor c is 2 in the paper and 1 in Contal's code. Late in a run R⁺ can hold fewer points
+    than a batch needs; it is then widened to the ``at_least`` highest. (Our choice: the paper is
+    silent.)
+    """
+    upper = belief.mean + factor * judgement.next_width * belief.std
+    threshold = float((belief.mean - judgement.width * belief.std).max())
+    inside = np.flatnonzero(upper >= threshold)
+    wanted = min(at_least, len(belief))
+    if len(inside) >= wanted:
+        return inside
+    # A stable sort, so that ties go to the lowest index.
+    return np.sort(np.argsort(-upper, kind="stable")[:wanted])
+
+
+def enough(k: int, n: int) -> int:
+    """How many candidates the region must hold for a batch of k (MATH section 5).
+
+    Exactly k would make sampling deterministic and clumped.
+    """
+    return min(n, max(10 * k, -(-n // 100)))

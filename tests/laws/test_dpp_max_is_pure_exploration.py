@@ -1,0 +1,51 @@
+"""Section 3.2 of the paper: greedy DPP maximisation picks what pure exploration picks."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from covey import dpp
+from covey.baselines import PureExploration
+from covey.belief import Belief
+from covey.policies import EST, UCB
+from covey.strategies import DPP
+
+seeds = st.integers(0, 10_000)
+
+
+@pytest.mark.parametrize("policy", [UCB(), UCB(beta=4.0), EST(), EST(estimate="a")], ids=repr)
+@given(seed=seeds)
+def test_dpp_max_is_pe(make_belief, policy, seed):
+    belief, rng = make_belief(seed), np.random.default_rng(0)
+    ours = DPP(policy, then="max").choose(belief, 5, rng)
+    theirs = PureExploration(policy).choose(belief, 5, rng)
+    assert ours.indices == theirs.indices
+
+
+def test_ties_go_to_the_lowest_index_in_both():
+    belief = Belief.dense(np.arange(6.0)[:, None], np.zeros(6), np.eye(6), noise=0.1)
+    for strategy in (DPP(UCB(beta=1.0), then="max"), PureExploration(UCB(beta=1.0))):
+        assert strategy.choose(belief, 4, np.random.default_rng(0)).indices == (0, 1, 2, 3)
+
+
+def test_a_draw_is_not_pure_exploration(make_belief):
+    """The control: sampling does differ, so the theorem above can fail."""
+    belief = make_belief(1)
+    theirs = PureExploration(UCB()).choose(belief, 5, np.random.default_rng(0)).indices
+    drawn = {DPP(UCB()).choose(belief, 5, np.random.default_rng(i)).indices for i in range(20)}
+    assert drawn != {theirs}
+
+
+@given(seed=seeds)
+def test_determinant_is_the_product_of_conditional_variances(make_belief, seed):
+    """det((I + P/σ²)_S) = Π_b (1 + σ²(x_b | x_<b)/σ²), in any order of S."""
+    belief = make_belief(seed)
+    picks = np.random.default_rng(seed).permutation(len(belief))[:5]
+    seen, product = belief, 0.0
+    for pick in picks:
+        product += np.log1p(seen.var[pick] / seen.noise)
+        seen = seen.after_looking_at([pick])
+    assert dpp.log_determinant(belief.information(), list(picks)) == pytest.approx(
+        product, rel=1e-9
+    )

@@ -1,0 +1,46 @@
+import pytest
+
+from covey.catalog import STRATEGIES, strategy_of
+from covey.errors import StrategyError
+from covey.policies import EST
+from covey.strategies import DPP
+
+NAMES = [
+    "auto",
+    "ucb-dpp-max",
+    "ucb-dpp-sample",
+    "est-dpp-max",
+    "est-dpp-sample",
+    "ucb-pe",
+    "est-pe",
+    "bucb",
+    "b-est",
+    "lp-ucb",
+    "dpp-ts",
+    "thompson",
+    "random",
+    "sobol",
+]
+
+
+def test_the_fixed_names_are_all_there():
+    assert list(STRATEGIES) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_gives_a_strategy(name):
+    given, strategy = strategy_of(name)
+    assert given == name
+    assert strategy.needs_model == (name not in ("random", "sobol"))
+
+
+def test_an_object_is_taken_as_it_is():
+    mine = DPP(EST(), then="max")
+    assert strategy_of(mine) == ("DPP", mine)
+
+
+def test_an_unknown_name_suggests_the_nearest():
+    with pytest.raises(StrategyError, match=r"unknown strategy 'ucb-dpp-maks'.*'ucb-dpp-max'"):
+        strategy_of("ucb-dpp-maks")
+    with pytest.raises(StrategyError, match="got 3"):
+        strategy_of(3)

@@ -1,0 +1,59 @@
+"""Advice: what the model expects, and which point it would use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from covey.arrays import Array
+from covey.candidates import Taken, field_of
+from covey.gp import Posterior
+from covey.history import History, Trial
+from covey.propose import Recipe
+
+
+class Prediction(NamedTuple):
+    """Mean and standard deviation of f at some points, in the user's units."""
+
+    mean: Array
+    std: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """A point to use, with what the model expects there; ``trial`` if it was told."""
+
+    point: Mapping[str, Any]
+    mean: float
+    std: float
+    trial: Trial | None = None
+
+
+def predict(
+    posterior: Posterior, recipe: Recipe, points: tuple[Mapping[str, Any], ...]
+) -> Prediction:
+    """What is expected of f at the points."""
+    mean, std = posterior.predict(recipe.space.encode(points))
+    return Prediction(recipe.sign * mean, std)
+
+
+def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Recommendation:
+    """The told trial of best posterior mean."""
+    told = history.told
+    mean, std = posterior.predict(recipe.space.encode([trial.point for trial in told]))
+    i = int(np.argmax(mean))
+    return Recommendation(told[i].point, recipe.sign * float(mean[i]), float(std[i]), told[i])
+
+
+def recommend_anywhere(posterior: Posterior, recipe: Recipe) -> Recommendation:
+    """The point of best posterior mean in the whole space, seen before or not."""
+    nothing = Taken(np.zeros((0, recipe.space.width)), recipe.seed, 0)
+    where = field_of(recipe.space, {}, nothing)
+    candidates = where.promising(1, posterior, np.random.default_rng(recipe.seed))
+    mean, std = posterior.predict(candidates.at)
+    i = int(np.argmax(mean))
+    point = candidates.points([i])[0]
+    return Recommendation(point, recipe.sign * float(mean[i]), float(std[i]))

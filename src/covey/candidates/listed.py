@@ -1,0 +1,78 @@
+"""Listed: a field small enough to name every point of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covey.arrays import Array, Indices
+from covey.candidates.field import Candidates, Taken, among, sobol_blocks
+from covey.errors import ExhaustedError
+from covey.gp import Posterior
+from covey.space import Pool, Space
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A finite field: every remaining point is a candidate."""
+
+    rows: Array  # (n, d)
+    read: Callable[[Indices], list[dict[str, Any]]]
+    taken: Taken
+
+    def in_order(self, k: int, /) -> Candidates:
+        """For each next Sobol point the nearest remaining row."""
+        self._require(k)
+        block = next(sobol_blocks(self.rows.shape[1], self.taken.seed, self.taken.asked))
+        left = np.ones(len(self.rows), dtype=bool)
+        order: list[int] = []
+        for target in np.resize(block, (k, self.rows.shape[1])):
+            distance = np.where(left, np.square(self.rows - target).sum(axis=1), np.inf)
+            order.append(int(np.argmin(distance)))
+            left[order[-1]] = False
+        chosen = np.array(order)
+        return Candidates(self.rows[chosen], lambda i: self.read(chosen[i]))
+
+    def scattered(self, k: int, rng: np.random.Generator, /) -> Candidates:
+        """All of them."""
+        del rng
+        return self.everything(k)
+
+    def promising(self, k: int, posterior: Posterior, rng: np.random.Generator, /) -> Candidates:
+        """All of them."""
+        del posterior, rng
+        return self.everything(k)
+
+    def everything(self, k: int) -> Candidates:
+        """All of them, if they are at least k."""
+        self._require(k)
+        return Candidates(self.rows, self.read)
+
+    def _require(self, k: int) -> None:
+        if len(self.rows) < k:
+            raise ExhaustedError(
+                f"asked for {k} points but only {len(self.rows)} are left that are feasible, match "
+                "what is fixed and were not asked, told or failed before. Ask for fewer, cancel "
+                "trials that will not run, or repeat points with study.enqueue."
+            )
+
+
+def listed_pool(pool: Pool, fixed: Mapping[str, Any], taken: Taken) -> Listed:
+    """What is left of a pool."""
+    rows = np.flatnonzero(pool.matching(fixed))
+    free = rows[~among(pool.rows[rows], taken.points)]
+    return Listed(pool.rows[free], lambda i: [pool.point(int(j)) for j in free[i]], taken)
+
+
+def listed_grid(space: Space, grid: Array, fixed: Mapping[str, Any], taken: Taken) -> Listed:
+    """What is left of a grid of feasible points."""
+    rows = grid[~among(grid, taken.points)]
+    return Listed(rows, lambda i: read_points(space, rows[i], fixed), taken)
+
+
+def read_points(space: Space, at: Array, fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Decoded points; what is fixed is exactly so, not up to rounding."""
+    return [{**point, **fixed} for point in space.decode(at)]

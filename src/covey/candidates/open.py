@@ -1,0 +1,145 @@
+"""Open: a field too large to list, sampled and climbed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from covey.arrays import Array, Mask
+from covey.candidates.ascent import ascend
+from covey.candidates.field import BLOCK, Candidates, Taken, among, row_keys, sobol_blocks
+from covey.candidates.listed import listed_grid, read_points
+from covey.errors import ExhaustedError
+from covey.gp import Posterior
+from covey.space import Space
+
+_LAST_RESORT_GRID = 2_000_000  # a finite space is listed up to this size when sampling starves
+_WIDE = 2048  # Sobol candidates of a search
+_NEAR = 100  # candidates around each anchor
+_ANCHORS = 5
+_ASCENTS = 8  # gradient ascents per width
+_WIDTHS = (0.5, 2.0)  # of the bounds that are climbed: near the best mean, and near the best UCB
+_TRIES = 128  # blocks drawn before a constraint is declared too tight for rejection
+
+
+@dataclass(frozen=True)
+class Open:
+    """A field too large to list: it is sampled, and climbed by gradient."""
+
+    space: Space
+    fixed: Mapping[str, Any]
+    taken: Taken
+
+    def in_order(self, k: int, /) -> Candidates:
+        """The next feasible points of the Sobol sequence of the study's seed."""
+        blocks = sobol_blocks(self.space.width, self.taken.seed, self.taken.asked)
+        rng = np.random.default_rng([self.taken.seed, self.taken.asked])
+        return self._candidates(self._gather(blocks, k, rng))
+
+    def scattered(self, k: int, rng: np.random.Generator, /) -> Candidates:
+        """A freshly scrambled Sobol set: uniform, and free of clumps."""
+        return self._candidates(
+            self._gather(sobol_blocks(self.space.width, rng), max(k, BLOCK), rng, k)
+        )
+
+    def promising(self, k: int, posterior: Posterior, rng: np.random.Generator, /) -> Candidates:
+        """A fresh Sobol set, points near the best seen, and what gradient ascent makes of them."""
+        wide = self._gather(sobol_blocks(self.space.width, rng), max(_WIDE, 16 * k), rng, k)
+        near = self._around(self._anchors(posterior), wide, rng)
+        at = self._admissible(np.vstack([wide, near]))
+        climbed = [ascend(posterior, self._best(posterior, at, w), w, self._free) for w in _WIDTHS]
+        return self._candidates(self._admissible(np.vstack([at, *climbed])))
+
+    def _candidates(self, at: Array) -> Candidates:
+        return Candidates(at, lambda i: read_points(self.space, at[i], self.fixed))
+
+    @cached_property
+    def _free(self) -> Mask:
+        """Columns that gradient ascent may move."""
+        free = self.space.continuous.copy()
+        for name in self.fixed:
+            free[self.space.columns_of(name)] = False
+        return free
+
+    def _admissible(self, at: Array) -> Array:
+        """Held, snapped, feasible, untaken, distinct; in the order given."""
+        at = self.space.snap(self.space.hold(np.clip(at, 0.0, 1.0), self.fixed))
+        _, first = np.unique(row_keys(at), return_index=True)
+        at = at[np.sort(first)]
+        at = at[~among(at, self.taken.points)]
+        return at[self.space.feasible(at)]
+
+    def _gather(
+        self, blocks: Iterator[Array], wanted: int, rng: np.random.Generator, least: int = 0
+    ) -> Array:
+        """``wanted`` admissible points, at the least ``least`` (0: all wanted)."""
+        found = np.zeros((0, self.space.width))
+        for attempt, block in enumerate(blocks, start=1):
+            found = self._admissible(np.vstack([found, block]))
+            if len(found) >= wanted:
+                return found[:wanted]
+            # A loose constraint shows at once; a tight one is left to the walk below.
+            if attempt >= _TRIES or (attempt >= 8 and len(found) * _TRIES < wanted * attempt):
+                break
+        found = self._spread(found, wanted, rng)
+        if len(found) >= (least or wanted):
+            return found
+        return self._list_after_all(least or wanted, len(found))
+
+    def _spread(self, found: Array, wanted: int, rng: np.random.Generator) -> Array:
+        """More points by random steps from feasible ones: what is left when rejection starves."""
+        if len(found) == 0:
+            seed = self.space.interior(self.fixed)
+            if seed is None:
+                return found
+            found = seed[None, :]
+        for _ in range(_TRIES):
+            parents = found[rng.integers(len(found), size=BLOCK)]
+            scale = 10.0 ** rng.uniform(-4.0, -0.5, size=(BLOCK, 1))
+            steps = scale * rng.standard_normal(parents.shape)
+            found = self._admissible(np.vstack([found, parents + steps]))
+            if len(found) >= wanted:
+                return found[rng.permutation(len(found))[:wanted]]
+        return found
+
+    def _list_after_all(self, k: int, found: int) -> Array:
+        """A finite space that sampling cannot exhaust is listed, however large."""
+        grid = self.space.grid(_LAST_RESORT_GRID, self.fixed)
+        if grid is not None:
+            return listed_grid(self.space, grid, self.fixed, self.taken).everything(k).at
+        raise ExhaustedError(
+            f"asked for {k} points but found {found} feasible ones among {_TRIES * BLOCK} tries. "
+            "Check the constraints in `where` and what is fixed: they may exclude (almost) "
+            "everything; a narrow region is found more easily as a covey.Linear or with tighter "
+            "bounds."
+        )
+
+    def _anchors(self, posterior: Posterior) -> Array:
+        """The observed points of highest posterior mean."""
+        at = posterior.data.at
+        return at[np.argsort(-posterior.belief(at).mean, kind="stable")[:_ANCHORS]]
+
+    def _around(self, anchors: Array, wide: Array, rng: np.random.Generator) -> Array:
+        """Points near the anchors: small steps in some columns, some discrete values redrawn."""
+        at = np.repeat(anchors, _NEAR, axis=0)
+        scale = 10.0 ** rng.uniform(-3.0, -0.5, size=(len(at), 1))
+        width = self.space.width
+        moved = rng.random(at.shape) < max(0.3, min(1.0, 3.0 / width))
+        steps = np.where(moved, scale * rng.standard_normal(at.shape), 0.0)
+        at = np.where(self.space.continuous, at + steps, at)
+        donors = wide[rng.integers(len(wide), size=len(at))]
+        for name in self.space.names:
+            columns = self.space.columns_of(name)
+            if not self.space.continuous[columns].any():
+                redrawn = rng.random(len(at)) < 0.3
+                at[redrawn, columns] = donors[redrawn, columns]
+        return at
+
+    def _best(self, posterior: Posterior, at: Array, width: float) -> Array:
+        belief = posterior.belief(at)
+        scores = belief.mean + width * belief.std
+        return at[np.argsort(-scores, kind="stable")[:_ASCENTS]]

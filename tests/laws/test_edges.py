@@ -1,0 +1,106 @@
+"""Where methods break: one observation, constant outcomes, duplicates, few points, no noise."""
+
+import numpy as np
+import pytest
+
+import covey
+from covey.belief import Belief
+from covey.catalog import STRATEGIES, strategy_of
+from covey.errors import ExhaustedError
+
+every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
+SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
+
+
+def distinct(trials):
+    return len({tuple(t.point.values()) for t in trials}) == len(trials)
+
+
+@every_strategy
+def test_one_observation_is_enough(strategy):
+    study = covey.Study(SPACE, strategy=strategy, seed=0)
+    study.tell(study.ask(1), [1.0])
+    batch = study.ask(4)
+    assert len(batch) == 4
+    assert distinct(batch)
+
+
+@every_strategy
+def test_constant_outcomes(strategy):
+    study = covey.Study(SPACE, strategy=strategy, seed=0)
+    study.tell(study.ask(6), [2.5] * 6)
+    assert distinct(study.ask(4))
+    mean, std = study.predict([{"x": 0.5, "y": 0.5}])
+    assert mean[0] == pytest.approx(2.5)
+    assert np.isfinite(std[0])
+
+
+@every_strategy
+def test_duplicated_inputs_without_noise(strategy):
+    study = covey.Study(SPACE, strategy=strategy, seed=0, gp=covey.GP(noise=0.0))
+    study.add([{"x": 0.5, "y": 0.5}] * 3 + [{"x": 0.1, "y": 0.1}], [1.0, 1.0, 1.0, 0.0])
+    assert distinct(study.ask(4))
+
+
+@every_strategy
+def test_the_last_points_of_a_pool(strategy):
+    pool = covey.Pool([{"a": i, "b": i % 3} for i in range(9)])
+    study = covey.Study(pool, strategy=strategy, seed=0)
+    study.tell(study.ask(4), [0.0, 1.0, 2.0, 3.0])
+    rest = study.ask(5)
+    assert {t.point["a"] for t in study.history.trials} == set(range(9))
+    study.tell(rest, [0.0] * 5)
+    before = study.history.events
+    with pytest.raises(ExhaustedError, match="only 0 are left"):
+        study.ask(1)
+    assert study.history.events == before
+
+
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "lp-ucb"])
+def test_every_candidate_at_once(strategy):
+    """k = n, and identical candidates: still k distinct indices (lp-ucb needs a gradient)."""
+    rng = np.random.default_rng(0)
+    at = np.repeat(rng.random((4, 2)), 2, axis=0)
+    cov = np.exp(-np.square(at[:, None] - at).sum(axis=2)) + 0.0
+    belief = Belief.dense(at, rng.standard_normal(8), cov, noise=0.1)
+    chosen = strategy_of(strategy)[1].choose(belief, 8, rng)
+    assert sorted(chosen.indices) == list(range(8))
+
+
+@every_strategy
+def test_all_trials_failed(strategy):
+    study = covey.Study(SPACE, strategy=strategy, seed=0)
+    study.fail(study.ask(3))
+    assert study.best is None
+    again = study.ask(3)
+    assert distinct([*study.history.trials, *again][:6])
+
+
+@every_strategy
+def test_noise_at_its_floor_and_huge_values(strategy):
+    study = covey.Study(SPACE, strategy=strategy, seed=0)
+    for _ in range(3):
+        batch = study.ask(4)
+        study.tell(batch, [1e12 + 1e9 * t.point["x"] for t in batch])
+    assert distinct(study.ask(4))
+
+
+@every_strategy
+def test_mixed_space_with_constraints(strategy):
+    space = covey.Space(
+        {
+            "rate": covey.Real(1e-5, 1e-1, log=True),
+            "layers": covey.Integer(1, 8),
+            "kind": covey.Choice(["a", "b", "c"]),
+            "size": covey.Choice([16, 32, 64], ordered=True),
+        },
+        where=[covey.Linear({"layers": 1, "rate": 10}, upper=6.0), lambda p: p["kind"] != "b"],
+    )
+    study = covey.Study(space, strategy=strategy, seed=0)
+    for _ in range(3):
+        batch = study.ask(3)
+        study.tell(batch, [t.point["layers"] - t.point["rate"] for t in batch])
+    for trial in study.history.trials:
+        assert trial.point["kind"] != "b"
+        assert trial.point["layers"] + 10 * trial.point["rate"] <= 6.0
+    assert distinct(study.history.trials)

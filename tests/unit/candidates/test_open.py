@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+
+import covey
+from covey.candidates import Taken, field_of
+from covey.errors import ExhaustedError, SpaceError
+from covey.gp import Model, condition, observe
+from covey.kernels import Matern52
+
+NOTHING = np.zeros((0, 2))
+SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
+
+
+def taken(points=NOTHING, seed=0, asked=0):
+    return Taken(np.asarray(points, dtype=float), seed, asked)
+
+
+@pytest.fixture
+def posterior():
+    rng = np.random.default_rng(0)
+    x = rng.random((10, 2))
+    data = observe(x, -np.square(x - 0.4).sum(axis=1), np.full(10, np.nan))
+    return condition([Model(Matern52((0.5, 0.5)), 1e-4)], data)
+
+
+def test_what_is_fixed_is_held_exactly(posterior):
+    field = field_of(SQUARE, {"x": 0.1}, taken())
+    rng = np.random.default_rng(0)
+    for found in (field.in_order(3), field.scattered(3, rng), field.promising(3, posterior, rng)):
+        points = found.points(range(3))
+        assert [p["x"] for p in points] == [0.1] * 3
+        assert len({p["y"] for p in points}) == 3
+
+
+def test_candidates_climb_to_where_the_model_expects_much(posterior):
+    field = field_of(SQUARE, {}, taken())
+    found = field.promising(5, posterior, np.random.default_rng(0))
+    means = posterior.belief(found.at).mean
+    dense = np.random.default_rng(1).random((100_000, 2))
+    assert means.max() >= posterior.belief(dense).mean.max() - 1e-3
+    assert np.all((found.at >= 0.0) & (found.at <= 1.0))
+    assert len(np.unique(found.at, axis=0)) == len(found)
+
+
+def test_a_narrow_linear_region_is_found():
+    """A corner of 2e-11 of the cube: rejection starves, linear programming and a walk do not."""
+    names = [f"x{i}" for i in range(6)]
+    space = covey.Space(
+        {name: covey.Real(0.0, 1.0) for name in names},
+        where=[covey.Linear(dict.fromkeys(names, 1.0), upper=0.05)],
+    )
+    found = field_of(space, {}, taken(np.zeros((0, 6)))).scattered(64, np.random.default_rng(0))
+    assert len(found) >= 64
+    assert found.at.sum(axis=1).max() <= 0.05 + 1e-9
+    assert np.all(found.at.std(axis=0) > 1e-3)
+
+
+def test_a_constraint_that_nothing_satisfies_says_so():
+    space = covey.Space({"x": covey.Real(0.0, 1.0)}, where=[lambda p: False])
+    with pytest.raises(ExhaustedError, match=r"found 0 feasible ones.*Check the constraints"):
+        field_of(space, {}, taken(np.zeros((0, 1)))).in_order(1)
+
+
+def test_a_predicate_that_raises_is_named():
+    space = covey.Space({"x": covey.Real(0.0, 1.0)}, where=[lambda p: p["z"] > 0])
+    with pytest.raises(SpaceError):
+        field_of(space, {}, taken(np.zeros((0, 1)))).in_order(1)
+
+
+def test_a_large_grid_with_few_feasible_points_is_listed_after_all():
+    space = covey.Space(
+        {"i": covey.Integer(0, 999), "j": covey.Integer(0, 999)},
+        where=[lambda p: p["i"] == 7 and p["j"] in (1, 500, 998)],
+    )
+    found = field_of(space, {}, taken()).in_order(3)
+    assert {(p["i"], p["j"]) for p in found.points(range(3))} == {(7, 1), (7, 500), (7, 998)}
+    with pytest.raises(ExhaustedError, match="only 3 are left"):
+        field_of(space, {}, taken()).in_order(4)

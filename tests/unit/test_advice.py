@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+import covey
+from covey.advice import predict, recommend_anywhere, recommend_told
+from covey.gp import GP
+from covey.history import Added, History, Point
+from covey.propose import Recipe, understand
+
+SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
+
+
+@pytest.mark.parametrize(("goal", "sign"), [("max", 1.0), ("min", -1.0)])
+def test_advice_in_the_users_sign(goal, sign):
+    xs = np.linspace(0.0, 1.0, 9)
+    points = tuple(Point(x=float(x)) for x in xs)
+    values = tuple(sign * (10.0 - (x - 0.4) ** 2) for x in xs)
+    recipe = Recipe(SPACE, goal, GP(), 0)
+    history = History().then(Added(points, values))
+    posterior = understand(history, recipe, np.random.default_rng(0))
+    assert predict(posterior, recipe, (points[3],)).mean[0] == pytest.approx(values[3], abs=0.01)
+    told = recommend_told(posterior, recipe, history)
+    assert told.trial is not None
+    assert told.trial.id == 3
+    assert told.mean == pytest.approx(values[3], abs=0.01)
+    anywhere = recommend_anywhere(posterior, recipe)
+    assert anywhere.trial is None
+    assert anywhere.point["x"] == pytest.approx(0.4, abs=0.03)
+
+
+def test_with_noise_the_recommendation_is_not_the_luckiest():
+    """One lucky outlier beside a solid plateau of replicates."""
+    points = (*(Point(x=0.2),) * 6, *(Point(x=0.8),) * 6)
+    values = (0.0, 0.1, -0.1, 0.05, -0.05, 1.6, 1.0, 1.1, 0.9, 1.05, 0.95, 1.0)
+    history = History().then(Added(points, values))
+    recipe = Recipe(SPACE, "max", GP(), 0)
+    posterior = understand(history, recipe, np.random.default_rng(0))
+    assert history.best("max").point == {"x": 0.2}
+    assert recommend_told(posterior, recipe, history).point == {"x": 0.8}
+
+
+def test_a_pool_recommends_one_of_its_rows():
+    pool = covey.Pool([{"a": i / 9, "name": f"row {i}"} for i in range(10)], labels=["name"])
+    history = History().then(Added((Point(a=0.0), Point(a=4 / 9), Point(a=1.0)), (0.0, 1.0, 0.2)))
+    recipe = Recipe(pool, "max", GP(), 0)
+    posterior = understand(history, recipe, np.random.default_rng(0))
+    assert recommend_anywhere(posterior, recipe).point["name"].startswith("row ")

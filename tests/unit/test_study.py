@@ -1,0 +1,362 @@
+import logging
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import covey
+from covey.errors import (
+    CoveyError,
+    ExhaustedError,
+    HistoryError,
+    JournalError,
+    SpaceError,
+    StrategyError,
+)
+from covey.policies import UCB
+from covey.strategies import DPP
+
+SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
+
+
+@pytest.fixture
+def study():
+    return covey.Study(SPACE, seed=0)
+
+
+def f(point):
+    return float(np.sin(5 * point["x"]) + point["y"])
+
+
+def play(study, rounds=2, k=3):
+    for _ in range(rounds):
+        batch = study.ask(k)
+        study.tell(batch, [f(t.point) for t in batch])
+    return study
+
+
+def points_of(trials):
+    return [t.point for t in trials]
+
+
+class TestAsking:
+    def test_trials_are_pending_and_numbered(self, study):
+        batch = study.ask(3)
+        assert [t.id for t in batch] == [0, 1, 2]
+        assert {t.status for t in batch} == {"pending"}
+        assert {t.value for t in batch} == {None}
+
+    def test_another_strategy_for_one_batch(self, study):
+        play(study)
+        study.ask(2, strategy="random")
+        assert study.diagnostics.strategy == "random"
+        study.ask(2)
+        assert study.diagnostics.strategy == "auto"
+        study.ask(2, strategy=DPP(UCB(), then="max"))
+        assert study.diagnostics.strategy == "DPP"
+
+    def test_fixed_parameters_for_one_batch(self, study):
+        play(study)
+        assert {t.point["x"] for t in study.ask(4, fixed={"x": 0.1})} == {0.1}
+        assert len({t.point["x"] for t in study.ask(4)}) > 1
+
+    def test_several_asks_before_a_tell_do_not_crowd(self, study):
+        """Asynchronous use: what is pending shapes what comes next."""
+        play(study)
+        first = study.ask(4)
+        second = study.ask(4)
+        points = [tuple(p.values()) for p in points_of([*first, *second])]
+        assert len(set(points)) == 8
+        alone = play(covey.Study(SPACE, seed=0))
+        alone.cancel(alone.ask(4))
+        assert points_of(alone.ask(4)) != points_of(second)
+
+    def test_wrong_numbers_of_points(self, study):
+        for k in (0, -1, 2.0, True, "3", None):
+            with pytest.raises(StrategyError, match="whole number of points, at least 1"):
+                study.ask(k)
+        assert len(study.history) == 0
+
+    @pytest.mark.parametrize(
+        ("call", "error", "message"),
+        [
+            ({"strategy": "randon"}, StrategyError, "Did you mean 'random'"),
+            ({"fixed": {"z": 1.0}}, SpaceError, "z"),
+            ({"fixed": {"x": 2.0}}, SpaceError, "outside"),
+        ],
+    )
+    def test_a_bad_ask_leaves_no_trace(self, study, call, error, message):
+        with pytest.raises(error, match=message):
+            study.ask(2, **call)
+        assert study.history.events == ()
+
+    def test_a_cancelled_point_of_a_pool_is_free_again(self):
+        study = covey.Study(covey.Pool([{"a": 1}, {"a": 2}]), seed=0)
+        study.cancel(study.ask(2))
+        assert {t.point["a"] for t in study.ask(2)} == {1, 2}
+
+    def test_a_failed_point_of_a_pool_is_not(self):
+        study = covey.Study(covey.Pool([{"a": 1}, {"a": 2}]), seed=0)
+        study.fail(study.ask(1))
+        study.ask(1)
+        with pytest.raises(ExhaustedError):
+            study.ask(1)
+
+    def test_more_than_a_small_grid_holds(self):
+        space = covey.Space({"i": covey.Integer(1, 3), "c": covey.Choice(["a", "b"])})
+        study = covey.Study(space, seed=0)
+        assert len({tuple(t.point.items()) for t in study.ask(6)}) == 6
+        with pytest.raises(ExhaustedError, match="only 0 are left"):
+            study.ask(1)
+
+
+class TestTelling:
+    def test_one_trial_or_its_id_or_a_batch(self, study):
+        a, b, c, d = study.ask(4)
+        study.tell(a, 1.0)
+        study.tell(b.id, 2)
+        study.tell([c, d.id], np.array([3.0, 4.0]))
+        assert [t.value for t in study.history.trials] == [1.0, 2.0, 3.0, 4.0]
+
+    def test_known_standard_errors(self, study):
+        a, b, c = study.ask(3)
+        study.tell([a, b], [1.0, 2.0], sem=[0.1, None])
+        study.tell(c, 3.0, sem=0.2)
+        assert [t.sem for t in study.history.trials] == [0.1, None, 0.2]
+        d, e = study.ask(2)
+        study.tell([d, e], [0.0, 0.0], sem=0.3)
+        assert [t.sem for t in study.history.trials[3:]] == [0.3, 0.3]
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, None, "high", True, 1j])
+    def test_values_must_be_finite_numbers(self, study, bad):
+        batch = study.ask(2)
+        before = study.history.events
+        with pytest.raises(HistoryError):
+            study.tell(batch, [1.0, bad])
+        assert study.history.events == before  # all or nothing
+        study.tell(batch, [1.0, 2.0])
+
+    @pytest.mark.parametrize(
+        ("trials", "values", "message"),
+        [
+            ([0, 1], [1.0], "2 trials but 1 value"),
+            ([0, 1], 1.0, "several trials need a sequence of values"),
+            ([7], [1.0], "trial 7 was never asked"),
+            ([0, 0], [1.0, 2.0], "0"),
+            ([], [], "no trial"),
+        ],
+    )
+    def test_what_does_not_fit_is_named(self, study, trials, values, message):
+        study.ask(2)
+        with pytest.raises(HistoryError, match=message):
+            study.tell(trials, values)
+        assert study.best is None
+
+    def test_telling_twice(self, study):
+        (trial,) = study.ask(1)
+        study.tell(trial, 1.5)
+        with pytest.raises(HistoryError, match=r"already told 1\.5.*amend"):
+            study.tell(trial, 2.5)
+
+    def test_amending_keeps_both_in_the_log(self, study):
+        (trial,) = study.ask(1)
+        study.tell(trial, 1.5)
+        study.amend(trial, 2.5, "unit was wrong")
+        assert study.best.value == 2.5
+        assert [type(e).__name__ for e in study.history.events] == ["Asked", "Told", "Amended"]
+
+    def test_enqueued_points_are_pending_and_not_asked_again(self, study):
+        mine = study.enqueue([{"x": 0.5, "y": 0.5}] * 2)
+        assert [t.origin for t in mine] == ["enqueued", "enqueued"]
+        study.tell(mine, [1.0, 1.2])
+        assert all(t.point != {"x": 0.5, "y": 0.5} for t in study.ask(8))
+
+    def test_results_from_elsewhere(self, study):
+        study.add([{"x": 0.1, "y": 0.2}, {"x": 0.9, "y": 0.9}], [1.0, 2.0], sem=[0.1, 0.1])
+        assert study.best.value == 2.0
+        with pytest.raises(HistoryError, match="2"):
+            study.add([{"x": 0.1, "y": 0.2}, {"x": 0.3, "y": 0.9}], [1.0])
+        with pytest.raises(SpaceError, match=r"\[point\]"):
+            study.add({"x": 0.1, "y": 0.2}, [1.0])
+        assert len(study.history) == 2
+
+
+class TestLooking:
+    def test_best_follows_the_goal(self):
+        for goal, value in (("max", 3.0), ("min", 1.0)):
+            study = covey.Study(SPACE, goal=goal, seed=0)
+            assert study.best is None
+            study.tell(study.ask(3), [1.0, 3.0, 2.0])
+            assert study.best.value == value
+
+    def test_predictions_and_recommendations(self):
+        study = play(covey.Study(SPACE, seed=0), rounds=5, k=4)
+        point = study.history.trials[3].point
+        mean, std = study.predict([point])
+        assert mean[0] == pytest.approx(f(point), abs=0.1)
+        assert std[0] < 0.2
+        assert study.recommend().trial.value > study.best.value - 1e-3
+        assert f(study.recommend(anywhere=True).point) > 1.8
+
+    def test_predicting_does_not_change_what_comes_next(self):
+        plain, curious = play(covey.Study(SPACE, seed=0)), play(covey.Study(SPACE, seed=0))
+        curious.predict([{"x": 0.5, "y": 0.5}])
+        curious.recommend(anywhere=True)
+        assert points_of(plain.ask(3)) == points_of(curious.ask(3))
+
+    def test_nothing_told_nothing_to_say(self, study):
+        for call in (lambda: study.predict([{"x": 0.5, "y": 0.5}]), study.recommend):
+            with pytest.raises(HistoryError, match="nothing has been told"):
+                call()
+
+    def test_repr(self, study):
+        assert repr(study) == "Study(goal='max', strategy='auto', History(0 trials))"
+
+
+class TestMaking:
+    @pytest.mark.parametrize(
+        ("wrong", "error"),
+        [
+            ({"space": {"x": (0, 1)}}, SpaceError),
+            ({"goal": "maximise"}, StrategyError),
+            ({"strategy": "best"}, StrategyError),
+            ({"seed": -1}, StrategyError),
+            ({"seed": 0.5}, StrategyError),
+        ],
+    )
+    def test_bad_settings_are_refused(self, wrong, error):
+        with pytest.raises(error) as caught:
+            covey.Study(**{"space": SPACE, **wrong})
+        assert isinstance(caught.value, CoveyError)
+
+    def test_a_seed_is_drawn_and_kept(self):
+        assert covey.Study(SPACE).seed != covey.Study(SPACE).seed
+
+
+class TestJournal:
+    def test_a_reloaded_study_goes_on_with_the_same_batch(self, tmp_path):
+        path = tmp_path / "run.jsonl"
+        live = play(covey.Study(SPACE, goal="min", seed=4, journal=path))
+        live.fail(live.ask(1), "crash")
+        live.amend(0, 9.0, "typo")
+        before = live.history.trials
+        expected = points_of(live.ask(3))
+        # A second reader of the same log, cut before the last ask.
+        text = path.read_bytes().splitlines(keepends=True)
+        copy = tmp_path / "copy.jsonl"
+        copy.write_bytes(b"".join(text[:-1]))
+        loaded = covey.Study.load(copy)
+        assert loaded.history.trials == before
+        assert loaded.goal == "min"
+        assert points_of(loaded.ask(3)) == expected
+
+    def test_an_existing_journal_is_continued(self, tmp_path):
+        path = tmp_path / "run.jsonl"
+        play(covey.Study(SPACE, seed=4, journal=path), rounds=1)
+        again = covey.Study(SPACE, journal=path)
+        assert again.seed == 4
+        assert len(again.history.told) == 3
+
+    @pytest.mark.parametrize(
+        ("change", "what"),
+        [
+            ({"goal": "min"}, "goal"),
+            ({"seed": 5}, "seed"),
+            (
+                {"space": covey.Space({"x": covey.Real(0.0, 2.0), "y": covey.Real(0.0, 1.0)})},
+                "space",
+            ),
+            ({"gp": covey.GP(samples=2)}, "gp"),
+        ],
+    )
+    def test_another_problem_is_refused(self, tmp_path, change, what):
+        path = tmp_path / "run.jsonl"
+        covey.Study(SPACE, seed=4, journal=path)
+        content = path.read_bytes()
+        with pytest.raises(JournalError, match=f"another {what}"):
+            covey.Study(**{"space": SPACE, "journal": path, **change})
+        assert path.read_bytes() == content
+
+    def test_what_a_log_cannot_hold_is_passed_again(self, tmp_path):
+        path = tmp_path / "run.jsonl"
+        space = covey.Space({"x": covey.Real(0.0, 1.0)}, where=[half])
+        mine = DPP(UCB(), then="max")
+        covey.Study(space, strategy=mine, seed=0, journal=path).ask(2)
+        with pytest.raises(SpaceError, match="space="):
+            covey.Study.load(path)
+        with pytest.raises(StrategyError, match="strategy="):
+            covey.Study.load(path, space=space)
+        assert len(covey.Study.load(path, space=space, strategy=mine).history) == 2
+        with pytest.raises(JournalError, match="another space"):
+            covey.Study.load(path, space=SPACE, strategy="auto")
+
+    def test_choices_of_any_kind_survive(self, tmp_path):
+        path = tmp_path / "run.jsonl"
+        space = covey.Space(
+            {"net": covey.Choice([(50,), (100, 50), None]), "b": covey.Choice([True, 1])}
+        )
+        study = covey.Study(space, seed=0, journal=path)
+        batch = study.ask(6)
+        again = covey.Study.load(path, space=space)
+        assert points_of(again.history.trials) == points_of(batch)
+        assert {(p["net"], type(p["b"])) for p in points_of(batch)} == {
+            (n, t) for n in ((50,), (100, 50), None) for t in (bool, int)
+        }
+
+    def test_a_missing_journal_is_not_made_by_loading(self, tmp_path):
+        with pytest.raises(JournalError, match="there is no journal at"):
+            covey.Study.load(tmp_path / "no.jsonl")
+        assert not (tmp_path / "no.jsonl").exists()
+
+    def test_a_failed_write_leaves_the_study_as_it_was(self, tmp_path, monkeypatch):
+        study = covey.Study(SPACE, seed=0, journal=tmp_path / "run.jsonl")
+        batch = study.ask(2)
+
+        def full(event):
+            raise JournalError("disk full")
+
+        monkeypatch.setattr(study._journal, "append", full)
+        with pytest.raises(JournalError):
+            study.tell(batch, [1.0, 2.0])
+        assert study.history.told == ()
+        monkeypatch.undo()
+        study.tell(batch, [1.0, 2.0])
+        assert len(study.history.told) == 2
+
+
+def half(point):
+    return point["x"] < 0.5
+
+
+def test_threads_share_a_study(tmp_path):
+    """Eight threads ask and tell at once: every id once, every point distinct, the log whole."""
+    path = tmp_path / "run.jsonl"
+    study = covey.Study(SPACE, strategy="random", seed=0, journal=path)
+    errors = []
+
+    def work():
+        try:
+            for _ in range(5):
+                batch = study.ask(2)
+                study.tell(batch, [f(t.point) for t in batch])
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert [t.id for t in study.history.trials] == list(range(80))
+    assert len({tuple(t.point.values()) for t in study.history.trials}) == 80
+    assert covey.Study.load(path).history.trials == study.history.trials
+
+
+def test_it_logs_under_covey_and_prints_nothing(study, caplog, capsys):
+    with caplog.at_level(logging.INFO, logger="covey"):
+        study.ask(2)
+    assert [r.name for r in caplog.records] == ["covey"]
+    assert "asked for 2 points by auto" in caplog.text
+    assert capsys.readouterr() == ("", "")

@@ -1,0 +1,166 @@
+"""What keeps the house standing: floors, light imports, documents that tell the truth."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import covey
+from covey.errors import CoveyError
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "covey"
+MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.name not in ("__init__.py", "__main__.py"))
+DOORS = {"run", "report", "bench", "cli"}
+
+
+def dotted(path: Path) -> str:
+    return ".".join(("covey", *path.relative_to(SOURCE).with_suffix("").parts))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_every_module_has_a_test_of_its_name(path):
+    inner = path.relative_to(SOURCE)
+    wing = "doors" if inner.parts[0] in DOORS else "unit"
+    assert (ROOT / "tests" / wing / inner.parent / f"test_{inner.name}").exists()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_modules_stay_small(path):
+    """A file over 300 lines needs a reason here."""
+    reasons: dict[str, str] = {}
+    assert len(path.read_text().splitlines()) <= 300 or dotted(path) in reasons
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_what_is_raised_is_ours(path):
+    """Every `raise Name(...)` in the package names an error of our tree."""
+    allowed = {  # caught in the same file, or the protocol of a builtin
+        "covey.run.loop": {"ValueError"},
+        "covey.history.trial": {"TypeError"},
+        "covey.journal.disk": {"OSError"},
+    }.get(dotted(path), set())
+    ours = {
+        n for n, c in inspect.getmembers(importlib.import_module("covey.errors")) if _is_ours(c)
+    }
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            name = getattr(node.exc.func, "id", None)
+            if name is not None and name[0].isupper():
+                assert name in ours | allowed, f"{path.name}:{node.lineno} raises {name}"
+
+
+def _is_ours(thing: object) -> bool:
+    return inspect.isclass(thing) and issubclass(thing, CoveyError)
+
+
+def test_importing_covey_is_light():
+    heavy = [
+        "scipy",
+        "torch",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "matplotlib",
+        "sklearn",
+        "typer",
+        "rich",
+    ]
+    code = (
+        "import sys, covey; from covey import Study, Space, Pool, maximize\n"
+        f"print([m for m in {heavy!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_public_names_exist():
+    for name in covey.__all__:
+        assert getattr(covey, name) is not None
+    assert set(covey.__all__) <= set(dir(covey))
+    with pytest.raises(AttributeError, match="no attribute 'Studdy'"):
+        _ = covey.Studdy
+
+
+def test_the_changelog_knows_this_version():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(r"^## (\S+)", text, re.MULTILINE).group(1) == covey.__version__
+
+
+def blocks(path: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
+
+
+def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks(ROOT / "README.md"):
+        exec(compile(block, "README.md", "exec"), names)
+    said = capsys.readouterr().out.splitlines()
+    assert "'layers': 5" in said[0]
+    assert len(said) == 5
+
+
+def test_the_first_code_of_the_readme_is_twelve_lines():
+    lines = [line for line in blocks(ROOT / "README.md")[0].splitlines() if line.strip()]
+    assert len(lines) <= 12
+
+
+def test_the_commands_of_the_readme_exist():
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for document in ("README.md", "CONTRIBUTING.md", ".ci/run"):
+        text = (ROOT / document).read_text()
+        named = {
+            w
+            for line in re.findall(r"\bmake ((?:demo|test|check|bench| )+)", text)
+            for w in line.split()
+        }
+        assert named
+        assert named <= targets
+
+
+METHOD = (ROOT / "docs" / "method.md").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(covey\.[\w.]+)`", METHOD))))
+def test_what_the_method_names_exists(name):
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            thing = importlib.import_module(".".join(parts[:cut]))
+        except ImportError:
+            continue
+        for part in parts[cut:]:
+            thing = getattr(thing, part)
+        return
+    pytest.fail(f"{name} does not exist")
+
+
+@pytest.mark.parametrize(
+    "room", ["gp", "dpp", "policies", "strategies", "baselines", "diagnostics", "kernels"]
+)
+def test_the_method_lists_every_public_function(room):
+    module = importlib.import_module(f"covey.{room}")
+    public = getattr(module, "__all__", None) or [
+        name
+        for name, thing in vars(module).items()
+        if getattr(thing, "__module__", "") == module.__name__ and not name.startswith("_")
+    ]
+    protocols = {"Policy", "Judgement", "Strategy", "Kernel", "Blocks", "Columns", "Sampler"}
+    missing = [n for n in public if n not in protocols and f"covey.{room}.{n}" not in METHOD]
+    assert missing == []
+
+
+def test_the_decisions_are_numbered_and_complete():
+    notes = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(note.name[:4]) for note in notes] == list(range(1, len(notes) + 1))
+    for note in notes:
+        headings = re.findall(r"^## (.*)$", note.read_text(), re.MULTILINE)
+        assert headings == ["Context", "Decision", "Consequences", "Rejected"]

@@ -16,8 +16,8 @@ METHODS = ("auto", "spectral", "mixture", "walk", "swap")
 
 # Up to this n the eigendecomposition takes well under a second. (Our choice, as are the next two.)
 _SMALL = 500
-# With fewer than this many items per pick the walk's k steps of cost k² are the dearer way.
-_CROWDED = 4
+# Above it n³ competes with the walk, whose cost grows with k; they were seen to cross near here.
+_CROSSING, _GROWTH = 1.7e7, 1.2
 # The factor that "auto" will try costs n·rank²; keep that below a second or two.
 _MOST_RANK, _MOST_WORK = 256, 2_000_000_000
 
@@ -79,7 +79,7 @@ def sample(L: Kernel, k: int, rng: np.random.Generator, method: str = "auto") ->
 def _automatic(kernel: Blocks, k: int, epsilon: float, max_steps: int | None) -> Sampler:
     """A choice by n, k and the numbers in L, never by the clock."""
     n = len(kernel.diagonal)
-    if n <= max(_SMALL, _CROWDED * k):
+    if n <= _SMALL or n**3 <= _CROSSING * k**_GROWTH:
         return spectral.prepare(kernel, k)
     try:
         rank = min(_MOST_RANK, int((_MOST_WORK / n) ** 0.5))

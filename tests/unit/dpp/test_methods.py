@@ -33,12 +33,12 @@ def test_a_named_method_is_the_one_used(method):
     ("L", "k", "method"),
     [
         (np.eye(40), 3, "spectral"),
-        (np.eye(600) + smooth(600, 1, 0.1, 0.01), 9, "mixture"),
-        (np.eye(600) + smooth(600, 6, 0.3, 0.01), 9, "walk"),
-        (np.eye(600) + smooth(600, 6, 0.3, 0.01), 200, "spectral"),
-        (np.eye(600) * 1e-8 + smooth(600, 6, 0.3, 1.0), 9, "walk"),
-        (smooth(600, 2, 0.05, 1.0), 5, "walk"),
-        (np.eye(600), 9, "mixture"),
+        (np.eye(800) + smooth(800, 1, 0.1, 0.01), 9, "mixture"),
+        (np.eye(800) + smooth(800, 6, 0.3, 0.01), 9, "walk"),
+        (np.eye(800) + smooth(800, 6, 0.3, 0.01), 200, "spectral"),
+        (np.eye(800) * 1e-8 + smooth(800, 6, 0.3, 1.0), 9, "walk"),
+        (smooth(800, 2, 0.05, 1.0), 5, "walk"),
+        (np.eye(800), 9, "mixture"),
     ],
     ids=["small", "low rank", "high rank", "crowded", "jitter", "correlation", "identity"],
 )

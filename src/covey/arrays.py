@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import numpy as np
@@ -13,18 +15,23 @@ Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 
-# Jitter is added in these fractions of the mean diagonal until the factorisation succeeds.
+_TIE = 1e-9
+# Jitter is tried in these fractions until the factorisation succeeds.
 _JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6)
 
 
-def cholesky(matrix: Array) -> Array:
+def cholesky(matrix: Array, scale: float | None = None) -> Array:
     """Lower Cholesky factor of a symmetric positive (semi)definite matrix.
+
+    Where rounding has made it indefinite, jitter is added in fractions of ``scale`` (None: of the
+    mean diagonal).
 
     >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))
     array([[2., 0.],
            [1., 1.]])
     """
-    scale = float(np.mean(np.diagonal(matrix))) if len(matrix) else 1.0
+    if scale is None:
+        scale = float(np.mean(np.diagonal(matrix))) if len(matrix) else 1.0
     for jitter in _JITTERS:
         try:
             shifted = matrix + jitter * scale * np.eye(len(matrix)) if jitter else matrix
@@ -33,9 +40,35 @@ def cholesky(matrix: Array) -> Array:
             continue
     raise NumericsError(
         f"a {len(matrix)} x {len(matrix)} covariance is not positive definite, even with "
-        f"{_JITTERS[-1]:g} of its mean diagonal added. Check that the kernel is symmetric and "
+        f"{_JITTERS[-1] * scale:g} added to its diagonal. Check that the kernel is symmetric and "
         "positive semidefinite, and that no entry is nan."
     )
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Linear algebra on one thread.
+
+    At the size of an ask several threads were seen to be seven times slower; and they round
+    differently, so that a batch would depend on the machine's settings.
+    """
+    import scipy.linalg  # noqa: F401 - loads its own BLAS, for the limit to reach
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
+
+
+def first_largest(values: Array) -> int:
+    """Index of the largest value; of values that agree to a billionth the first.
+
+    Two ways to compute the same gains differ by rounding, and that must not decide.
+
+    >>> first_largest(np.array([1.0, 3.0, 3.0 + 1e-12]))
+    1
+    """
+    most = float(values.max())
+    return int(np.argmax(values >= most - _TIE * abs(most)))
 
 
 def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Array:

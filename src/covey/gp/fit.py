@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MANY = 300  # observations above which one start of the optimiser must do
 _ITERATIONS = 60
-_BURN_IN, _CONTINUED_BURN_IN, _THIN = 50, 10, 3  # MATH section 1; a continued chain is warm
+_BURN_IN, _THIN = 3, 0.5  # updates per hyper-parameter, before the first draw and between draws
 
 
 def fit(
@@ -63,19 +63,17 @@ def most_probable(likelihood: Likelihood, last: Model | None = None) -> Model:
 def sample_models(
     likelihood: Likelihood, rng: np.random.Generator, last: Model | None = None
 ) -> tuple[Model, ...]:
-    """Draws of the hyper-parameters by slice sampling, continued from the last one recorded."""
+    """Draws of the hyper-parameters by slice sampling, continued from the last one recorded.
 
-    def log_target(theta: Array) -> float:
-        # The chain walks in log θ, hence the Jacobian Σ θ.
-        return likelihood.value(theta) + float(theta.sum())
-
-    theta = likelihood.start if last is None else likelihood.theta_of(last)
-    box = np.array(likelihood.bounds)
+    A fresh chain starts where they are most probable. Some hundreds of likelihoods an ask.
+    """
+    start = most_probable(likelihood) if last is None else last
+    theta, box = likelihood.theta_of(start), np.array(likelihood.bounds)
+    burn_in, thin = _BURN_IN * len(theta), max(3, int(_THIN * len(theta)))
     draws: list[Model] = []
-    burn_in = _BURN_IN if last is None else _CONTINUED_BURN_IN
-    for step in range(1, burn_in + _THIN * likelihood.gp.samples + 1):
-        theta = slice_step(log_target, theta, box, rng)
-        if step > burn_in and (step - burn_in) % _THIN == 0:
+    for step in range(1, burn_in + thin * likelihood.gp.samples + 1):
+        theta = slice_step(likelihood.integrated, theta, box, rng)
+        if step > burn_in and (step - burn_in) % thin == 0:
             draws.append(likelihood.model_at(theta))
     return tuple(draws)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from covey.errors import StrategyError
+from covey.errors import StrategyError, did_you_mean
 from covey.gp.priors import PRIORS
 from covey.kernels import KERNELS, Kernel
 
@@ -38,19 +38,23 @@ class GP:
     priors: str = "scaled"
 
     def __post_init__(self) -> None:
-        for value, allowed in (
-            (self.kernel, tuple(KERNELS)),
-            (self.mean, ("constant", "zero")),
-            (self.priors, tuple(PRIORS)),
+        for what, value, allowed in (
+            ("kernel", self.kernel, tuple(KERNELS)),
+            ("mean", self.mean, ("constant", "zero")),
+            ("priors", self.priors, tuple(PRIORS)),
         ):
             if value not in allowed:
-                raise StrategyError(f"a GP knows {', '.join(allowed)}; got {value!r}.")
-        if self.noise is not None and not (np.isfinite(self.noise) and self.noise >= 0.0):
+                raise StrategyError(
+                    f"the {what} of a GP is one of {', '.join(allowed)}; got {value!r}."
+                    f"{did_you_mean(value, allowed)}"
+                )
+        number = isinstance(self.noise, int | float | np.number)
+        if self.noise is not None and not (number and 0.0 <= self.noise < np.inf):
             raise StrategyError(
                 f"noise must be a standard deviation >= 0, or None to learn it; got {self.noise!r}."
             )
-        if self.samples < 0:
-            raise StrategyError(f"samples must be 0 (no sampling) or more; got {self.samples}.")
+        if not isinstance(self.samples, int) or self.samples < 0:
+            raise StrategyError(f"samples is a whole number, 0 for none; got {self.samples!r}.")
 
     def describe(self) -> dict[str, Any]:
         """Plain data for a log."""

@@ -53,10 +53,6 @@ class Observations:
         """Variance of each row when one look has variance σ²."""
         return np.where(self.learnt, sigma2 / self.counts, self.known)
 
-    def standardize(self, values: Array) -> Array:
-        """User's units (already turned to maximising) to standardised ones."""
-        return (values - self.shift) / self.scale
-
 
 def observe(at: Array, values: Array, sems: Array) -> Observations:
     """Standardise and pool: at (N, d), values (N,), sems (N,) with nan where unknown.
@@ -66,9 +62,13 @@ def observe(at: Array, values: Array, sems: Array) -> Observations:
     >>> data.counts, data.looks
     (array([2., 1.]), 3)
     """
-    shift, spread = float(values.mean()), float(values.std())
+    shift = float(values.mean())
+    reach = float(np.abs(values - shift).max())
     # A constant outcome says nothing about scale; rounding must not be blown up into signal.
-    scale = spread if spread > 1e-12 * max(float(np.abs(values).max()), 1e-300) else 1.0
+    if reach <= 1e-12 * float(np.abs(values).max()):
+        scale = abs(shift) or 1.0  # so that a change of unit changes nothing else
+    else:  # by the reach first, so that squares of tiny outcomes do not vanish
+        scale = reach * float(np.std((values - shift) / reach))
     z = (values - shift) / scale
     variance = np.maximum(np.square(sems / scale), LEAST_NOISE)
     known = ~np.isnan(sems)

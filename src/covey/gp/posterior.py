@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covey.arrays import Array, cholesky, solve_lower
-from covey.belief import Belief, Evidence, Gaussian
-from covey.kernels import KernelMatrix
+from covey.belief import LEAST_VARIANCE, Belief, Evidence, Gaussian
+from covey.kernels import KernelMatrix, squared_distance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,8 @@ class Posterior:
                     evidence=seen,
                 )
             )
-        return Belief(at, tuple(parts), best=self.data.best, round=round, looks=self.data.looks)
+        open_looks = len(self.evidence[0].at) - len(self.data.at)
+        return Belief(at, tuple(parts), self.data.best, round, self.data.looks + open_looks)
 
     def predict(self, at: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of f in the units of the observations."""
@@ -52,16 +53,18 @@ class Posterior:
         value, gradient = np.zeros(len(at)), np.zeros_like(at)
         share = 1.0 / len(self.models)
         for model, seen in zip(self.models, self.evidence, strict=True):
-            prior = KernelMatrix(model.kernel, at)
-            white = solve_lower(seen.factor, model.kernel(seen.at, at))
-            variance = model.kernel.variance - np.einsum("mn,mn->n", white, white)
-            std = np.sqrt(np.maximum(variance, 1e-12 * model.kernel.variance))
-            mean = model.mean + model.kernel(at, seen.at) @ seen.weights
-            pull = solve_lower(seen.factor, white, transposed=True).T
-            # ∂σ²/∂x = -2 Σ_i (K⁻¹k)_i ∂k(x, x_i), so ∂σ = that / 2σ.
-            fall = prior.gradient(seen.at, pull) / std[:, None]
-            value += share * (mean + width * std)
-            gradient += share * (prior.gradient(seen.at, seen.weights) - width * fall)
+            kernel = model.kernel
+            r2 = squared_distance(seen.at, at, kernel.lengths)
+            cross, slope = kernel.at_distance(r2), 2.0 * kernel.slope(r2)
+            white = solve_lower(seen.factor, cross)
+            variance = kernel.variance - np.einsum("mn,mn->n", white, white)
+            std = np.sqrt(np.maximum(variance, LEAST_VARIANCE * kernel.variance))
+            value += share * (model.mean + seen.weights @ cross + width * std)
+            # ∂μ = Σ_i w_i ∂k_i and ∂σ = -Σ_i (K⁻¹k)_i ∂k_i / σ, with ∂k_i = 2k' (x - x_i)/ℓ².
+            fall = solve_lower(seen.factor, white, transposed=True) * (width / std)
+            pull = slope * (seen.weights[:, None] - fall)
+            moved = at * pull.sum(axis=0)[:, None] - pull.T @ seen.at
+            gradient += share * moved / np.square(kernel.lengths)
         return value, gradient
 
 

@@ -57,13 +57,56 @@ def test_models_of_another_shape_in_the_log_are_passed_over():
     )
 
 
-def test_sampling_draws_models_and_continues():
+def test_sampling_draws_from_the_posterior_of_the_hyper_parameters():
+    """One input, noise given: draws of (ℓ, s) against the posterior on a grid."""
+    rng = np.random.default_rng(0)
+    x = rng.random((6, 1))
+    data = observe(x, np.sin(6 * x[:, 0]), np.full(6, np.nan))
+    gp = GP(samples=400, noise=0.1, kernel="squared-exponential")
+    likelihood = Likelihood(data, gp)
+    axes = [np.linspace(low, high, 161) for low, high in ((-4.0, 4.0), (-4.0, 5.0))]
+    grid = np.array([[a, b] for a in axes[0] for b in axes[1]])
+    logs = np.array([likelihood.integrated(theta) for theta in grid])
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    draws = fit(data, gp, rng)
+    for axis, found in enumerate(
+        ([np.log(m.kernel.lengths[0]) for m in draws], [np.log(m.kernel.variance) for m in draws])
+    ):
+        mean = weights @ grid[:, axis]
+        spread = np.sqrt(weights @ (grid[:, axis] - mean) ** 2)
+        assert np.mean(found) == pytest.approx(mean, abs=0.3 * spread)
+        assert np.std(found) == pytest.approx(spread, rel=0.25)
+        # The control: the prior alone is plainly another law.
+        prior = likelihood.start[axis]
+        assert abs(prior - mean) > 0.3 * spread or abs(spread - 1.0) > 0.25
+
+
+def test_a_chain_goes_on_from_the_last_draw():
     data, gp = draw(15, 0.05), GP(samples=4, priors="paper", kernel="squared-exponential")
     first = fit(data, gp, np.random.default_rng(0))
-    assert len(first) == 4
     assert len(set(first)) == 4
     again = fit(data, gp, np.random.default_rng(1), first)
-    assert len(again) == 4
+    elsewhere = fit(data, gp, np.random.default_rng(1), first[:1])
+    assert len(set(again)) == 4
+    assert again != elsewhere
+
+
+@pytest.mark.parametrize(("n", "noise"), [(40, 0.36), (80, 0.09)])
+def test_noise_is_not_read_as_signal(n, noise):
+    """A smooth function under heavy noise: the fit finds most of the noise."""
+    found, errors = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        x = rng.random((n, 2))
+        truth = np.sin(5 * x[:, 0]) + x[:, 1]
+        data = observe(x, truth + np.sqrt(noise) * rng.standard_normal(n), np.full(n, np.nan))
+        models = fit(data, GP(), rng)
+        found.append(models[0].noise * data.scale**2 / noise)
+        mean, _ = condition(models, data).predict(x)
+        errors.append(np.sqrt(np.mean((mean - truth) ** 2)) / truth.std())
+    assert 0.4 < np.median(found) < 1.6
+    assert np.median(errors) < 0.5
 
 
 def test_slice_sampling_has_its_target_as_law():

@@ -62,3 +62,19 @@ def test_the_constant_mean_is_at_its_optimum(data):
         ) + norm.logpdf(mean)
 
     assert joint(model.mean) > max(joint(model.mean + 0.01), joint(model.mean - 0.01))
+
+
+def test_the_integrated_mean_is_a_constant_added_to_the_kernel():
+    """∫ N(y; m1, K) N(m; 0, 1) dm = N(y; 0, K + 11')."""
+    from scipy.stats import multivariate_normal
+
+    rng = np.random.default_rng(0)
+    data = observe(rng.random((7, 2)), rng.standard_normal(7), np.full(7, np.nan))
+    likelihood = Likelihood(data, GP())
+    model = likelihood.model_at(likelihood.start)
+    gram = model.kernel(data.at, data.at) + model.noise * np.eye(7)
+    expected = multivariate_normal(np.zeros(7), gram + 1.0).logpdf(data.values)
+    ours = likelihood.integrated(likelihood.start) - likelihood.log_prior(likelihood.start)[0]
+    assert ours == pytest.approx(expected, abs=1e-9)
+    zero = Likelihood(data, GP(mean="zero"))
+    assert zero.integrated(zero.start) == zero.value(zero.start)

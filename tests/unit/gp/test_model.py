@@ -21,12 +21,14 @@ def test_a_gp_survives_a_log():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"kernel": "rbf"}, "squared-exponential, matern52; got 'rbf'"),
+        ({"kernel": "rbf"}, "kernel of a GP is one of squared-exponential, matern52; got 'rbf'"),
         ({"mean": "linear"}, "got 'linear'"),
         ({"priors": "flat"}, "got 'flat'"),
         ({"noise": -1.0}, "standard deviation >= 0"),
         ({"noise": float("nan")}, "got nan"),
         ({"samples": -1}, "got -1"),
+        ({"samples": 1.5}, "whole number"),
+        ({"noise": "low"}, "got 'low'"),
     ],
 )
 def test_bad_settings_are_named(wrong, message):

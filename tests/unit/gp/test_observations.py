@@ -11,15 +11,14 @@ def test_outcomes_are_standardised():
     assert data.values.mean() == pytest.approx(0.0)
     assert data.values.std() == pytest.approx(1.0)
     np.testing.assert_allclose(data.shift + data.scale * np.sort(data.values), [10.0, 20.0, 60.0])
-    np.testing.assert_allclose(data.standardize(np.array([30.0])), 0.0)
     assert data.best == data.values.max()
 
 
 @pytest.mark.parametrize("values", [[3.0], [0.0, 0.0], [1e9, 1e9, 1e9]])
-def test_constant_outcomes_keep_their_unit(values):
+def test_constant_outcomes_are_their_own_unit(values):
     n = len(values)
     data = observe(np.arange(float(n))[:, None], np.array(values), np.full(n, NAN))
-    assert data.scale == 1.0
+    assert data.scale == (values[0] or 1.0)
     assert np.all(data.values == 0.0)
 
 
@@ -47,3 +46,9 @@ def test_known_errors_pool_by_precision_and_stay_apart_from_unknown_ones():
 def test_a_perfect_measurement_keeps_a_little_noise():
     data = observe(np.array([[0.0], [1.0]]), np.array([0.0, 1.0]), np.zeros(2))
     assert np.all(data.known == LEAST_NOISE)
+
+
+def test_tiny_outcomes_are_not_constant():
+    values = 1e-200 * np.array([1.0, 2.0, 4.0])
+    data = observe(np.arange(3.0)[:, None], values, np.full(3, NAN))
+    assert data.values.std() == pytest.approx(1.0)

@@ -1,0 +1,168 @@
+"""Belief: the narrow waist between any model and any choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from covey.arrays import Array, Indices
+from covey.belief.gaussian import DensePrior, Gaussian
+from covey.errors import NumericsError
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Joint belief about f at n candidates: the only thing a strategy sees.
+
+    With sampled hyper-parameters a belief is several Gaussians (``parts``), equally weighted; a
+    policy scores each of its ``members`` and averages. Usually there is one.
+    """
+
+    at: Array  # (n, d)
+    parts: tuple[Gaussian, ...]
+    best: float  # largest value observed so far
+    round: int = 1  # the paper's t: batches asked for, this one included
+    looks: int = 0  # number of observations, those under way included
+    told: tuple[Array, Array] | None = None  # mean and standard deviation where values are known
+
+    @staticmethod
+    def dense(
+        at: Array, mean: Sequence[float] | Array, cov: Array, noise: float, best: float = 0.0
+    ) -> Belief:
+        """A belief from a mean and a covariance matrix."""
+        mean, cov = np.asarray(mean, dtype=float), np.asarray(cov, dtype=float)
+        return Belief(
+            np.asarray(at, dtype=float),
+            (Gaussian(DensePrior(cov), mean, np.zeros((0, len(mean))), float(noise)),),
+            best,
+        )
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    @property
+    def members(self) -> tuple[Belief, ...]:
+        """The beliefs this one averages; itself if there is one."""
+        if len(self.parts) == 1:
+            return (self,)
+        return tuple(replace(self, parts=(part,)) for part in self.parts)
+
+    @cached_property
+    def mean(self) -> Array:
+        """μ (n,)."""
+        return np.mean([part.mean for part in self.parts], axis=0)
+
+    @cached_property
+    def var(self) -> Array:
+        """σ² (n,): the mean variance plus the variance of the means."""
+        within = np.mean([part.var for part in self.parts], axis=0)
+        return within + np.var([part.mean for part in self.parts], axis=0)
+
+    @cached_property
+    def std(self) -> Array:
+        """σ (n,), positive."""
+        return np.sqrt(self.var)
+
+    @property
+    def noise(self) -> float:
+        """Variance of one future look."""
+        return float(np.mean([part.noise for part in self.parts]))
+
+    def columns(self, indices: Sequence[int] | Indices) -> Array:
+        """Columns (n, len) of the posterior covariance."""
+        cols = np.asarray(indices, dtype=np.intp)
+        within = np.mean([part.columns(cols) for part in self.parts], axis=0)
+        if len(self.parts) == 1:
+            return np.asarray(within)
+        spread = np.array([part.mean - self.mean for part in self.parts])
+        return np.asarray(within + spread.T @ spread[:, cols] / len(self.parts))
+
+    def on(self, indices: Sequence[int] | Indices) -> Belief:
+        """The belief about a subset of the candidates."""
+        keep = np.asarray(indices, dtype=np.intp)
+        return replace(self, at=self.at[keep], parts=tuple(part.on(keep) for part in self.parts))
+
+    def after_looking_at(self, indices: Sequence[int] | Indices) -> Belief:
+        """The belief once these candidates will have been observed, their values unknown.
+
+        Only the covariance moves, and it does not depend on the values; that is what makes
+        batches possible at all.
+        """
+        cols = np.asarray(indices, dtype=np.intp)
+        parts = tuple(part.after_looking_at(cols, self.at[cols]) for part in self.parts)
+        return replace(self, parts=parts)
+
+    def highest_lower(self, width: float) -> float:
+        """The largest μ - width·σ, among candidates and where values are known."""
+        best = float((self.mean - width * self.std).max())
+        return (
+            best
+            if self.told is None
+            else max(best, float((self.told[0] - width * self.told[1]).max()))
+        )
+
+    def highest_upper(self, width: float) -> float:
+        """The largest μ + width·σ, among candidates and where values are known."""
+        best = float((self.mean + width * self.std).max())
+        return (
+            best
+            if self.told is None
+            else max(best, float((self.told[0] + width * self.told[1]).max()))
+        )
+
+    def information(self) -> Information:
+        """The kernel I + Σ/σ² of the DPP (eq. of Algorithm 2, MATH 0.6), by columns."""
+        return Information(self.parts)
+
+    def draw(self, rng: np.random.Generator, draws: int) -> Array:
+        """Joint posterior draws (draws, n), shared evenly among the members."""
+        if len(self.parts) == 1:
+            return self.parts[0].draw(rng, draws)
+        # Which member a row comes from is random, so that fewer draws than members favour none.
+        owner = rng.permutation(len(self.parts))[np.arange(draws) % len(self.parts)]
+        drawn = np.empty((draws, len(self)))
+        for i, part in enumerate(self.parts):
+            mine = np.flatnonzero(owner == i)
+            if len(mine):
+                drawn[mine] = part.draw(rng, len(mine))
+        return drawn[rng.permutation(draws)]
+
+    @property
+    def slope(self) -> float:
+        """The largest gradient norm of the mean over the candidates (for local penalisation)."""
+        gradient = np.zeros_like(self.at)
+        for part in self.parts:
+            if part.evidence is None:
+                raise NumericsError(
+                    "a belief given as a covariance matrix has no gradient, and local penalisation "
+                    "needs one. Use another strategy, or a belief made by covey.gp."
+                )
+            slope = part.prior.gradient(part.evidence.at, part.evidence.weights)
+            gradient = gradient + slope / len(self.parts)
+        return float(np.linalg.norm(gradient, axis=1).max())
+
+
+@dataclass(frozen=True)
+class Information:
+    """I + mean over members of Σ/σ²: what ``covey.dpp`` takes as L. All eigenvalues are >= 1."""
+
+    parts: tuple[Gaussian, ...]
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """1 + σ²(x)/σ² (n,)."""
+        return 1.0 + np.mean([part.var / part.noise for part in self.parts], axis=0)
+
+    def block(self, rows: Indices, cols: Indices) -> Array:
+        """Entries (len(rows), len(cols)) of the kernel."""
+        inner = np.mean([part.block(rows, cols) / part.noise for part in self.parts], axis=0)
+        return np.asarray(inner + np.equal.outer(rows, cols))
+
+    def columns(self, cols: Indices) -> Array:
+        """Columns (n, len(cols)) of the kernel."""
+        out = np.mean([part.columns(cols) / part.noise for part in self.parts], axis=0)
+        out[cols, np.arange(len(cols))] += 1.0
+        return np.asarray(out)

@@ -1,0 +1,173 @@
+r"""Gaussian: one joint Gaussian about f at n candidates, with its covariance by blocks.
+
+Notation: μ (n,) and Σ (n, n) are mean and covariance of f, σ² is the noise variance of one look.
+Σ is never formed: it is a prior covariance given by blocks, less what observations have explained,
+Σ = K - VᵀV with V (m, n).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from covey.arrays import Array, Indices, cholesky, solve_lower
+from covey.errors import NumericsError
+
+_EXACT_DRAW = 4000  # candidates up to which a joint draw factorises Σ; above it is pathwise
+LEAST_VARIANCE = 1e-12  # of the prior's: below this a standard deviation is rounding error
+
+
+class Prior(Protocol):
+    """Prior covariance of the candidates (what a kernel, or a foreign model, provides)."""
+
+    @property
+    def diagonal(self) -> Array:
+        """Prior variances (n,)."""
+        ...
+
+    def block(self, rows: Indices, cols: Indices) -> Array:
+        """Covariances (len(rows), len(cols))."""
+        ...
+
+    def columns(self, cols: Indices) -> Array:
+        """Covariances (n, len(cols))."""
+        ...
+
+    def on(self, indices: Indices) -> Prior:
+        """The prior of a subset."""
+        ...
+
+    def paths(self, rng: np.random.Generator, draws: int, elsewhere: Array) -> tuple[Array, Array]:
+        """Joint prior draws at the candidates and elsewhere."""
+        ...
+
+    def gradient(self, elsewhere: Array, weights: Array) -> Array:
+        """Gradient at the candidates of Σ_i w_i k(·, x_i)."""
+        ...
+
+
+@dataclass(frozen=True)
+class DensePrior:
+    """A covariance matrix given outright: how a foreign model enters when n is small.
+
+    >>> from covey.belief import Belief
+    >>> belief = Belief.dense(at=np.zeros((2, 1)), mean=[0, 1], cov=np.eye(2), noise=0.1)
+    >>> belief.after_looking_at([1]).var.round(3)
+    array([1.   , 0.091])
+    """
+
+    matrix: Array  # (n, n)
+
+    @property
+    def diagonal(self) -> Array:
+        """Variances (n,)."""
+        return self.matrix.diagonal()
+
+    def block(self, rows: Indices, cols: Indices) -> Array:
+        """Covariances (len(rows), len(cols))."""
+        return self.matrix[np.ix_(rows, cols)]
+
+    def columns(self, cols: Indices) -> Array:
+        """Covariances (n, len(cols))."""
+        return self.matrix[:, cols]
+
+    def on(self, indices: Indices) -> DensePrior:
+        """The prior of a subset."""
+        return DensePrior(self.block(indices, indices))
+
+    def paths(self, rng: np.random.Generator, draws: int, elsewhere: Array) -> tuple[Array, Array]:
+        """Not needed: without evidence a draw is exact."""
+        raise NumericsError("a covariance matrix knows nothing elsewhere.")
+
+    def gradient(self, elsewhere: Array, weights: Array) -> Array:
+        """Not to be had."""
+        raise NumericsError("a covariance matrix has no gradient.")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Where observations were made and what they weigh, for pathwise draws and gradients."""
+
+    at: Array  # (m, d)
+    factor: Array  # (m, m), lower Cholesky factor of K + noise at these points
+    weights: Array  # (m,), so that μ(x) = constant + Σ_i w_i k(x, x_i)
+    noise: Array  # (m,) variance of each observation
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """One joint Gaussian about f at n candidates, and the noise of a future look."""
+
+    prior: Prior
+    mean: Array  # (n,)
+    explained: Array  # V (m, n)
+    noise: float  # σ²
+    evidence: Evidence | None = None
+
+    @cached_property
+    def var(self) -> Array:
+        """σ²(x) = k(x, x) - Σ_m V², kept above rounding error."""
+        prior = self.prior.diagonal
+        left = prior - np.einsum("mn,mn->n", self.explained, self.explained)
+        return np.maximum(left, LEAST_VARIANCE * prior)
+
+    def block(self, rows: Indices, cols: Indices) -> Array:
+        """Posterior covariances (len(rows), len(cols))."""
+        return self.prior.block(rows, cols) - self.explained[:, rows].T @ self.explained[:, cols]
+
+    def columns(self, cols: Indices) -> Array:
+        """Posterior covariances (n, len(cols)). Cost n · len(cols) · (m + d)."""
+        return self.prior.columns(cols) - self.explained.T @ self.explained[:, cols]
+
+    def on(self, indices: Indices) -> Gaussian:
+        """The same Gaussian about a subset."""
+        return replace(
+            self,
+            prior=self.prior.on(indices),
+            mean=self.mean[indices],
+            explained=self.explained[:, indices],
+        )
+
+    def after_looking_at(self, indices: Indices, at: Array) -> Gaussian:
+        r"""Once the candidates ``indices`` (at ``at``) will have been observed.
+
+        .. math:: \Sigma' = \Sigma - \Sigma_{\cdot J}(\Sigma_{JJ} + \sigma^2 I)^{-1}\Sigma_{J\cdot}
+        """
+        columns = self.columns(indices)
+        corner = cholesky(columns[indices] + self.noise * np.eye(len(indices)))
+        explained = np.vstack([self.explained, solve_lower(corner, columns.T)])
+        evidence = self.evidence
+        if evidence is not None:
+            old, new = len(evidence.at), len(indices)
+            factor = np.zeros((old + new, old + new))
+            factor[:old, :old], factor[old:, old:] = evidence.factor, corner
+            factor[old:, :old] = self.explained[:, indices].T
+            evidence = Evidence(
+                np.vstack([evidence.at, at]),
+                factor,
+                # An imagined value equal to the mean carries no weight: μ does not move.
+                np.concatenate([evidence.weights, np.zeros(new)]),
+                np.concatenate([evidence.noise, np.full(new, self.noise)]),
+            )
+        return replace(self, explained=explained, evidence=evidence)
+
+    def draw(self, rng: np.random.Generator, draws: int) -> Array:
+        """Joint draws (draws, n): exact while n is small, pathwise (Matheron's rule) above.
+
+        A pathwise draw stands on random Fourier features. With Matérn kernels and next to no
+        noise their error shows near the data: standard deviations off by a third were seen at
+        σ² = 1e-6.
+        """
+        n = len(self.mean)
+        if self.evidence is None or n <= _EXACT_DRAW:
+            every = np.arange(n)
+            # Rounding in K - VᵀV is relative to K, however little of it is left.
+            factor = cholesky(self.block(every, every), float(self.prior.diagonal.mean()))
+            return self.mean + rng.standard_normal((draws, n)) @ factor.T
+        seen = self.evidence
+        here, there = self.prior.paths(rng, draws, seen.at)
+        noisy = there + rng.standard_normal(there.shape) * np.sqrt(seen.noise)
+        return self.mean + here - solve_lower(seen.factor, noisy.T).T @ self.explained

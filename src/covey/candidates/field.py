@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -49,14 +49,14 @@ class Field(Protocol):
 class Taken:
     """What a field must leave out, and where its Sobol sequence stands."""
 
-    points: Array  # (m, d) encoded
+    points: Sequence[Mapping[str, Any]]
     seed: int
     asked: int  # points asked so far: the index into the sequence
 
 
 def row_keys(at: Array) -> Array:
     """Rows as comparable keys; rounding absorbs the last bits of decode and encode."""
-    rounded = np.ascontiguousarray(np.round(at, 9) + 0.0)  # + 0.0 turns -0.0 into 0.0
+    rounded = np.ascontiguousarray(np.round(at, 13) + 0.0)  # + 0.0 turns -0.0 into 0.0
     return rounded.view([("", rounded.dtype)] * at.shape[1]).reshape(-1)
 
 

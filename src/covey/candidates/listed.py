@@ -54,22 +54,25 @@ class Listed:
     def _require(self, k: int) -> None:
         if len(self.rows) < k:
             raise ExhaustedError(
-                f"asked for {k} points but only {len(self.rows)} are left that are feasible, match "
-                "what is fixed and were not asked, told or failed before. Ask for fewer, cancel "
-                "trials that will not run, or repeat points with study.enqueue."
+                f"asked for {k} points; left that are feasible, match what is fixed and were not "
+                f"asked, told or failed before: {len(self.rows)}. Ask for fewer, cancel trials "
+                "that will not run, or repeat points with study.enqueue.",
+                left=len(self.rows),
             )
 
 
 def listed_pool(pool: Pool, fixed: Mapping[str, Any], taken: Taken) -> Listed:
     """What is left of a pool."""
-    rows = np.flatnonzero(pool.matching(fixed))
-    free = rows[~among(pool.rows[rows], taken.points)]
+    left = pool.matching(fixed)
+    places = pool.locate(taken.points)
+    left[places[places >= 0]] = False
+    free = np.flatnonzero(left)
     return Listed(pool.rows[free], lambda i: [pool.point(int(j)) for j in free[i]], taken)
 
 
 def listed_grid(space: Space, grid: Array, fixed: Mapping[str, Any], taken: Taken) -> Listed:
     """What is left of a grid of feasible points."""
-    rows = grid[~among(grid, taken.points)]
+    rows = grid[~among(grid, space.encode(taken.points))]
     return Listed(rows, lambda i: read_points(space, rows[i], fixed), taken)
 
 

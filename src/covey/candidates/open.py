@@ -16,14 +16,17 @@ from covey.candidates.listed import listed_grid, read_points
 from covey.errors import ExhaustedError
 from covey.gp import Posterior
 from covey.space import Space
+from covey.space.inside import many_inside, one_inside
 
 _LAST_RESORT_GRID = 2_000_000  # a finite space is listed up to this size when sampling starves
 _WIDE = 2048  # Sobol candidates of a search
 _NEAR = 100  # candidates around each anchor
 _ANCHORS = 5
 _ASCENTS = 8  # gradient ascents per width
+_SAME_SUMMIT = 1e-3  # of the unit cube: ascents that end closer than this are one
 _WIDTHS = (0.5, 2.0)  # of the bounds that are climbed: near the best mean, and near the best UCB
 _TRIES = 128  # blocks drawn before a constraint is declared too tight for rejection
+_PATIENCE = 16  # ... or fewer, where there is something better to do
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,14 @@ class Open:
         near = self._around(self._anchors(posterior), wide, rng)
         at = self._admissible(np.vstack([wide, near]))
         climbed = [ascend(posterior, self._best(posterior, at, w), w, self._free) for w in _WIDTHS]
-        return self._candidates(self._admissible(np.vstack([at, *climbed])))
+        return self._candidates(self._admissible(np.vstack([at, _merged(np.vstack(climbed))])))
 
     def _candidates(self, at: Array) -> Candidates:
         return Candidates(at, lambda i: read_points(self.space, at[i], self.fixed))
+
+    @cached_property
+    def _taken_at(self) -> Array:
+        return self.space.encode(self.taken.points)
 
     @cached_property
     def _free(self) -> Mask:
@@ -70,52 +77,69 @@ class Open:
         at = self.space.snap(self.space.hold(np.clip(at, 0.0, 1.0), self.fixed))
         _, first = np.unique(row_keys(at), return_index=True)
         at = at[np.sort(first)]
-        at = at[~among(at, self.taken.points)]
+        at = at[~among(at, self._taken_at)]
         return at[self.space.feasible(at)]
 
     def _gather(
         self, blocks: Iterator[Array], wanted: int, rng: np.random.Generator, least: int = 0
     ) -> Array:
         """``wanted`` admissible points, at the least ``least`` (0: all wanted)."""
-        found = np.zeros((0, self.space.width))
-        for attempt, block in enumerate(blocks, start=1):
+        least = least or wanted
+        found, tried = np.zeros((0, self.space.width)), 0
+        for block in blocks:
             found = self._admissible(np.vstack([found, block]))
+            tried += len(block)
             if len(found) >= wanted:
                 return found[:wanted]
-            # A loose constraint shows at once; a tight one is left to the walk below.
-            if attempt >= _TRIES or (attempt >= 8 and len(found) * _TRIES < wanted * attempt):
+            # A tight constraint shows early; what follows is better at it, given a start.
+            starving = tried >= _PATIENCE * BLOCK and len(found) * _TRIES * BLOCK < wanted * tried
+            if tried >= _TRIES * BLOCK or (starving and (len(found) > 0 or self.space.linear)):
                 break
+        found = self._inside(found, wanted, rng)
         found = self._spread(found, wanted, rng)
-        if len(found) >= (least or wanted):
+        if len(found) >= least:
             return found
-        return self._list_after_all(least or wanted, len(found))
+        return self._list_after_all(least, len(found), tried)
+
+    def _inside(self, found: Array, wanted: int, rng: np.random.Generator) -> Array:
+        """More points, spread over what linear constraints leave."""
+        for _ in range(4):
+            more = many_inside(self.space, self.fixed, max(wanted, BLOCK), rng)
+            if more is None:
+                break
+            found = self._admissible(np.vstack([found, more]))
+            if len(found) >= wanted:
+                break
+        return found[rng.permutation(len(found))[:wanted]]
 
     def _spread(self, found: Array, wanted: int, rng: np.random.Generator) -> Array:
-        """More points by random steps from feasible ones: what is left when rejection starves."""
+        """More points by random steps from feasible ones: the last resort, for predicates."""
+        if len(found) >= wanted:
+            return found
         if len(found) == 0:
-            seed = self.space.interior(self.fixed)
+            seed = one_inside(self.space, self.fixed)
             if seed is None:
                 return found
             found = seed[None, :]
-        for _ in range(_TRIES):
-            parents = found[rng.integers(len(found), size=BLOCK)]
-            scale = 10.0 ** rng.uniform(-4.0, -0.5, size=(BLOCK, 1))
+        starts = found
+        for _ in range(_PATIENCE):  # all of it: the first steps stay close to where they began
+            parents = np.vstack([starts, found])[rng.integers(len(found), size=BLOCK)]
+            scale = 10.0 ** rng.uniform(-4.0, 0.0, size=(BLOCK, 1))
             steps = scale * rng.standard_normal(parents.shape)
             found = self._admissible(np.vstack([found, parents + steps]))
-            if len(found) >= wanted:
-                return found[rng.permutation(len(found))[:wanted]]
-        return found
+        return found[rng.permutation(len(found))[:wanted]]
 
-    def _list_after_all(self, k: int, found: int) -> Array:
+    def _list_after_all(self, k: int, found: int, tried: int) -> Array:
         """A finite space that sampling cannot exhaust is listed, however large."""
         grid = self.space.grid(_LAST_RESORT_GRID, self.fixed)
         if grid is not None:
             return listed_grid(self.space, grid, self.fixed, self.taken).everything(k).at
+        hint = "" if self.space.linear else " A narrow region is found more easily as covey.Linear."
         raise ExhaustedError(
-            f"asked for {k} points but found {found} feasible ones among {_TRIES * BLOCK} tries. "
-            "Check the constraints in `where` and what is fixed: they may exclude (almost) "
-            "everything; a narrow region is found more easily as a covey.Linear or with tighter "
-            "bounds."
+            f"asked for {k} points but found {found} that are feasible and new among {tried} "
+            "tries. Check the constraints in `where` and what is fixed: together they may exclude "
+            f"(almost) everything. Tighter bounds on the parameters help.{hint}",
+            left=found,
         )
 
     def _anchors(self, posterior: Posterior) -> Array:
@@ -143,3 +167,16 @@ class Open:
         belief = posterior.belief(at)
         scores = belief.mean + width * belief.std
         return at[np.argsort(-scores, kind="stable")[:_ASCENTS]]
+
+
+def _merged(at: Array) -> Array:
+    """Points without those that ended where an earlier one did.
+
+    Several ascents reach one summit; EST, which counts candidates as independent, would take the
+    copies for as many chances.
+    """
+    kept: list[Array] = []
+    for point in at:
+        if all(np.abs(point - other).max() > _SAME_SUMMIT for other in kept):
+            kept.append(point)
+    return np.array(kept).reshape(-1, at.shape[1])

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covey.errors import SpaceError
-from covey.space.names import did_you_mean, listed
+from covey.errors import SpaceError, did_you_mean
+from covey.space.names import listed
 from covey.space.scalars import is_finite, is_number, is_scalar, plain
 
 if TYPE_CHECKING:
@@ -143,10 +143,10 @@ class Choice:
         """Coordinates (size, width) of every option in order."""
         return self._coordinates(np.arange(self.size))
 
-    def nearest(self, x: float) -> Array:
-        """Coordinates (1,) of the option nearest to ``x``, when they are numbers."""
-        gaps = np.abs(np.array(self.options, dtype=np.float64) - x)
-        return self._coordinates(np.array([np.argmin(gaps)]))[0]
+    def nearest(self, x: Array) -> Array:
+        """Coordinates (n, 1) of the options nearest to numbers (n,), when they are numbers."""
+        gaps = np.abs(np.array(self.options, dtype=np.float64) - x[:, None])
+        return self._coordinates(np.argmin(gaps, axis=1))
 
     def to_json(self, option: Any) -> Any:
         """A scalar as it is, anything else as ``{"option": index}``."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from covey.errors import SpaceError
-from covey.space.names import did_you_mean, listed
+from covey.errors import SpaceError, did_you_mean
+from covey.space.names import listed
 from covey.space.scalars import number, plain
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covey.space.parameters import Integer
+from covey.space.polytope import half_spaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ def _centre(
 
     names = [name for name in free if any(name in row.weights for row in rows)]
     spans = np.array([free[name].span for name in names], dtype=np.float64).reshape(-1, 2)
-    low, reach = spans[:, 0], spans[:, 1] - spans[:, 0]
+    low, reach = spans[:, 0], np.ptp(spans, axis=1)
     counted = np.array([whole and isinstance(free[name], Integer) for name in names], dtype=bool)
     units = np.array(
         [
@@ -63,8 +63,7 @@ def _centre(
         ],
         dtype=np.float64,
     )
-    sides = [_halves(row, names, low, reach, held) for row in rows]
-    normals, bounds = (np.concatenate(part) for part in zip(*sides, strict=True))
+    normals, bounds = half_spaces(rows, names, spans, held)
     box, edges = _box(counted)
     radii = np.linalg.norm(normals[:, ~counted], axis=1, keepdims=True)
     answer = linprog(
@@ -78,24 +77,6 @@ def _centre(
         return None
     values = low + reach * answer.x[:-1] / units
     return dict(zip(names, values.tolist(), strict=True))
-
-
-def _halves(
-    row: Linear, names: list[str], low: Array, reach: Array, held: Mapping[str, float]
-) -> tuple[Array, Array]:
-    """The constraint as rows a·t <= b over the scaled free parameters."""
-    weights = np.array([row.weights.get(name, 0.0) for name in names])
-    offset = float(weights @ low) + sum(
-        weight * held[name] for name, weight in row.weights.items() if name in held
-    )
-    normal = weights * reach
-    scale = float(np.linalg.norm(normal)) or 1.0
-    both = [(1.0, row.upper), (-1.0, row.lower)]
-    kept = [(sign, sign * (bound - offset)) for sign, bound in both if math.isfinite(bound)]
-    return (
-        np.array([sign * normal / scale for sign, _ in kept]),
-        np.array([bound / scale for _, bound in kept]),
-    )
 
 
 def _box(counted: Mask) -> tuple[Array, Array]:

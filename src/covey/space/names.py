@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from covey.errors import SpaceError
+from covey.errors import SpaceError, did_you_mean
 
 _SHOWN = 12
 
@@ -19,19 +19,6 @@ def listed(names: Iterable[Any]) -> str:
     every = [str(name) for name in names]
     more = len(every) - _SHOWN
     return ", ".join(every[:_SHOWN]) + (f", ... ({more} more)" if more > 0 else "")
-
-
-def did_you_mean(name: Any, known: Iterable[Any]) -> str:
-    """A sentence naming the nearest known value, or nothing.
-
-    >>> did_you_mean("momentun", ["lr", "momentum"])
-    " Did you mean 'momentum'?"
-    """
-    from difflib import get_close_matches
-
-    by_text = {str(value).lower(): value for value in known}
-    nearest = get_close_matches(str(name).lower(), by_text, n=1)
-    return f" Did you mean {by_text[nearest[0]]!r}?" if nearest else ""
 
 
 def unknown(name: Any, known: Sequence[str], noun: str, owner: str) -> SpaceError:

@@ -119,9 +119,9 @@ class Real:
         """Coordinates of the values at ``columns``: inside [0, 1], on the grid of the floats."""
         return self._place(self.numbers(columns))
 
-    def nearest(self, x: float) -> Array:
-        """Coordinates (1,) of the value nearest to ``x``."""
-        return self._place(np.clip(np.array([x]), self.low, self.high))[0]
+    def nearest(self, x: Array) -> Array:
+        """Coordinates (n, 1) of the values nearest to numbers (n,)."""
+        return self._place(np.clip(x, self.low, self.high))
 
     def describe(self) -> dict[str, Any]:
         """What JSON needs to build it again."""
@@ -255,10 +255,10 @@ class Integer:
         """Coordinates (size, 1) of every value in order."""
         return self._centres(np.arange(self.size))
 
-    def nearest(self, x: float) -> Array:
-        """Coordinates (1,) of the value nearest to ``x``."""
-        rank = round((min(max(x, self.low), self.high) - self.low) / self.step)
-        return self._centres(np.array([rank]))[0]
+    def nearest(self, x: Array) -> Array:
+        """Coordinates (n, 1) of the values nearest to numbers (n,)."""
+        ranks = np.rint((np.clip(x, self.low, self.high) - self.low) / self.step)
+        return self._centres(ranks.astype(np.intp))
 
     def describe(self) -> dict[str, Any]:
         """What JSON needs to build it again."""

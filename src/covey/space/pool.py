@@ -158,8 +158,22 @@ class Pool:
         if not partial:
             place = int(self.locate([point])[0])
             if place >= 0:
-                return self.point(place)
+                row = self.point(place)
+                self._require_labels(point, row)
+                return row
         return {name: self._checked(name, point[name]) for name in self.names if name in point}
+
+    def _require_labels(self, point: Mapping[str, Any], row: dict[str, Any]) -> None:
+        """A label that contradicts the row of these inputs is a mistake, not a new candidate."""
+        for name, value in point.items():
+            # Missing labels are nan, which equals nothing, itself included.
+            told = plain(value)
+            same = row[name] == told or (is_number(told) and str(row[name]) == str(told))
+            if name not in self._features and not same:
+                raise SpaceError(
+                    f"the row with these inputs has {name}={row[name]!r}, not {value!r}; leave "
+                    f"{name!r} out, or correct the inputs."
+                )
 
     def matching(self, fixed: Mapping[str, Any]) -> Mask:
         """Mask (n,) of the candidates that have these values, of inputs or of labels."""

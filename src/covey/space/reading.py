@@ -89,9 +89,12 @@ _SERIES = {"pandas": _pandas_values, "polars": _polars_values}
 def _from_path(path: str | os.PathLike[str]) -> Table:
     file = Path(path)
     if not file.is_file():
-        raise SpaceError(f"there is no file {os.fspath(path)!r} to read rows from; check the path")
+        raise SpaceError(
+            f"there is no file {os.fspath(path)!r} to read rows from; check the path, or pass the "
+            "pool itself as space=..."
+        )
     columns = (_parquet if file.suffix in (".parquet", ".pq") else _csv)(file)
-    return Table(columns, path=os.fspath(path))
+    return Table(columns, path=str(file.absolute()))
 
 
 def _parquet(file: Path) -> dict[str, Column]:

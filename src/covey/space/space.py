@@ -203,29 +203,6 @@ class Space:
         u = np.hstack(parts[::-1])
         return u[self.feasible(u)]
 
-    def interior(self, fixed: Mapping[str, Any] | None = None) -> Array | None:
-        """Coordinates (d,) of one feasible point well inside the linear constraints.
-
-        A seed for when drawing at random finds nothing; None without linear constraints, or if
-        none was found.
-        """
-        from covey.space.interior import centres
-
-        if not self.linear:
-            return None
-        fixed = self.check(fixed or {}, partial=True)
-        free = {name: p for name, p in self._parameters.items() if name not in fixed}
-        weighed = {name for row in self.linear for name in row.weights}
-        held = {name: float(fixed[name]) for name in weighed.intersection(fixed)}
-        for values in centres(free, held, self.linear):
-            u = self.hold(np.full((1, self.width), 0.5), fixed)
-            for name, value in values.items():
-                u[0, self._slices[name]] = self._parameters[name].nearest(value)
-            u = self.snap(u)
-            if self.feasible(u)[0]:
-                return np.asarray(u[0])
-        return None
-
     def to_json(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The point as JSON holds it; an option that is no scalar as ``{"option": index}``."""
         return {

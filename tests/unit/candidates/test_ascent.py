@@ -7,12 +7,11 @@ from covey.candidates.ascent import ascend
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
 
-NOTHING = np.zeros((0, 2))
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 
 
-def taken(points=NOTHING, seed=0, asked=0):
-    return Taken(np.asarray(points, dtype=float), seed, asked)
+def taken(points=(), seed=0, asked=0):
+    return Taken(points, seed, asked)
 
 
 @pytest.fixture

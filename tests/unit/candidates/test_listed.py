@@ -5,32 +5,38 @@ import covey
 from covey.candidates import Listed, Open, Taken, field_of
 from covey.errors import ExhaustedError
 
-NOTHING = np.zeros((0, 2))
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 
 
-def taken(points=NOTHING, seed=0, asked=0):
-    return Taken(np.asarray(points, dtype=float), seed, asked)
+def taken(points=(), seed=0, asked=0):
+    return Taken(points, seed, asked)
 
 
 def test_finite_spaces_are_listed_and_others_searched():
     pool = covey.Pool([{"a": 1.0}, {"a": 2.0}])
     grid = covey.Space({"i": covey.Integer(0, 4), "c": covey.Choice(["u", "v"])})
-    assert isinstance(field_of(pool, {}, taken(np.zeros((0, 1)))), Listed)
-    assert isinstance(field_of(grid, {}, taken(np.zeros((0, 3)))), Listed)
+    assert isinstance(field_of(pool, {}, taken()), Listed)
+    assert isinstance(field_of(grid, {}, taken()), Listed)
     assert isinstance(field_of(SQUARE, {}, taken()), Open)
 
 
 def test_a_pool_in_sobol_order_is_spread_out():
     pool = covey.Pool([{"a": i / 99} for i in range(100)])
-    first = field_of(pool, {}, taken(np.zeros((0, 1)))).in_order(4)
+    first = field_of(pool, {}, taken()).in_order(4)
     assert np.ptp(first.at) > 0.5
     assert len({p["a"] for p in first.points(range(4))}) == 4
 
 
 def test_a_pool_asked_for_more_than_it_holds():
     pool = covey.Pool([{"a": 1.0, "b": "u"}, {"a": 2.0, "b": "u"}, {"a": 3.0, "b": "v"}])
-    field = field_of(pool, {"b": "u"}, taken(pool.rows[:1]))
+    field = field_of(pool, {"b": "u"}, taken([pool.point(0)]))
     assert field.scattered(1, np.random.default_rng(0)).points([0]) == [{"a": 2.0, "b": "u"}]
-    with pytest.raises(ExhaustedError, match="asked for 2 points but only 1 are left"):
+    with pytest.raises(ExhaustedError, match=r"asked for 2 points.*before: 1"):
         field.scattered(2, np.random.default_rng(0))
+
+
+def test_rows_of_a_wide_pool_stay_apart():
+    """Coordinates a rounding error apart are still other rows."""
+    pool = covey.Pool([{"x": v} for v in (0.0, 1.0, 2.0, 1e15)])
+    left = field_of(pool, {}, taken([{"x": 1.0}])).scattered(3, np.random.default_rng(0))
+    assert [p["x"] for p in left.points(range(3))] == [0.0, 2.0, 1e15]

@@ -126,7 +126,7 @@ def test_only_ordered_numbers_are_numeric():
 def test_ordered_numbers_know_their_span_and_neighbours():
     choice = Choice([16, 64, 32], ordered=True)
     assert choice.span == (16.0, 64.0)
-    assert choice.decode(choice.nearest(40.0)[None]) == [32]
+    assert choice.decode(choice.nearest(np.array([40.0]))) == [32]
     np.testing.assert_array_equal(choice.numbers(choice.levels()), [16, 64, 32])
 
 

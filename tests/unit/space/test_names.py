@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from covey.errors import SpaceError
-from covey.space.names import check_name, did_you_mean, listed, missing, unknown
+from covey.errors import SpaceError, did_you_mean
+from covey.space.names import check_name, listed, missing, unknown
 
 
 def test_many_names_are_cut_short():

@@ -86,7 +86,7 @@ def test_real_describes_itself():
     real = Real(0, 2)
     assert (real.width, real.size, real.numeric, real.span) == (1, None, True, (0.0, 2.0))
     assert real.describe() == {"kind": "real", "low": 0.0, "high": 2.0, "log": False}
-    assert real.nearest(9.0).tolist() == [1.0]
+    assert real.nearest(np.array([9.0])).tolist() == [[1.0]]
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_integer_describes_itself():
         "log": False,
         "step": 2,
     }
-    assert integer.decode(integer.nearest(4.9)[None]) == [4]
-    assert integer.decode(integer.nearest(99.0)[None]) == [6]
+    assert integer.decode(integer.nearest(np.array([4.9]))) == [4]
+    assert integer.decode(integer.nearest(np.array([99.0]))) == [6]
     np.testing.assert_array_equal(integer.numbers(integer.levels()), [0, 2, 4, 6])
 
 

@@ -159,7 +159,8 @@ def test_every_row_of_a_large_pool_is_found():
 
 def test_check_gives_the_full_row_of_the_pool(plate):
     assert plate.check({"wet": False, "t": 30.0, "solvent": np.str_("water")}) == ROWS[2]
-    assert plate.check({**ROWS[2], "id": "wrong"}) == ROWS[2]
+    with pytest.raises(SpaceError, match="has id='A3', not 'wrong'"):
+        plate.check({**ROWS[2], "id": "wrong"})
 
 
 def test_check_of_a_point_elsewhere_needs_its_inputs_only(plate):
@@ -273,3 +274,8 @@ def test_a_pool_pickles(plate):
 def test_a_pool_prints_its_columns(plate):
     assert repr(plate) == "Pool(3 candidates, inputs=['t', 'solvent', 'wet'], labels=['id'])"
     assert repr(Pool(np.eye(2))) == "Pool(2 candidates, inputs=['x0', 'x1'])"
+
+
+def test_a_missing_label_does_not_contradict_itself():
+    pool = Pool([{"a": 1.0, "note": float("nan")}, {"a": 2.0, "note": 3.0}], labels=["note"])
+    assert pool.check(pool.point(0))["a"] == 1.0

@@ -190,48 +190,6 @@ def test_a_fully_held_grid_is_one_point():
     np.testing.assert_array_equal(MIXED.grid(1, fixed=POINT), MIXED.encode([POINT]))
 
 
-def test_interior_finds_a_needle():
-    """A thin corner that random points miss: its volume is 1e-6 / 2 of the square."""
-    space = Space(
-        {"x": Real(0, 1), "y": Real(0, 1), "c": Choice(["a", "b"])},
-        where=[Linear({"x": 1, "y": 1}, upper=1e-3)],
-    )
-    u = space.interior()
-    assert u.shape == (4,)
-    assert space.feasible(u[None])[0]
-    np.testing.assert_array_equal(space.snap(u[None])[0], u)
-    held = space.interior({"c": "b", "x": 5e-4})
-    assert space.decode(held[None])[0]["c"] == "b"
-    assert space.decode(held[None])[0]["x"] == pytest.approx(5e-4)
-    assert space.interior({"x": 0.5}) is None
-
-
-def test_interior_solves_for_integers_when_rounding_fails():
-    space = Space(
-        {"a": Integer(0, 1000), "b": Integer(0, 1000)},
-        where=[Linear({"a": 7, "b": 11}, lower=4998.9, upper=4999.1)],
-    )
-    point = space.decode(space.interior()[None])[0]
-    assert 7 * point["a"] + 11 * point["b"] == 4999
-
-
-def test_interior_places_ordered_numbers_and_logs():
-    space = Space(
-        {"w": Choice([1, 8, 64], ordered=True), "lr": Real(1e-6, 1, log=True)},
-        where=[Linear({"w": 1}, lower=40), Linear({"lr": 1}, upper=1e-5)],
-    )
-    point = space.decode(space.interior()[None])[0]
-    assert point["w"] == 64
-    assert 1e-6 < point["lr"] < 1e-5
-
-
-def test_interior_is_none_without_linear_constraints_or_when_predicates_refuse():
-    assert MIXED.interior() is None
-    assert Space({"k": Integer(0, 3)}, where=[even]).interior() is None
-    never = Space({"x": Real(0, 1)}, where=[Linear({"x": 1}, upper=1), lambda point: False])
-    assert never.interior() is None
-
-
 def test_json_round_trip_keeps_every_bit():
     space = Space({"x": Real(0, 1), "n": Integer(0, 9), "c": Choice(["a", None, [1], 2.5])})
     for option in ("a", None, [1], 2.5):

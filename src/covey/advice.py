@@ -13,6 +13,7 @@ from covey.candidates import Taken, field_of
 from covey.gp import Posterior
 from covey.history import History, Trial
 from covey.propose import Recipe
+from covey.space import Pool
 
 
 class Prediction(NamedTuple):
@@ -41,8 +42,11 @@ def predict(
 
 
 def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Recommendation:
-    """The told trial of best posterior mean."""
+    """The told trial of best posterior mean; of a pool, one of its rows if any was told."""
     told = history.told
+    if isinstance(recipe.space, Pool):
+        places = recipe.space.locate([trial.point for trial in told])
+        told = tuple(t for t, place in zip(told, places, strict=True) if place >= 0) or told
     mean, std = posterior.predict(recipe.space.encode([trial.point for trial in told]))
     i = int(np.argmax(mean))
     return Recommendation(told[i].point, recipe.sign * float(mean[i]), float(std[i]), told[i])
@@ -50,7 +54,7 @@ def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Re
 
 def recommend_anywhere(posterior: Posterior, recipe: Recipe) -> Recommendation:
     """The point of best posterior mean in the whole space, seen before or not."""
-    nothing = Taken(np.zeros((0, recipe.space.width)), recipe.seed, 0)
+    nothing = Taken((), recipe.seed, 0)
     where = field_of(recipe.space, {}, nothing)
     candidates = where.promising(1, posterior, np.random.default_rng(recipe.seed))
     mean, std = posterior.predict(candidates.at)

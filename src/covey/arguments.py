@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from covey.errors import HistoryError, StrategyError
+from covey.errors import HistoryError, JournalError, StrategyError
+from covey.gp import GP
 from covey.history import Trial
 
 Trials = Trial | int | Sequence[Trial | int]
+
+
+def checked_gp(gp: GP | None) -> GP:
+    """The process to use, the default if none is given."""
+    if gp is not None and not isinstance(gp, GP):
+        raise StrategyError(f"gp is a covey.GP, such as covey.GP(kernel='matern52'); got {gp!r}.")
+    return gp or GP()
+
+
+def checked_path(path: str | Path | None) -> Path | None:
+    """Where the journal is, if anywhere."""
+    if path is not None and not isinstance(path, str | PathLike):
+        raise JournalError(f"journal is a path such as 'run.jsonl'; got {path!r}.")
+    return None if path is None else Path(path)
 
 
 def checked_seed(seed: int | None) -> int:
@@ -26,7 +43,7 @@ def checked_seed(seed: int | None) -> int:
 def several(values: Any, what: str) -> tuple[Any, ...]:
     """A sequence, as the user gave it."""
     if np.ndim(values) == 0:
-        raise HistoryError(f"several trials need a sequence of {what}; got {values!r}.")
+        raise HistoryError(f"a list of trials needs a list of {what}; got {values!r}.")
     return tuple(values)
 
 
@@ -39,6 +56,12 @@ def each(sem: Any, count: int) -> tuple[Any, ...]:
 
 def ids_of(trials: Trials) -> tuple[int, ...]:
     """Ids of trials, of their ids, or of one of either."""
+    if isinstance(trials, Set | Mapping | str) or not isinstance(
+        trials, Trial | int | np.integer | Iterable
+    ):
+        raise HistoryError(
+            f"trials is a trial, an id, or a list of these in order; got {type(trials).__name__}."
+        )
     if isinstance(trials, Trial | int | np.integer):
         trials = (trials,)
     return tuple(trial.id if isinstance(trial, Trial) else trial for trial in trials)

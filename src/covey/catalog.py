@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 
 from covey.baselines import (
@@ -13,7 +12,7 @@ from covey.baselines import (
     Sobol,
     Thompson,
 )
-from covey.errors import StrategyError
+from covey.errors import StrategyError, did_you_mean
 from covey.policies import EST, UCB
 from covey.strategies import DPP, DPPThompson, Strategy
 
@@ -43,14 +42,16 @@ def strategy_of(given: str | Strategy) -> tuple[str, Strategy]:
     ('random', Random())
     """
     if not isinstance(given, str):
-        if not callable(getattr(given, "choose", None)):
+        if isinstance(given, type) or not isinstance(given, Strategy):
             raise StrategyError(
-                f"a strategy is a name or an object with `choose(belief, k, rng)`; got {given!r}. "
+                "a strategy is a name, or an object with `needs_model` and "
+                f"`choose(belief, k, rng)`; got {given!r}. "
                 f"Names are {', '.join(STRATEGIES)}."
             )
         return type(given).__name__, given
     if given not in STRATEGIES:
-        near = difflib.get_close_matches(given, STRATEGIES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise StrategyError(f"unknown strategy {given!r}; there are {', '.join(STRATEGIES)}.{hint}")
+        raise StrategyError(
+            f"unknown strategy {given!r}; there are {', '.join(STRATEGIES)}."
+            f"{did_you_mean(given, STRATEGIES)}"
+        )
     return given, STRATEGIES[given]()

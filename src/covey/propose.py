@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +23,7 @@ from covey.errors import HistoryError
 from covey.gp import GP, PRIORS, Model, Observations, Posterior, condition, fit, observe
 from covey.history import History
 from covey.kernels import KERNELS, KernelMatrix
-from covey.selection import Selection
+from covey.selection import Selection, checked_selection
 from covey.space import Pool, Space
 from covey.strategies import Strategy
 
@@ -71,33 +71,38 @@ def propose(history: History, recipe: Recipe, request: Request) -> Proposal:
     k, strategy, space = request.k, request.strategy, recipe.space
     where = field_of(space, request.fixed, _taken(history, recipe))
     models: tuple[Model, ...] = ()
-    scale = 1.0
+    scale: float | None = None
     if not strategy.needs_model or not history.told:
         candidates, belief, selection = _without_model(where, recipe, request, rng)
     else:
         with watch.timing("fit"):
             posterior = understand(history, recipe, rng)
-            models, scale = posterior.models, posterior.data.scale
+            models = posterior.models
+            scale = None if history.pending or history.failed else posterior.data.scale
         with watch.timing("candidates"):
             candidates = where.promising(k, posterior, rng)
         with watch.timing("belief"):
+            told = posterior.belief(posterior.data.at)
             belief = posterior.belief(candidates.at, round=history.rounds + 1)
+            belief = replace(belief, told=(told.mean, told.std))
         with watch.timing("choose"):
-            selection = strategy.choose(belief, k, rng)
+            selection = checked_selection(strategy.choose(belief, k, rng), k, len(belief))
     points = candidates.points(selection.indices)
     account = explain(belief, selection, request.name, scale, watch.seconds) if models else None
     bare = Diagnostics(request.name, k, len(candidates), seconds=watch.seconds)
     return Proposal(points, models, account or bare)
 
 
-def understand(history: History, recipe: Recipe, rng: np.random.Generator) -> Posterior:
-    """The model after all that was told, its covariance conditioned on what is still open."""
+def understand(
+    history: History, recipe: Recipe, rng: np.random.Generator, *, waiting: bool = True
+) -> Posterior:
+    """The model after all that was told; ``waiting``: its covariance also after what is open."""
     data = observations(history, recipe)
     last = [Model.from_description(model) for model in history.models or ()]
     models = fit(data, recipe.gp, rng, last)
     # A failed point will not be looked at again, and tells the mean nothing: to the covariance it
     # is as good as pending, so that the next batch does not crowd around it.
-    looked = [t.point for t in (*history.pending, *history.failed)]
+    looked = [t.point for t in (*history.pending, *history.failed)] if waiting else []
     return condition(models, data, recipe.space.encode(looked) if looked else None)
 
 
@@ -108,7 +113,7 @@ def observations(history: History, recipe: Recipe) -> Observations:
         raise HistoryError(
             "nothing has been told yet, so there is no model. Tell at least one value first."
         )
-    values = np.array([recipe.sign * float(t.value or 0.0) for t in told])
+    values = np.array([recipe.sign * t.value for t in told if t.value is not None])
     sems = np.array([np.nan if t.sem is None else t.sem for t in told])
     return observe(recipe.space.encode([t.point for t in told]), values, sems)
 
@@ -116,8 +121,7 @@ def observations(history: History, recipe: Recipe) -> Observations:
 def _taken(history: History, recipe: Recipe) -> Taken:
     """Nothing that is pending, failed or told is proposed again; what was cancelled is free."""
     points = [trial.point for trial in history.trials if trial.status != "cancelled"]
-    at = recipe.space.encode(points) if points else np.zeros((0, recipe.space.width))
-    return Taken(at, recipe.seed, history.asked_count)
+    return Taken(points, recipe.seed, history.asked_count)
 
 
 def _without_model(
@@ -127,15 +131,25 @@ def _without_model(
     k = request.k
     if request.strategy.needs_model and isinstance(where, Listed):
         candidates = where.scattered(k, rng)
-        belief = prior_belief(candidates.at, recipe.gp)
-        return candidates, belief, Selection(tuple(dpp.maximize(belief.information(), k)))
+        return candidates, _blank(candidates.at), _spread_out(candidates.at, recipe.gp, k, rng)
     if request.strategy.needs_model:
         candidates = where.in_order(k)
         return candidates, _blank(candidates.at), Selection(tuple(range(k)))
     ordered = isinstance(request.strategy, Sobol)
     candidates = where.in_order(k) if ordered else where.scattered(k, rng)
     belief = _blank(candidates.at)
-    return candidates, belief, request.strategy.choose(belief, k, rng)
+    chosen = request.strategy.choose(belief, k, rng)
+    return candidates, belief, checked_selection(chosen, k, len(belief))
+
+
+def _spread_out(at: Array, gp: GP, k: int, rng: np.random.Generator) -> Selection:
+    """A first batch in a finite space: one point at random, the rest by greedy DPP on the prior."""
+    belief = prior_belief(at, gp)
+    head = int(rng.integers(len(at)))
+    rest = np.flatnonzero(np.arange(len(at)) != head)
+    kernel = belief.after_looking_at([head]).on(rest).information()
+    tail = dpp.maximize(kernel, k - 1) if k > 1 else []
+    return Selection((head, *(int(rest[i]) for i in tail)))
 
 
 def prior_belief(at: Array, gp: GP) -> Belief:

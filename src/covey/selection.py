@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from covey.arrays import Array, Indices
+from covey.errors import StrategyError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,3 +42,18 @@ def distinct_maxima(draws: Array) -> tuple[int, ...]:
         values[taken] = -np.inf
         taken.append(int(np.argmax(values)))
     return tuple(taken)
+
+
+def checked_selection(chosen: Selection | Sequence[int], k: int, n: int) -> Selection:
+    """What a strategy returned, if it is k distinct candidates of n.
+
+    A strategy of one's own may return the plain indices.
+    """
+    if not isinstance(chosen, Selection):
+        chosen = Selection(tuple(int(i) for i in chosen))
+    found = chosen.indices
+    if len(found) != k or len(set(found)) != k or min(found) < 0 or max(found) >= n:
+        raise StrategyError(
+            f"a strategy must choose {k} distinct indices from 0 to {n - 1}; it chose {found}."
+        )
+    return chosen

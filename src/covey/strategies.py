@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from covey.selection import Selection, distinct_maxima
 Method = Literal["auto", "spectral", "mixture", "walk", "swap"]
 
 
+@runtime_checkable
 class Strategy(Protocol):
     """Chooses k distinct candidates of a belief."""
 
@@ -24,7 +26,9 @@ class Strategy(Protocol):
         """Whether it looks at more than where the candidates are."""
         ...
 
-    def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
+    def choose(
+        self, belief: Belief, k: int, rng: np.random.Generator, /
+    ) -> Selection | Sequence[int]:
         """k distinct indices; a pure function of its arguments."""
         ...
 

@@ -1,4 +1,4 @@
-"""Study: the front desk, and the only mutable class. It swaps one immutable log for the next."""
+"""Study: the front desk. It only swaps one immutable history for the next."""
 
 from __future__ import annotations
 
@@ -11,11 +11,19 @@ from typing import Any, Self
 import numpy as np
 
 from covey.advice import Prediction, Recommendation, predict, recommend_anywhere, recommend_told
-from covey.arguments import Trials, checked_seed, each, ids_of, several
-from covey.arrays import Array
+from covey.arguments import (
+    Trials,
+    checked_gp,
+    checked_path,
+    checked_seed,
+    each,
+    ids_of,
+    several,
+)
+from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
-from covey.errors import JournalError, SpaceError, StrategyError
+from covey.errors import CoveyError, HistoryError, JournalError, SpaceError, StrategyError
 from covey.gp import GP, Posterior
 from covey.history import (
     Added,
@@ -29,10 +37,9 @@ from covey.history import (
     Point,
     Told,
     Trial,
-    event_from_json,
-    event_to_json,
 )
 from covey.journal import Journal
+from covey.logbook import Logbook, open_journal, recipe_in, strategy_in
 from covey.propose import Goal, Recipe, Request, propose, understand
 from covey.space import Pool, Space, space_from_description
 from covey.strategies import Strategy
@@ -49,7 +56,8 @@ class Study:
     Args:
         space: where to look: a `Space`, or a `Pool` of candidates.
         goal: "max" or "min".
-        strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`.
+        strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`; None is what
+            an existing journal says, else "auto".
         seed: of all randomness; None draws one and logs it.
         journal: path of a durable log; an existing one is continued.
         gp: the Gaussian process to use.
@@ -67,27 +75,44 @@ class Study:
         self,
         space: Space | Pool,
         goal: Goal = "max",
-        strategy: str | Strategy = "auto",
+        strategy: str | Strategy | None = None,
         seed: int | None = None,
-        journal: str | Path | None = None,
+        journal: str | Path | Journal | None = None,
         gp: GP | None = None,
     ) -> None:
         if not isinstance(space, Space | Pool):
             raise SpaceError(f"a study needs a covey.Space or a covey.Pool; got {type(space)!r}.")
         if goal not in ("max", "min"):
             raise StrategyError(f'goal must be "max" or "min"; got {goal!r}.')
-        self._name, self._strategy = strategy_of(strategy)
-        self._named = isinstance(strategy, str)
         self._lock = threading.RLock()
-        self._history = History()
         self._diagnostics: Diagnostics | None = None
         self._understood: tuple[int, Posterior] | None = None
-        self._journal: Journal | None = None
-        self._recipe = Recipe(space, goal, gp or GP(), checked_seed(seed))
-        if journal is not None and Path(journal).exists():
-            self._continue(Journal.open(journal), seed, gp)
-        elif journal is not None:
-            self._journal = Journal.create(journal, self._header())
+        self._recipe = Recipe(space, goal, checked_gp(gp), checked_seed(seed))
+        path = journal if isinstance(journal, Journal) else checked_path(journal)
+        if isinstance(path, Path) and path.exists():
+            path = open_journal(path)
+        if isinstance(path, Journal):
+            self._resume(path, strategy, seed, gp)
+            return
+        self._name, self._strategy = strategy_of("auto" if strategy is None else strategy)
+        if path is None:
+            self._log = Logbook(space)
+        else:
+            named = {"name": self._name, "object": not isinstance(strategy, str | None)}
+            self._log = Logbook.create(path, self._recipe, named)
+
+    def _resume(
+        self, journal: Journal, strategy: str | Strategy | None, seed: int | None, gp: GP | None
+    ) -> None:
+        """Go on with a journal, if it belongs to the same problem."""
+        try:
+            self._recipe = recipe_in(journal, self._recipe, seed, gp)
+            chosen = strategy_in(journal) if strategy is None else strategy
+            self._name, self._strategy = strategy_of(chosen)
+            self._log = Logbook.resume(journal, self.space)
+        except CoveyError:
+            journal.close()
+            raise
 
     @classmethod
     def load(
@@ -101,20 +126,13 @@ class Study:
         What a log cannot hold (an array pool, a predicate, a strategy object) is passed again; the
         space is checked by its fingerprint.
         """
-        if not Path(journal).exists():
+        path = checked_path(journal)
+        if path is None or not path.exists():
             raise JournalError(f"there is no journal at {journal}; Study(journal=...) starts one.")
-        with Journal.open(journal) as opened:
-            header = opened.header
+        opened = open_journal(path)
         if space is None:
-            space = space_from_description(header["space"])
-        if strategy is None:
-            strategy = header["strategy"]["name"]
-            if header["strategy"]["object"]:
-                raise StrategyError(
-                    f"this journal used a strategy object ({strategy}), which a log cannot hold; "
-                    "pass it again: Study.load(journal, strategy=...)."
-                )
-        return cls(space, header["goal"], strategy, header["seed"], journal, GP(**header["gp"]))
+            space = space_from_description(opened.header["space"])
+        return cls(space, opened.header["goal"], strategy, journal=opened)
 
     def ask(
         self,
@@ -138,7 +156,9 @@ class Study:
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
         held = self.space.check(fixed, partial=True) if fixed else {}
         with self._lock:
-            proposal = propose(self._history, self._recipe, Request(int(k), chosen, name, held))
+            with one_thread():
+                wanted = Request(int(k), chosen, name, held)
+                proposal = propose(self.history, self._recipe, wanted)
             models = tuple(model.describe() for model in proposal.models) or None
             trials = self._commit(Asked(tuple(map(Point, proposal.points)), name, models))
             self._diagnostics = proposal.diagnostics
@@ -162,22 +182,24 @@ class Study:
             values: as many finite numbers; or one.
             sem: standard error of each value where it is known; one number stands for all.
         """
-        ids = ids_of(trials)
+        ids = self._own(trials)
         one = isinstance(trials, Trial | int | np.integer)
         told: tuple[Any, ...] = (values,) if one else several(values, "values")
         self._commit(Told(ids, told, each(sem, len(ids))))
 
     def fail(self, trials: Trials, reason: str = "") -> None:
         """These crashed: not proposed again, and without effect on the model's mean."""
-        self._commit(Failed(ids_of(trials), reason))
+        self._commit(Failed(self._own(trials), reason))
 
     def cancel(self, trials: Trials) -> None:
         """These were never run: free to be proposed again."""
-        self._commit(Cancelled(ids_of(trials)))
+        self._commit(Cancelled(self._own(trials)))
 
     def amend(self, trial: Trial | int, value: float, reason: str) -> None:
         """Correct a told value; the log keeps both."""
-        self._commit(Amended(ids_of(trial)[0], value, reason))
+        if not isinstance(trial, Trial | int | np.integer):
+            raise HistoryError(f"amend takes one trial or its id; got {trial!r}.")
+        self._commit(Amended(self._own(trial)[0], value, reason))
 
     def add(
         self,
@@ -207,7 +229,7 @@ class Study:
     @property
     def history(self) -> History:
         """Everything that happened, as an immutable view."""
-        return self._history
+        return self._log.history
 
     @property
     def diagnostics(self) -> Diagnostics | None:
@@ -217,7 +239,7 @@ class Study:
     @property
     def best(self) -> Trial | None:
         """The best trial told so far, by its value; the first of equals."""
-        return self._history.best(self.goal)
+        return self.history.best(self.goal)
 
     def predict(self, points: Iterable[Mapping[str, Any]]) -> Prediction:
         """What the model expects at some points: mean and standard deviation of f."""
@@ -228,67 +250,44 @@ class Study:
 
         With noise this is a better answer than `best`, which believes the luckiest value.
         """
-        with self._lock:
+        with self._lock, one_thread():
             if anywhere:
                 return recommend_anywhere(self._posterior(), self._recipe)
-            return recommend_told(self._posterior(), self._recipe, self._history)
+            return recommend_told(self._posterior(), self._recipe, self.history)
 
     def __repr__(self) -> str:
-        return f"Study(goal={self.goal!r}, strategy={self._name!r}, {self._history!r})"
+        return f"Study(goal={self.goal!r}, strategy={self._name!r}, {self.history!r})"
 
     def _commit(self, event: Event) -> list[Trial]:
-        """Check, write down, then believe: the only way the state changes."""
         with self._lock:
-            before = self._history
-            before.check(event)
-            if self._journal is not None:
-                self._journal.append(event_to_json(event, self.space.to_json, len(before)))
-            self._history = before.then(event)
-            return [self._history.trial(i) for i in range(len(before), len(self._history))]
+            return self._log.commit(event)
 
-    def _header(self) -> dict[str, Any]:
-        return {
-            "space": self.space.describe(),
-            "fingerprint": self.space.fingerprint,
-            "goal": self.goal,
-            "strategy": {"name": self._name, "object": not self._named},
-            "seed": self.seed,
-            "gp": self._recipe.gp.describe(),
-        }
-
-    def _continue(self, journal: Journal, seed: int | None, gp: GP | None) -> None:
-        """Take up an existing journal, if it belongs to the same problem."""
-        header = journal.header
-        for what, written, given in (
-            ("space", header["fingerprint"], self.space.fingerprint),
-            ("goal", header["goal"], self.goal),
-            ("seed", header["seed"], header["seed"] if seed is None else seed),
-            ("gp", header["gp"], header["gp"] if gp is None else gp.describe()),
-        ):
-            if written != given:
-                journal.close()
-                raise JournalError(
-                    f"{journal.path} belongs to a study with another {what} ({written!r}, not "
-                    f"{given!r}). Use the {what} it was started with, or another file."
+    def _own(self, trials: Trials) -> tuple[int, ...]:
+        """Ids of trials of this study; one of another study would change the wrong point."""
+        for trial in trials if isinstance(trials, Sequence) else (trials,):
+            if isinstance(trial, Trial) and self.history.trial(trial.id).point != trial.point:
+                raise HistoryError(
+                    f"trial {trial.id} at {dict(trial.point)} is not of this study, whose trial "
+                    f"{trial.id} is at {dict(self.history.trial(trial.id).point)}."
                 )
-        self._recipe = Recipe(self.space, self.goal, GP(**header["gp"]), header["seed"])
-        history = History()
-        for line in journal.events:
-            event = event_from_json(line, self.space.from_json, len(history))
-            if event is not None:
-                history = history.then(event)
-        self._history, self._journal = history, journal
+        return ids_of(trials)
 
     def _checked(self, points: Iterable[Mapping[str, Any]]) -> tuple[Any, ...]:
-        if isinstance(points, Mapping):
-            raise SpaceError("points is a list of points; put a single one in a list: [point].")
+        if isinstance(points, Mapping) or not isinstance(points, Iterable):
+            raise SpaceError(
+                "points is a list of points; put a single one in a list, [point], and write a "
+                f'frame as frame.to_dict("records"). Got {type(points).__name__}.'
+            )
         return tuple(self.space.check(point) for point in points)
 
     def _posterior(self) -> Posterior:
         """The model of the present log; cached, since the same log gives the same model."""
-        with self._lock:
-            length = len(self._history.events)
+        with self._lock, one_thread():
+            length = len(self.history.events)
             if self._understood is None or self._understood[0] != length:
-                rng = np.random.default_rng([self.seed, self._history.asked_count])
-                self._understood = (length, understand(self._history, self._recipe, rng))
+                rng = np.random.default_rng([self.seed, self.history.asked_count])
+                self._understood = (
+                    length,
+                    understand(self.history, self._recipe, rng, waiting=False),
+                )
             return self._understood[1]

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from covey.arguments import checked_seed, each, ids_of, several
-from covey.errors import HistoryError, StrategyError
+from covey.arguments import checked_gp, checked_path, checked_seed, each, ids_of, several
+from covey.errors import HistoryError, JournalError, StrategyError
+from covey.gp import GP
 from covey.history import Point, Trial
 
 
@@ -20,7 +21,7 @@ def test_one_error_stands_for_all():
 
 def test_several_values_are_a_sequence():
     assert several(np.array([1.0, 2.0]), "values") == (1.0, 2.0)
-    with pytest.raises(HistoryError, match=r"need a sequence of values; got 1\.0"):
+    with pytest.raises(HistoryError, match=r"needs a list of values; got 1\.0"):
         several(1.0, "values")
 
 
@@ -30,3 +31,19 @@ def test_seeds():
     for wrong in (-1, 1.5, True, "0"):
         with pytest.raises(StrategyError, match="whole number >= 0"):
             checked_seed(wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 1.5, {1, 2}, {1: 2}, "0"])
+def test_trials_come_in_order(wrong):
+    with pytest.raises(HistoryError, match="a list of these in order"):
+        ids_of(wrong)
+
+
+def test_a_process_and_a_path():
+    assert checked_gp(None) == GP()
+    assert checked_path(None) is None
+    assert str(checked_path("run.jsonl")) == "run.jsonl"
+    with pytest.raises(StrategyError, match=r"covey.GP"):
+        checked_gp("matern")
+    with pytest.raises(JournalError, match=r"run\.jsonl"):
+        checked_path(3)

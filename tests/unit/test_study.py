@@ -1,5 +1,8 @@
 import logging
 import math
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -14,6 +17,7 @@ from covey.errors import (
     SpaceError,
     StrategyError,
 )
+from covey.journal import Journal
 from covey.policies import UCB
 from covey.strategies import DPP
 
@@ -107,7 +111,7 @@ class TestAsking:
         space = covey.Space({"i": covey.Integer(1, 3), "c": covey.Choice(["a", "b"])})
         study = covey.Study(space, seed=0)
         assert len({tuple(t.point.items()) for t in study.ask(6)}) == 6
-        with pytest.raises(ExhaustedError, match="only 0 are left"):
+        with pytest.raises(ExhaustedError, match=r"before: 0"):
             study.ask(1)
 
 
@@ -141,7 +145,7 @@ class TestTelling:
         ("trials", "values", "message"),
         [
             ([0, 1], [1.0], "2 trials but 1 value"),
-            ([0, 1], 1.0, "several trials need a sequence of values"),
+            ([0, 1], 1.0, "a list of trials needs a list of values"),
             ([7], [1.0], "trial 7 was never asked"),
             ([0, 0], [1.0, 2.0], "0"),
             ([], [], "no trial"),
@@ -165,6 +169,24 @@ class TestTelling:
         study.amend(trial, 2.5, "unit was wrong")
         assert study.best.value == 2.5
         assert [type(e).__name__ for e in study.history.events] == ["Asked", "Told", "Amended"]
+
+    def test_a_trial_of_another_study_is_refused(self, study):
+        other = covey.Study(SPACE, seed=1)
+        mine, theirs = study.ask(1), other.ask(1)
+        for call in (lambda t: study.tell(t, [1.0]), study.fail, study.cancel):
+            with pytest.raises(HistoryError, match="not of this study"):
+                call(theirs)
+        study.tell(mine, [1.0])
+
+    def test_amending_takes_one_trial(self, study):
+        study.tell(study.ask(2), [1.0, 2.0])
+        with pytest.raises(HistoryError, match="one trial or its id"):
+            study.amend([0, 1], 3.0, "both")
+
+    def test_values_too_large_to_square_are_refused(self, study):
+        (trial,) = study.ask(1)
+        with pytest.raises(HistoryError, match="Rescale"):
+            study.tell(trial, 1e200)
 
     def test_enqueued_points_are_pending_and_not_asked_again(self, study):
         mine = study.enqueue([{"x": 0.5, "y": 0.5}] * 2)
@@ -204,6 +226,27 @@ class TestLooking:
         curious.predict([{"x": 0.5, "y": 0.5}])
         curious.recommend(anywhere=True)
         assert points_of(plain.ask(3)) == points_of(curious.ask(3))
+
+    def test_what_is_pending_or_failed_teaches_nothing(self, study):
+        play(study)
+        before = study.predict([{"x": 0.5, "y": 0.5}])
+        study.enqueue([{"x": 0.5, "y": 0.5}])
+        study.fail(study.enqueue([{"x": 0.51, "y": 0.5}]))
+        after = study.predict([{"x": 0.5, "y": 0.5}])
+        assert after.std[0] == pytest.approx(before.std[0])
+
+    def test_nothing_is_certified_while_trials_are_open(self, study):
+        play(study)
+        study.ask(2)
+        assert study.diagnostics.certificate > 0.0
+        study.ask(2)
+        assert study.diagnostics.certificate is None
+
+    def test_a_pool_recommends_its_own(self):
+        study = covey.Study(covey.Pool([{"a": i / 9} for i in range(10)]), seed=0)
+        study.add([{"a": 0.5}, {"a": 0.0}, {"a": 1.0}], [5.0, 1.0, 2.0])
+        assert study.best.point == {"a": 0.5}
+        assert study.recommend().point == {"a": 1.0}
 
     def test_nothing_told_nothing_to_say(self, study):
         for call in (lambda: study.predict([{"x": 0.5, "y": 0.5}]), study.recommend):
@@ -253,9 +296,14 @@ class TestJournal:
 
     def test_an_existing_journal_is_continued(self, tmp_path):
         path = tmp_path / "run.jsonl"
-        play(covey.Study(SPACE, seed=4, journal=path), rounds=1)
+        play(covey.Study(SPACE, strategy="random", seed=4, journal=path), rounds=1)
         again = covey.Study(SPACE, journal=path)
         assert again.seed == 4
+        again.ask(1)
+        assert again.diagnostics.strategy == "random"
+        other = covey.Study(SPACE, strategy="sobol", journal=path)
+        other.ask(1)
+        assert other.diagnostics.strategy == "sobol"
         assert len(again.history.told) == 3
 
     @pytest.mark.parametrize(
@@ -313,16 +361,58 @@ class TestJournal:
         study = covey.Study(SPACE, seed=0, journal=tmp_path / "run.jsonl")
         batch = study.ask(2)
 
-        def full(event):
+        def full(journal, event):
             raise JournalError("disk full")
 
-        monkeypatch.setattr(study._journal, "append", full)
+        monkeypatch.setattr(Journal, "append", full)
         with pytest.raises(JournalError):
             study.tell(batch, [1.0, 2.0])
         assert study.history.told == ()
         monkeypatch.undo()
         study.tell(batch, [1.0, 2.0])
         assert len(study.history.told) == 2
+
+
+class Mine:
+    """A strategy as a user would write it."""
+
+    needs_model = True
+
+    def choose(self, belief, k, rng):
+        return np.argsort(-belief.mean)[:k]
+
+
+def test_a_strategy_of_ones_own():
+    study = play(covey.Study(SPACE, strategy=Mine(), seed=0))
+    assert study.diagnostics.strategy == "Mine"
+    with pytest.raises(StrategyError, match="needs_model"):
+        covey.Study(SPACE, strategy=Mine)
+    with pytest.raises(StrategyError, match="needs_model"):
+        covey.Study(SPACE, strategy=object())
+
+
+def test_threads_of_the_machine_do_not_change_the_batch():
+    """The same points whatever the number of BLAS threads."""
+    code = (
+        "import covey, numpy as np\n"
+        "space = covey.Space({f'x{i}': covey.Real(0, 1) for i in range(6)})\n"
+        "study = covey.Study(space, seed=0)\n"
+        "for _ in range(4):\n"
+        "    batch = study.ask(8)\n"
+        "    study.tell(batch, [float(np.sin(5 * sum(t.point.values()))) for t in batch])\n"
+        "print([t.point for t in study.history.trials])"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "OMP_NUM_THREADS": n, "OPENBLAS_NUM_THREADS": n},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for n in ("1", "2")
+    ]
+    assert said[0] == said[1]
 
 
 def half(point):

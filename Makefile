@@ -1,5 +1,5 @@
 # make demo | test | check | bench: each sets up .venv as far as it needs.
-PYTHON ?= python3
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
 .PHONY: demo test check bench clean
@@ -8,7 +8,7 @@ demo: .venv/demo.stamp
 	$(BIN)/covey demo
 
 test: .venv/test.stamp
-	$(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
 
 check: .venv/check.stamp
 	$(BIN)/ruff check

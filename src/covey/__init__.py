@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     from covey.gp import GP
     from covey.history import History, Trial
     from covey.run import Result, maximize, minimize
+    from covey.selection import Selection
     from covey.space import Choice, Integer, Linear, Pool, Real, Space
     from covey.study import Study
 
 __version__ = "0.1.0"
+
+# What covey has to say goes to the logger "covey"; without a handler of yours, nowhere.
+logging.getLogger("covey").addHandler(logging.NullHandler())
 
 __all__ = [
     "GP",
@@ -34,6 +39,7 @@ __all__ = [
     "Pool",
     "Real",
     "Result",
+    "Selection",
     "Space",
     "Study",
     "Trial",
@@ -53,6 +59,7 @@ _ROOMS = {
     "Pool": "covey.space",
     "Real": "covey.space",
     "Result": "covey.run",
+    "Selection": "covey.selection",
     "Space": "covey.space",
     "Study": "covey.study",
     "Trial": "covey.history",

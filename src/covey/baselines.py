@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.arrays import Array, log_normal_cdf
+from covey.arrays import Array, first_largest, log_normal_cdf
 from covey.belief import Belief
-from covey.policies import UCB, Policy, enough, judge, relevant
+from covey.policies import UCB, Judgement, Policy, enough, judge, relevant
 from covey.selection import Selection, distinct_maxima
 
 
@@ -35,7 +35,7 @@ class PureExploration:
         for _ in range(k - 1):
             seen = seen.after_looking_at(batch[-1:])
             left = np.setdiff1d(region, batch)
-            batch.append(int(left[np.argmax(_relative_variance(seen)[left])]))
+            batch.append(int(left[first_largest(1.0 + _relative_variance(seen)[left])]))
         return Selection(tuple(batch), judgement.width, region)
 
 
@@ -72,15 +72,21 @@ class Hallucinated:
             if exploring:
                 scores = _relative_variance(seen)
             else:
-                bounds = [
-                    m.mean + widen * one.width * m.std
-                    for m, one in zip(seen.members, each, strict=True)
-                ]
-                scores = np.mean(bounds, axis=0)
+                scores = np.mean(
+                    [_widened(m, one, widen) for m, one in zip(seen.members, each, strict=True)],
+                    axis=0,
+                )
             scores[batch] = -np.inf
             batch.append(int(np.argmax(scores)))
             seen = seen.after_looking_at(batch[-1:])
         return Selection(tuple(batch), widths[0])
+
+
+def _widened(belief: Belief, judged: Judgement, widen: float) -> Array:
+    """The policy's scores; with C' > 1 the bound μ + C'wσ, which for EST is not the same order."""
+    if widen == 1.0:
+        return judged.scores
+    return belief.mean + widen * judged.width * belief.std
 
 
 def _relative_variance(belief: Belief) -> Array:

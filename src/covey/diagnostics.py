@@ -36,7 +36,9 @@ class Diagnostics:
         log_determinant: of the chosen set in the DPP's kernel.
         greedy_log_determinant: of what greedy maximisation would have chosen there.
         information: nats the whole batch tells about f, ½ log det(I + Σ/σ²).
-        certificate: largest regret of any point of the batch if the band holds, in outcome units.
+        certificate: largest regret of any point of the batch if f lies in the band μ ± width·σ, in
+            outcome units; None while trials are open, since a band shrunk by values not yet known
+            is none. Theory's width makes the band likely, EST's does not claim to.
         sampler: how the batch was drawn; with `error`, a bound on its total variation.
         seconds: by stage.
     """
@@ -91,8 +93,7 @@ def certificate(belief: Belief, width: float, indices: Sequence[int]) -> Array:
     max_x (μ + wσ) - (μ(x_b) - wσ(x_b)): valid wherever the point came from.
     """
     chosen = np.asarray(indices, dtype=np.intp)
-    ceiling = float((belief.mean + width * belief.std).max())
-    return ceiling - (belief.mean[chosen] - width * belief.std[chosen])
+    return belief.highest_upper(width) - (belief.mean[chosen] - width * belief.std[chosen])
 
 
 def ucb_bound(looks: int, beta: float, gamma: float, noise: float, amplitude: float = 1.0) -> float:
@@ -101,7 +102,7 @@ def ucb_bound(looks: int, beta: float, gamma: float, noise: float, amplitude: fl
 
 
 def est_bound(looks: int, nu: float, gamma: float, noise: float, delta: float = 0.05) -> float:
-    """Sequential EST: R_T ≤ (ν + √ζ_T) √(2 T γ / log(1 + 1/σ²)) (Theorem 2.1)."""
+    """Sequential EST: R_T ≤ (ν + √ζ_T) √(2 T γ / log(1 + 1/σ²)) (Theorem 2.1), amplitude 1."""
     zeta = 2.0 * math.log(math.pi**2 * looks**2 / (6.0 * delta))
     return (nu + math.sqrt(zeta)) * math.sqrt(2.0 * looks * gamma * _per_nat(noise, 1.0))
 
@@ -144,14 +145,17 @@ def explain(
     belief: Belief,
     selection: Selection,
     strategy: str,
-    scale: float,
+    scale: float | None,
     seconds: Mapping[str, float],
 ) -> Diagnostics:
-    """Diagnostics of one selection; ``scale`` turns standardised regret into outcome units."""
+    """Diagnostics of one selection.
+
+    ``scale`` turns standardised regret into outcome units; None where nothing can be certified.
+    """
     head, tail = selection.indices[0], list(selection.indices[1:])
     chosen = list(selection.indices)
     promised = None
-    if selection.width is not None:
+    if selection.width is not None and scale is not None:
         promised = scale * float(certificate(belief, selection.width, chosen).max())
     repulsive = value = greedy = None
     if tail and selection.region is not None:

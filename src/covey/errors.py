@@ -15,6 +15,21 @@ CoveyError
 └── MissingExtraError  (ImportError)   an optional package is not installed
 """
 
+from collections.abc import Iterable
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """A sentence naming the nearest known value, or nothing.
+
+    >>> did_you_mean("Randon", ["random", "sobol"])
+    " Did you mean 'random'?"
+    """
+    from difflib import get_close_matches
+
+    by_text = {str(value).lower(): value for value in known}
+    nearest = get_close_matches(str(name).lower(), by_text, n=1)
+    return f" Did you mean {by_text[nearest[0]]!r}?" if nearest else ""
+
 
 class CoveyError(Exception):
     """The root: ``except CoveyError`` catches whatever Covey raises on purpose."""
@@ -25,7 +40,11 @@ class SpaceError(CoveyError, ValueError):
 
 
 class ExhaustedError(CoveyError, ValueError):
-    """Fewer points are left than were asked for."""
+    """Fewer points are left than were asked for; ``left`` says how many."""
+
+    def __init__(self, message: str, left: int = 0) -> None:
+        super().__init__(message)
+        self.left = left
 
 
 class HistoryError(CoveyError, ValueError):

@@ -127,7 +127,7 @@ class EST:
         estimate: how m̂ is found: "n" by quadrature, "a" by the closed form the paper used.
         start: where its integral starts: the largest value "observed" (the paper), or the larger of
             that and the largest "mean" (our default; see `estimated_maximum`).
-        target: m̂ itself, where it is known.
+        target: m̂ itself where it is known, in units of the belief (standardised outcomes).
     """
 
     estimate: Literal["n", "a"] = "n"
@@ -154,8 +154,8 @@ class EST:
 
     def maximum(self, belief: Belief) -> float:
         """m̂ for this belief."""
-        if self.target is not None:
-            return self.target
+        if self.target is not None:  # the guard of `estimated_maximum` holds here too
+            return max(self.target, float(belief.mean.max()) + 1e-6)
         return estimated_maximum(belief, self.estimate, self.start)
 
 
@@ -174,7 +174,8 @@ def estimated_maximum(
     m0 = belief.best if start == "observed" else max(belief.best, top)
     if estimate == "n":
         far = max(m0 + 1e-9, float((belief.mean + 8.0 * belief.std).max()))
-        grid = np.linspace(m0, far, 201)
+        # Finer towards m₀, where many confident candidates make the integrand fall fast.
+        grid = m0 + (far - m0) * np.square(np.linspace(0.0, 1.0, 201))
         maximum = m0 + float(np.trapezoid(_exceedance(belief, grid), grid))
     else:
         maximum = m0 + _half_gaussian_area(*_exceedance(belief, np.array([m0, m0 + 1.0])))
@@ -251,13 +252,15 @@ def relevant(
     .. math:: R^+ = \{x : \mu + c\sqrt{\beta_{t+1}}\,\sigma \ge y^\bullet\}, \qquad
               y^\bullet = \max_x \mu - \sqrt{\beta_t}\,\sigma
 
+    The maximum is over the candidates and the points whose value is known (in a finite space those
+    are no candidates any more).
+
     The factor c is 2 in the paper and 1 in Contal's code. Late in a run R⁺ can hold fewer points
     than a batch needs; it is then widened to the ``at_least`` highest. (Our choice: the paper is
     silent.)
     """
     upper = belief.mean + factor * judgement.next_width * belief.std
-    threshold = float((belief.mean - judgement.width * belief.std).max())
-    inside = np.flatnonzero(upper >= threshold)
+    inside = np.flatnonzero(upper >= belief.highest_lower(judgement.width))
     wanted = min(at_least, len(belief))
     if len(inside) >= wanted:
         return inside

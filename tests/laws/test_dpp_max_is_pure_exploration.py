@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from covey import dpp
 from covey.baselines import PureExploration
 from covey.belief import Belief
+from covey.gp import Model, condition, observe
+from covey.kernels import Matern52
 from covey.policies import EST, UCB
 from covey.strategies import DPP
 
@@ -49,3 +51,17 @@ def test_determinant_is_the_product_of_conditional_variances(make_belief, seed):
     assert dpp.log_determinant(belief.information(), list(picks)) == pytest.approx(
         product, rel=1e-9
     )
+
+
+@pytest.mark.parametrize("side", [4, 5, 7])
+@pytest.mark.parametrize("noise", [1e-6, 1e-2])
+def test_real_ties_go_the_same_way_in_both(side, noise):
+    """A symmetric grid around one observation: rounding must not decide between equals."""
+    axis = np.linspace(0.0, 1.0, side)
+    at = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    data = observe(np.array([[0.5, 0.5]]), np.array([1.0]), np.array([np.nan]))
+    for length in (0.2, 0.4):
+        belief = condition([Model(Matern52((length, length)), noise)], data).belief(at)
+        ours = DPP(UCB(), then="max").choose(belief, 6, np.random.default_rng(0))
+        theirs = PureExploration(UCB()).choose(belief, 6, np.random.default_rng(0))
+        assert ours.indices == theirs.indices

@@ -14,6 +14,8 @@ import covey
 from covey.baselines import Hallucinated, LocalPenalization, PureExploration
 from covey.belief import Belief
 from covey.catalog import STRATEGIES
+from covey.gp import Model, condition, observe
+from covey.kernels import Matern52
 from covey.policies import EST, UCB, judge
 from covey.strategies import DPP
 
@@ -25,12 +27,12 @@ def f(point):
     return float(np.sin(5 * point["x"]) + point["y"] ** 2)
 
 
-def third_batch(strategy, scale, *, goal="max", gp=None, sem=None):
+def third_batch(strategy, scale, *, goal="max", gp=None, sem=None, origin=0.0):
     study = covey.Study(SPACE, goal=goal, strategy=strategy, seed=3, gp=gp)
     for _ in range(2):
         batch = study.ask(4)
         errors = None if sem is None else [sem * abs(scale)] * 4
-        study.tell(batch, [scale * f(t.point) for t in batch], sem=errors)
+        study.tell(batch, [origin + scale * f(t.point) for t in batch], sem=errors)
     return [t.point for t in study.ask(4)]
 
 
@@ -48,6 +50,24 @@ def test_a_given_noise_scales_along():
     gp, scaled = covey.GP(noise=0.1), covey.GP(noise=0.4)
     assert third_batch("auto", 1.0, gp=gp) == third_batch("auto", 4.0, gp=scaled)
     assert third_batch("auto", 1.0, gp=gp) != third_batch("auto", 4.0, gp=gp)
+
+
+@pytest.mark.parametrize("strategy", ["est-dpp-max", "b-est", "lp-ucb"])
+def test_any_unit_and_origin_give_the_same_batch_up_to_rounding(strategy):
+    plain = third_batch(strategy, 1.0)
+    moved = third_batch(strategy, 3.7, origin=11.0)
+    for a, b in zip(plain, moved, strict=True):
+        assert a == pytest.approx(b, abs=1e-4)
+
+
+def test_one_observation_with_a_given_noise_has_no_unit():
+    """Where outcomes give no scale their size does, so that a change of unit changes nothing."""
+    batches = []
+    for unit in (1.0, 1024.0):
+        study = covey.Study(SPACE, strategy="est-dpp-sample", seed=0, gp=covey.GP(noise=0.1 * unit))
+        study.tell(study.ask(1), [3.0 * unit])
+        batches.append([t.point for t in study.ask(4)])
+    assert batches[0] == batches[1]
 
 
 def test_minimising_is_maximising_the_negative():
@@ -141,6 +161,20 @@ def test_a_batch_of_one_is_the_sequential_policy(make_belief, policy, seed):
     assert Hallucinated(policy).choose(belief, 1, rng).indices == (alone,)
 
 
+def test_a_batch_of_one_with_several_members():
+    """Sampled hyper-parameters: every method averages the same scores."""
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        x, y = rng.random((6, 2)), rng.standard_normal(6)
+        data = observe(x, y, np.full(6, np.nan))
+        models = [Model(Matern52(tuple(rng.uniform(0.1, 1.0, 2)), 1.0), 0.05) for _ in range(5)]
+        belief = condition(models, data).belief(rng.random((60, 2)), round=data.looks + 1)
+        for policy in (UCB(), EST()):
+            alone = int(np.argmax(judge(policy, belief).scores))
+            for strategy in (DPP(policy), PureExploration(policy), Hallucinated(policy)):
+                assert strategy.choose(belief, 1, rng).indices == (alone,), seed
+
+
 def test_every_method_starts_from_the_same_first_points():
     """Paired seeds: with nothing told, all model strategies lay out the same design."""
     model = [name for name in STRATEGIES if name != "random"]
@@ -148,3 +182,13 @@ def test_every_method_starts_from_the_same_first_points():
     assert all(first == firsts[0] for first in firsts)
     other = [t.point for t in covey.Study(SPACE, seed=6).ask(4)]
     assert other != firsts[0]
+
+
+def test_every_method_starts_from_the_same_rows_of_a_pool():
+    pool = covey.Pool(np.random.default_rng(0).random((50, 3)))
+    model = [name for name in STRATEGIES if name not in ("random", "sobol")]
+    for seed in (0, 1):
+        firsts = [[t.point for t in covey.Study(pool, strategy=n, seed=seed).ask(4)] for n in model]
+        assert all(first == firsts[0] for first in firsts)
+    again = [t.point for t in covey.Study(pool, seed=0).ask(4)]
+    assert again != firsts[0]  # of seed 1

@@ -42,8 +42,8 @@ from covey.journal import Journal, disk, lines, read
 
 # ---------------------------------------------------------------- history
 
-finite = st.floats(allow_nan=False, allow_infinity=False)
-errors = st.none() | st.floats(min_value=0, allow_infinity=False)
+finite = st.floats(-1e100, 1e100)
+errors = st.none() | st.floats(0.0, 1e100)
 points = st.dictionaries(
     st.text(max_size=4), finite | st.integers() | st.text(max_size=4) | st.booleans(), max_size=3
 ).map(Point)

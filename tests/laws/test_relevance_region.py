@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import covey
 from covey.policies import EI, EST, UCB, enough, judge, relevant
 from covey.strategies import DPP
 
@@ -65,3 +66,27 @@ def test_the_batch_lies_in_the_region(make_belief, then, seed):
     assert len(inside) < 300
     assert set(chosen.indices) <= set(inside.tolist())
     assert len(set(chosen.indices)) == 6
+
+
+def test_the_region_knows_what_was_told_in_a_finite_space():
+    """y• is the best lower bound over all of X: told points are no candidates, but they count."""
+    x = np.linspace(0.0, 1.0, 60)
+    pool = covey.Pool(x[:, None])
+    study = covey.Study(pool, strategy=DPP(UCB(beta=4.0), factor=1.0), seed=0)
+    best = int(np.argmax(-np.square(x - 0.7)))
+    told = sorted({*range(0, 60, 4), best - 1, best, best + 1})
+    study.add([pool.point(i) for i in told], list(-np.square(x[told] - 0.7)))
+    study.ask(2)
+    # Sure that the peak was found: all but the least region (10 per point asked) is ruled out.
+    assert study.diagnostics.region == 20
+    assert study.diagnostics.certificate >= 0.0
+
+
+def test_the_certificate_counts_what_was_told():
+    x = np.r_[np.linspace(0.0, 0.3, 40), 0.9]
+    values = 10.0 * x
+    study = covey.Study(covey.Pool(x[:, None]), strategy="bucb", seed=0, gp=covey.GP(noise=0.01))
+    told = [*range(0, 40, 2), 40]
+    study.add([{"x0": x[i]} for i in told], list(values[told]))
+    regrets = [9.0 - 10.0 * t.point["x0"] for t in study.ask(3)]
+    assert study.diagnostics.certificate >= max(regrets)

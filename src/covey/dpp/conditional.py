@@ -47,17 +47,10 @@ class Conditional:
         factor = np.zeros((size, size))
         factor[:m, :m] = self.factor
         factor[m:, :m] = cross.T
-        factor[m:, m:] = _cholesky(self.kernel.block(more, more) - cross.T @ cross)
+        factor[m:, m:] = cholesky(self.kernel.block(more, more) - cross.T @ cross)
         return Conditional(self.kernel, np.concatenate([self.items, more]), factor)
 
 
 def given(kernel: Blocks, items: Indices) -> Conditional:
     """Condition on ``items``. Cost m³."""
-    return Conditional(kernel, items, _cholesky(kernel.block(items, items)))
-
-
-def _cholesky(matrix: Array) -> Array:
-    try:  # without jitter, which would blur items of small variance
-        return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        return cholesky(matrix)
+    return Conditional(kernel, items, cholesky(kernel.block(items, items)))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from covey.arrays import Array, Indices
+from covey.arrays import Array, Indices, first_largest
 from covey.dpp.factor import Factor
 from covey.dpp.kernel import (
     TOLERANCE,
@@ -17,9 +17,6 @@ from covey.dpp.kernel import (
     not_psd_error,
     rank_error,
 )
-
-# Gains that agree to this relative accuracy are tied: rounding must not decide. (Our choice.)
-_TIE = 1e-12
 
 
 class Choice(NamedTuple):
@@ -64,7 +61,7 @@ def _largest(factor: Factor, k: int) -> tuple[float, int]:
     most = float(left.max())
     if most == -np.inf:
         raise rank_error(k, factor.rank)
-    return most, int(np.argmax(left >= most * (1.0 - _TIE)))
+    return most, first_largest(left)
 
 
 def _check_semidefinite(residual: Array, diagonal: Array) -> None:

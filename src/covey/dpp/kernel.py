@@ -193,6 +193,8 @@ def _asymmetry(matrix: Array) -> float:
 
 
 def _diagonal(values: Array) -> Array:
+    if callable(values):
+        raise NumericsError("a kernel's diagonal is an attribute or property, not a method.")
     diagonal = np.array(values, dtype=np.float64)
     if diagonal.ndim != 1 or len(diagonal) == 0:
         raise NumericsError(

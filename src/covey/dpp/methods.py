@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from covey.dpp import greedy, mixture, spectral, swap, walk
 from covey.dpp.kernel import Blocks, Kernel, adapt, check_count, rank_error
 from covey.dpp.sampler import Everything, Sampler, Single
-from covey.errors import NumericsError, StrategyError
+from covey.errors import NumericsError, StrategyError, did_you_mean
 
 METHODS = ("auto", "spectral", "mixture", "walk", "swap")
 
@@ -50,7 +49,10 @@ def prepare(
     'mixture'
     """
     if method not in METHODS:
-        raise _unknown(method)
+        raise StrategyError(
+            f"unknown method {method!r}; there are {', '.join(METHODS)}."
+            f"{did_you_mean(method, METHODS)}"
+        )
     _check_accuracy(epsilon, max_steps)
     kernel = adapt(L)
     n = len(kernel.diagonal)
@@ -73,6 +75,8 @@ def sample(L: Kernel, k: int, rng: np.random.Generator, method: str = "auto") ->
     >>> sample(np.diag([0.0, 1.0, 1.0]), 2, np.random.default_rng(0))
     [1, 2]
     """
+    if not isinstance(rng, np.random.Generator):
+        raise NumericsError(f"rng is a generator, such as np.random.default_rng(0); got {rng!r}.")
     return prepare(L, k, method).draw(rng)
 
 
@@ -111,9 +115,3 @@ def _check_accuracy(epsilon: float, max_steps: int | None) -> None:
         raise NumericsError(f"epsilon is a total variation, 0 < epsilon < 1; got {epsilon}")
     if max_steps is not None and max_steps < 1:
         raise NumericsError(f"max_steps must be at least 1, got {max_steps}; or None for no cap")
-
-
-def _unknown(method: str) -> StrategyError:
-    close = difflib.get_close_matches(str(method), METHODS, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return StrategyError(f"unknown method {method!r}; there are {', '.join(METHODS)}.{hint}")

@@ -19,6 +19,8 @@ import numpy as np
 from covey.errors import HistoryError
 from covey.history.trial import Point
 
+MOST = 1e100  # in size, of a value or its error: squares of it must not overflow
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -164,6 +166,8 @@ def _value(value: object, name: str, hint: str) -> float:
     number = _number(value, f"{name}: value")
     if not math.isfinite(number):
         raise HistoryError(f"{name}: value must be finite, got {number}. {hint}")
+    if abs(number) > MOST:
+        raise HistoryError(f"{name}: value must be within ±{MOST:g}, got {number}. Rescale it.")
     return number
 
 
@@ -175,9 +179,9 @@ def _sem(sem: object, name: str) -> float | None:
     if sem is None:
         return None
     number = _number(sem, f"{name}: sem")
-    if not (math.isfinite(number) and number >= 0):
+    if not 0 <= number <= MOST:
         raise HistoryError(
-            f"{name}: sem must be finite and at least 0, got {number}. Use None if it is unknown."
+            f"{name}: sem must be from 0 to {MOST:g}, got {number}. Use None if it is unknown."
         )
     return number
 

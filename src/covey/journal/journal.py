@@ -89,7 +89,15 @@ class Journal:
             fd = open_existing(path, os.O_RDWR)
             try:
                 with locked(fd):  # or a write that is about to be rolled back would be read
-                    return cls(path, fd, _contents(fd, path))
+                    contents = _contents(fd, path)
+                if contents.torn:
+                    _log.warning(
+                        "%s ends in %d bytes that were never acknowledged; they are not read, and "
+                        "the next write sets them aside",
+                        path,
+                        len(contents.torn),
+                    )
+                return cls(path, fd, contents)
             except BaseException:
                 os.close(fd)
                 raise

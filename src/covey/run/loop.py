@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import logging
 import math
+import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    as_completed,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from covey.errors import EvaluationError, StrategyError
+import numpy as np
+
+from covey.errors import EvaluationError, ExhaustedError, StrategyError
 from covey.gp import GP
 from covey.history import Trial
 from covey.propose import Goal
@@ -99,35 +109,64 @@ def _optimize(
 ) -> Result:
     batch, rounds, workers = size
     for name, value in (("batch", batch), ("rounds", rounds)):
-        if not isinstance(value, int) or value < 1:
-            raise StrategyError(f"{name} must be a whole number >= 1; got {value!r}.")
-    study = Study(space, goal, **options)
-    start, before = time.perf_counter(), study.history.rounds
-    with _pool(workers) as pool:
+        _require_count(name, value)
+    with _pool(workers, f) as pool:
+        study = Study(space, goal, **options)
+        start, before = time.perf_counter(), study.history.rounds
         _evaluate(study, f, study.history.pending, pool)
         while study.history.rounds < rounds:
-            _evaluate(study, f, study.ask(batch), pool)
+            trials = _ask(study, batch)
+            if not trials:
+                _log.info("the space is exhausted after %d trials", len(study.history))
+                break
+            _evaluate(study, f, trials, pool)
             done = study.history.rounds
             left = (time.perf_counter() - start) / (done - before) * (rounds - done)
             _log.info("round %d of %d: best %s, about %.0f s left", done, rounds, study.best, left)
     best = study.best
     if best is None or best.value is None:
-        raise EvaluationError("no evaluation succeeded; study.history says what was tried.")
+        raise EvaluationError("no evaluation succeeded; the journal or f itself may say why.")
     return Result(best.point, best.value, study)
 
 
+def _require_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise StrategyError(f"{name} must be a whole number >= 1; got {value!r}.")
+
+
+def _ask(study: Study, batch: int) -> list[Trial]:
+    """The next batch, or what is left of a finite space."""
+    try:
+        return study.ask(batch)
+    except ExhaustedError as error:
+        if study.space.size is None:
+            raise
+        return study.ask(error.left) if error.left else []
+
+
 @contextmanager
-def _pool(workers: int | Executor) -> Iterator[Executor]:
+def _pool(workers: int | Executor, f: Objective) -> Iterator[Executor]:
+    if isinstance(workers, ProcessPoolExecutor):
+        _require_picklable(f)
     if isinstance(workers, Executor):
         yield workers
         return
-    if not isinstance(workers, int) or workers < 1:
-        raise StrategyError(f"workers is a number >= 1 or an Executor; got {workers!r}.")
+    _require_count("workers", workers)
     pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="covey")
     try:
         yield pool
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _require_picklable(f: Objective) -> None:
+    try:
+        pickle.dumps(f)
+    except Exception as error:  # pickle raises what it likes
+        raise StrategyError(
+            f"f cannot be sent to other processes ({error}). Define it at the top level of a "
+            "module, or use threads: workers=4."
+        ) from error
 
 
 def _evaluate(study: Study, f: Objective, trials: Sequence[Trial], pool: Executor) -> None:
@@ -143,32 +182,42 @@ def _evaluate(study: Study, f: Objective, trials: Sequence[Trial], pool: Executo
             del open_trials[future]
             if failure is not None:
                 failures.append(failure)
-    except BaseException:
-        for future in open_trials:
-            future.cancel()
-        left = [t for t in trials if study.history.trial(t.id).status == "pending"]
-        if left:
-            study.cancel(left)
-            _log.warning(
-                "stopped: %d unfinished trials were cancelled, all results kept", len(left)
-            )
+    except BaseException as error:
+        _cancel(study, trials, open_trials)
+        if isinstance(error, BrokenExecutor):
+            raise EvaluationError(
+                f"the executor broke ({error}). A worker process died, perhaps for want of memory. "
+                "Results so far are kept, unfinished trials were cancelled."
+            ) from error
         raise
     if failures and len(failures) == len(trials):
         raise EvaluationError(
             f"all {len(trials)} evaluations of this batch failed; the last one with "
-            f"{failures[-1]!r}. Try f(study.history.trials[-1].point) by hand."
+            f"{failures[-1]!r}. Try f({dict(trials[-1].point)!r}) by hand."
         ) from failures[-1]
+
+
+def _cancel(study: Study, trials: Sequence[Trial], futures: Iterable[Future[float]]) -> None:
+    """Leave the log clean: what was not finished was never run."""
+    for future in futures:
+        future.cancel()
+    left = [t for t in trials if study.history.trial(t.id).status == "pending"]
+    if left:
+        study.cancel(left)
+        _log.warning("stopped: %d unfinished trials were cancelled, all results kept", len(left))
 
 
 def _tell(study: Study, trial: Trial, future: Future[float]) -> BaseException | None:
     """Tell one outcome; the reason if it is a failure."""
     try:
-        value = float(future.result())
-        if not math.isfinite(value):
-            raise ValueError(f"f returned {value}")
+        value: Any = future.result()
+        if not isinstance(value, int | float | np.number) or not math.isfinite(value):
+            raise ValueError(f"f returned {value!r}, not a finite number")
+    except BrokenExecutor:  # not the fault of this point
+        raise
     except Exception as error:  # whatever a user's function may raise
         _log.warning("trial %d failed: %r", trial.id, error)
         study.fail(trial, reason=f"{type(error).__name__}: {error}")
         return error
-    study.tell(trial, value)
+    study.tell(trial, float(value))
     return None

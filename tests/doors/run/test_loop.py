@@ -99,8 +99,51 @@ def test_a_broken_run_takes_up_what_was_pending(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"batch": 0}, {"rounds": 0}, {"batch": 2.5}, {"workers": 0}, {"workers": "many"}]
+    "wrong", [{"batch": 0}, {"rounds": True}, {"batch": 2.5}, {"workers": 0}, {"workers": "many"}]
 )
 def test_bad_sizes_are_named(wrong):
     with pytest.raises(StrategyError, match="got"):
         covey.maximize(bowl, SPACE, **wrong)
+
+
+def test_a_small_pool_is_run_to_its_end():
+    pool = covey.Pool([{"a": i} for i in range(10)])
+    result = covey.maximize(lambda p: -abs(p["a"] - 7), pool, batch=4, rounds=5, seed=0)
+    assert result.point == {"a": 7}
+    assert len(result.study.history.told) == 10
+
+
+def test_bad_workers_leave_no_file(tmp_path):
+    with pytest.raises(StrategyError, match="workers"):
+        covey.maximize(bowl, SPACE, workers=0, journal=tmp_path / "run.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_sent_to_other_processes_is_named():
+    with ProcessPoolExecutor(1) as pool, pytest.raises(StrategyError, match="top level"):
+        covey.maximize(lambda p: 0.0, SPACE, workers=pool)
+
+
+def dies(point):
+    import os
+
+    if point["x"] > 0.0:
+        os._exit(1)
+    return bowl(point)
+
+
+def test_a_dead_worker_harms_no_point(tmp_path):
+    path = tmp_path / "run.jsonl"
+    with ProcessPoolExecutor(1) as pool, pytest.raises(EvaluationError, match="executor broke"):
+        covey.maximize(dies, SPACE, batch=6, rounds=2, workers=pool, journal=path, seed=0)
+    study = covey.Study.load(path)
+    assert study.history.failed == ()
+    assert study.history.pending == ()
+
+
+def test_a_value_that_is_no_number_fails(caplog):
+    result = covey.maximize(
+        lambda p: "1.5" if p["x"] > 0 else bowl(p), SPACE, batch=6, rounds=1, seed=0
+    )
+    assert all(t.point["x"] > 0 for t in result.study.history.failed)
+    assert result.study.history.failed

@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench race clean
 
 demo: .venv/demo.stamp
 	$(BIN)/covey demo
@@ -18,6 +18,10 @@ check: .venv/check.stamp
 
 bench: .venv/bench.stamp
 	$(BIN)/python benchmarks/speed.py
+
+race: .venv/bench.stamp
+	$(BIN)/python -m benchmarks.race run
+	$(BIN)/python -m benchmarks.race table
 
 clean:
 	rm -rf .venv

@@ -1,0 +1,1 @@
+"""Speed and regret, measured: never part of the package."""

@@ -1,0 +1,111 @@
+"""Running the race: one line a batch, appended as runs end, so that it resumes."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.race.optimisers import OPTIMISERS, Unsupported
+from benchmarks.race.problems import problem
+from covey import __version__
+
+
+@dataclass(frozen=True)
+class Run:
+    """One optimiser on one problem from one first batch."""
+
+    optimiser: str
+    problem: str
+    batch: int
+    seed: int
+    rounds: int
+
+
+def spread(at: np.ndarray) -> float:
+    """Least distance between two points of a batch, in the unit cube: nought is a collapse."""
+    gaps = np.linalg.norm(at[:, None] - at, axis=2)
+    return float(gaps[np.triu_indices(len(at), 1)].min()) if len(at) > 1 else float("nan")
+
+
+def race(run: Run) -> Iterator[dict[str, Any]]:
+    """The rows of one run: round 0 is the shared first batch."""
+    task = problem(run.problem)
+    noise = np.random.default_rng([run.seed, run.batch, 7])
+    optimiser = OPTIMISERS[run.optimiser](task.space, run.seed)
+    points, best, total = task.first_batch(run.batch, run.seed), -np.inf, 0.0
+    wall = cpu = 0.0
+    for t in range(run.rounds + 1):
+        if t:
+            wall, cpu = -time.perf_counter(), -time.process_time()
+            points = optimiser.ask(run.batch)
+            wall, cpu = wall + time.perf_counter(), cpu + time.process_time()
+        values = np.array([task.f(point) for point in points])
+        best = max(best, float(values.max()))
+        total += float((task.optimum - values).sum())
+        looks = values + task.noise * noise.standard_normal(len(values))
+        optimiser.tell(points, looks.tolist())
+        yield {
+            **asdict(run),
+            "round": t,
+            "regret": task.optimum - best,
+            "cumulative": total,
+            "range": task.range,
+            "spread": spread(task.space.encode(points)),
+            "ask_s": round(wall, 4),
+            "ask_cpu_s": round(cpu, 4),
+            "covey": __version__,
+        }
+
+
+def finished(path: Path) -> set[Run]:
+    """Runs whose last round is in the file (or that cannot be run)."""
+    done = set()
+    for row in read(path):
+        if row["round"] == row["rounds"] or "unsupported" in row:
+            done.add(Run(*(row[name] for name in Run.__dataclass_fields__)))
+    return done
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of results; a line cut off by a stop is passed over."""
+    if not path.exists():
+        return []
+    rows = []
+    for line in path.read_text().splitlines():
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return rows
+
+
+def _whole(run: Run) -> list[dict[str, Any]]:
+    try:
+        return list(race(run))
+    except Unsupported as reason:
+        return [{**asdict(run), "round": 0, "unsupported": str(reason)}]
+
+
+def run_all(runs: list[Run], path: Path, workers: int) -> Iterator[tuple[int, int, float]]:
+    """Run what is missing; yields how many are done, of how many, and the seconds left."""
+    os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")})
+    done = finished(path)
+    missing = [run for run in runs if run not in done]
+    start = time.perf_counter()
+    torn = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
+    with ProcessPoolExecutor(workers) as pool, path.open("a") as out:
+        out.write("\n" if torn else "")  # or the next row would be lost with the torn one
+        futures = [pool.submit(_whole, run) for run in missing]
+        for count, future in enumerate(as_completed(futures), start=1):
+            out.write("".join(json.dumps(row) + "\n" for row in future.result()))
+            out.flush()
+            left = (time.perf_counter() - start) / count * (len(missing) - count)
+            yield count, len(missing), left

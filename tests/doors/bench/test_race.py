@@ -1,0 +1,144 @@
+"""The race as it is run: problems with true optima, paired starts, resumable results."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[3]
+from benchmarks.race.functions import FUNCTIONS
+from benchmarks.race.optimisers import OPTIMISERS, Unsupported
+from benchmarks.race.problems import names, problem
+from benchmarks.race.runner import Run, finished, race, read, run_all, spread
+from benchmarks.race.table import last_rows, lines
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_point_is_above_the_optimum(name):
+    function = FUNCTIONS[name]
+    low, high = np.array(function.box).T
+    many = low + np.random.default_rng(0).random((5000, len(low))) * (high - low)
+    values = function.f(many)
+    assert values.shape == (5000,)
+    assert values.max() <= function.optimum + 1e-9
+
+
+def test_optima_are_reached_at_their_known_places():
+    places = {
+        "branin2": [np.pi, 2.275],
+        "cosines2": [0.3125, 0.3125],
+        "levy4": [1.0] * 4,
+        "hartmann6": [0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573],
+        "styblinski6": [-2.903534] * 6,
+        "rosenbrock8": [1.0] * 8,
+        "ackley10": [0.0] * 10,
+        "griewank6": [0.0] * 6,
+        "rastrigin4": [0.0] * 4,
+        "sphere20": [0.3] * 20,
+    }
+    for name, place in places.items():
+        function = FUNCTIONS[name]
+        assert function.f(np.array([place]))[0] == pytest.approx(function.optimum, abs=1e-5)
+
+
+def test_first_batches_are_paired():
+    for name in ("hartmann6", "mixed-branin3"):
+        task = problem(name)
+        assert task.first_batch(4, 1) == task.first_batch(4, 1)
+        assert task.first_batch(4, 1) != task.first_batch(4, 2)
+
+
+def test_noise_is_a_share_of_the_range():
+    assert problem("levy4").noise == 0.0
+    assert problem("levy4~10%").noise == pytest.approx(0.1 * problem("levy4").range)
+
+
+@pytest.mark.parametrize("name", ["forrester1~10%", "mixed-branin3", "mixed-hartmann6"])
+def test_a_run_is_a_row_a_batch(name):
+    rows = list(race(Run("covey-lp-ucb", name, 3, 0, 2)))
+    assert [row["round"] for row in rows] == [0, 1, 2]
+    regrets = [row["regret"] for row in rows]
+    assert regrets == sorted(regrets, reverse=True)
+    assert min(regrets) >= -1e-9
+    assert rows[2]["cumulative"] >= rows[1]["cumulative"]
+    assert rows[1]["spread"] > 0.0
+
+
+def test_results_resume(tmp_path):
+    out = tmp_path / "race.jsonl"
+    runs = [Run("covey-random", "forrester1", 2, seed, 1) for seed in range(3)]
+    assert [done for done, _, _ in run_all(runs[:2], out, 1)] == [1, 2]
+    with out.open("a") as file:
+        file.write('{"cut off')  # as a stop would leave it
+    assert [total for _, total, _ in run_all(runs, out, 1)] == [1]
+    assert finished(out) == set(runs)
+
+
+def test_what_is_not_entered_is_noted_once(tmp_path):
+    from benchmarks.race.optimisers import _require_box
+
+    with pytest.raises(Unsupported, match="continuous"):
+        _require_box(problem("mixed-branin3").space, "BoTorch")
+    out = tmp_path / "race.jsonl"
+    row = {"optimiser": "x", "problem": "y", "batch": 1, "seed": 0, "rounds": 2, "round": 0}
+    out.write_text(json.dumps({**row, "unsupported": "why"}) + "\n")
+    assert finished(out) == {Run("x", "y", 1, 0, 2)}
+
+
+def test_tables_compare_paired_seeds_only():
+    def row(optimiser, seed, regret):
+        return {
+            "optimiser": optimiser,
+            "problem": "p",
+            "batch": 5,
+            "seed": seed,
+            "rounds": 1,
+            "round": 1,
+            "regret": regret,
+            "cumulative": 10.0 * regret,
+            "range": 2.0,
+            "ask_cpu_s": 0.1,
+        }
+
+    rows = [row("a", 0, 1.0), row("a", 1, 0.5), row("b", 1, 1e-5), row("b", 2, 9.0)]
+    (entered,) = last_rows(rows).values()
+    assert {name: list(seeds) for name, seeds in entered.items()} == {"a": [1], "b": [1]}
+    text = "\n".join(lines(rows))
+    assert "| p | 5 | 1 | 0.25 / 2.5 | 0 / 5e-05 |" in text
+    assert text.index("| b | 1 | 1.00 | 1.00 | 100% |") < text.index("| a | 1 | 2.00 | 2.00 | 0% |")
+
+
+def test_a_collapsed_batch_has_no_spread():
+    assert spread(np.array([[0.1, 0.1], [0.1, 0.1], [0.9, 0.9]])) == 0.0
+    assert spread(np.array([[0.0, 0.0], [0.3, 0.4]])) == pytest.approx(0.5)
+
+
+def test_every_strategy_of_ours_is_entered():
+    from covey.catalog import STRATEGIES
+
+    assert {f"covey-{name}" for name in STRATEGIES} <= set(OPTIMISERS)
+    assert {"botorch-qlogei", "hebo", "optuna-gp"} <= set(OPTIMISERS)
+    assert "levy4~1%" in set(names())
+
+
+def test_the_command_runs_tabulates_and_draws(tmp_path):
+    def call(*words):
+        command = [sys.executable, "-m", "benchmarks.race", *words]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    out = str(tmp_path / "race.jsonl")
+    run = ["--problems", "forrester1", "--batches", "2", "--seeds", "1", "--rounds", "1"]
+    done = call("run", *run, "--workers", "1", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert len(read(Path(out))) == 4  # two optimisers, two rounds
+    assert "| forrester1 | 2 | 1 |" in call("table", out).stdout
+    assert call("plot", out, "--out", str(tmp_path / "race.png")).returncode == 0
+    assert (tmp_path / "race.png").exists()
+    wrong = call("run", "--problems", "levi4", "--out", out)
+    assert wrong.returncode == 1
+    assert "unknown: levi4" in wrong.stderr

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-ROOT = Path(__file__).parents[3]
 from benchmarks.race.functions import FUNCTIONS
 from benchmarks.race.optimisers import OPTIMISERS, Unsupported
 from benchmarks.race.problems import names, problem
 from benchmarks.race.runner import Run, finished, race, read, run_all, spread
 from benchmarks.race.table import last_rows, lines
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -17,7 +17,7 @@ from covey.policies import EST, UCB
 from covey.strategies import DPP, DPPThompson, Strategy
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
-    "auto": lambda: DPP(EST(), then="sample", factor=1.0),
+    "auto": lambda: Hallucinated(UCB(beta=4.0)),
     "ucb-dpp-max": lambda: DPP(UCB(), then="max"),
     "ucb-dpp-sample": lambda: DPP(UCB(), then="sample"),
     "est-dpp-max": lambda: DPP(EST(), then="max"),

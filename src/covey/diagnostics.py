@@ -19,7 +19,7 @@ from covey.belief import Belief
 from covey.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +145,20 @@ def explain(
     belief: Belief,
     selection: Selection,
     strategy: str,
-    scale: float | None,
+    outcome: Callable[[Array], Array] | None,
     seconds: Mapping[str, float],
 ) -> Diagnostics:
     """Diagnostics of one selection.
 
-    ``scale`` turns standardised regret into outcome units; None where nothing can be certified.
+    ``outcome`` turns values of the belief into outcome units; None where nothing can be certified.
     """
     head, tail = selection.indices[0], list(selection.indices[1:])
     chosen = list(selection.indices)
     promised = None
-    if selection.width is not None and scale is not None:
-        promised = scale * float(certificate(belief, selection.width, chosen).max())
+    if selection.width is not None and outcome is not None:
+        ceiling = belief.highest_upper(selection.width)
+        floors = ceiling - certificate(belief, selection.width, chosen)
+        promised = float((outcome(np.array([ceiling])) - outcome(floors)).max())
     repulsive = value = greedy = None
     if tail and selection.region is not None:
         seen = belief.after_looking_at([head])

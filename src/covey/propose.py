@@ -6,7 +6,7 @@ history -> observations -> fit -> posterior -> candidates -> belief -> strategy 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -71,14 +71,14 @@ def propose(history: History, recipe: Recipe, request: Request) -> Proposal:
     k, strategy, space = request.k, request.strategy, recipe.space
     where = field_of(space, request.fixed, _taken(history, recipe))
     models: tuple[Model, ...] = ()
-    scale: float | None = None
+    outcome: Callable[[Array], Array] | None = None
     if not strategy.needs_model or not history.told:
         candidates, belief, selection = _without_model(where, recipe, request, rng)
     else:
         with watch.timing("fit"):
             posterior = understand(history, recipe, rng)
             models = posterior.models
-            scale = None if history.pending or history.failed else posterior.data.scale
+            outcome = None if history.pending or history.failed else posterior.outcome
         with watch.timing("candidates"):
             candidates = where.promising(k, posterior, rng)
         with watch.timing("belief"):
@@ -88,7 +88,7 @@ def propose(history: History, recipe: Recipe, request: Request) -> Proposal:
         with watch.timing("choose"):
             selection = checked_selection(strategy.choose(belief, k, rng), k, len(belief))
     points = candidates.points(selection.indices)
-    account = explain(belief, selection, request.name, scale, watch.seconds) if models else None
+    account = explain(belief, selection, request.name, outcome, watch.seconds) if models else None
     bare = Diagnostics(request.name, k, len(candidates), seconds=watch.seconds)
     return Proposal(points, models, account or bare)
 
@@ -115,7 +115,8 @@ def observations(history: History, recipe: Recipe) -> Observations:
         )
     values = np.array([recipe.sign * t.value for t in told if t.value is not None])
     sems = np.array([np.nan if t.sem is None else t.sem for t in told])
-    return observe(recipe.space.encode([t.point for t in told]), values, sems)
+    at = recipe.space.encode([t.point for t in told])
+    return observe(at, values, sems, warped=recipe.gp.warp and recipe.gp.noise is None)
 
 
 def _taken(history: History, recipe: Recipe) -> Taken:

@@ -65,7 +65,7 @@ def test_explain_tells_what_happened(make_belief):
     belief = make_belief(0)
     strategy = DPP(UCB(beta=4.0), then="max")
     chosen = strategy.choose(belief, 4, np.random.default_rng(0))
-    told = explain(belief, chosen, "mine", scale=3.0, seconds={"fit": 0.5})
+    told = explain(belief, chosen, "mine", lambda v: 7.0 + 3.0 * v, {"fit": 0.5})
     assert (told.strategy, told.batch, told.candidates, told.width) == ("mine", 4, 40, 2.0)
     assert told.region == len(chosen.region)
     assert told.log_determinant == pytest.approx(told.greedy_log_determinant)
@@ -79,5 +79,6 @@ def test_a_drawn_batch_has_at_most_the_greedy_determinant_or_so(make_belief):
     belief = make_belief(0)
     for seed in range(5):
         chosen = DPP(UCB()).choose(belief, 4, np.random.default_rng(seed))
-        told = explain(belief, chosen, "", 1.0, {})
+        told = explain(belief, chosen, "", None, {})
+        assert told.certificate is None
         assert told.log_determinant <= told.greedy_log_determinant / (1 - math.exp(-1)) + 1e-9

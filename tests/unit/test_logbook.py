@@ -78,7 +78,7 @@ def test_what_a_newer_covey_says_about_its_process_is_passed_over(path):
         "goal": "max",
         "strategy": NAMED,
         "seed": 3,
-        "gp": {**GP().describe(), "warp": "none"},
+        "gp": {**GP().describe(), "novelty": "none"},
     }
     Journal.create(path, header).close()
     assert gp_in(open_journal(path)) == GP()

@@ -20,7 +20,7 @@ from covey.space.inside import many_inside, one_inside
 
 _LAST_RESORT_GRID = 2_000_000  # a finite space is listed up to this size when sampling starves
 _WIDE = 2048  # Sobol candidates of a search
-_NEAR = 100  # candidates around each anchor
+_NEAR = 400  # candidates around each anchor
 _ANCHORS = 5
 _ASCENTS = 8  # gradient ascents per width
 _SAME_SUMMIT = 1e-3  # of the unit cube: ascents that end closer than this are one

@@ -6,6 +6,7 @@ from covey.gp.model import GP, Model
 from covey.gp.observations import Observations, observe
 from covey.gp.posterior import Posterior, condition
 from covey.gp.priors import PRIORS, Priors
+from covey.gp.warp import Warp
 
 __all__ = [
     "GP",
@@ -15,6 +16,7 @@ __all__ = [
     "Observations",
     "Posterior",
     "Priors",
+    "Warp",
     "condition",
     "fit",
     "observe",

@@ -26,8 +26,11 @@ class GP:
         samples: 0 takes the most probable hyper-parameters; m > 0 draws m of them by slice
             sampling and averages over them (the paper's mode uses 10).
         priors: "scaled" (length-scales grow with dimension) or "paper".
+        warp: whether outcomes may be bent to look Gaussian before they are modelled. Not done where
+            a noise or a standard error is given, which would have to bend along.
 
-    >>> GP(kernel="squared-exponential", mean="zero", samples=10, priors="paper").samples
+    >>> paper = GP("squared-exponential", mean="zero", samples=10, priors="paper", warp=False)
+    >>> paper.samples
     10
     """
 
@@ -36,6 +39,7 @@ class GP:
     noise: float | None = None
     samples: int = 0
     priors: str = "scaled"
+    warp: bool = True
 
     def __post_init__(self) -> None:
         for what, value, allowed in (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from covey.arrays import Array, Mask
+from covey.gp.warp import Warp, fitted_warp
 
 LEAST_NOISE = 1e-6  # variance of one look in standardised units, MATH section 1
 
@@ -26,8 +27,9 @@ class Observations:
     counts: Array  # (n,) looks pooled into each row
     known: Array  # (n,) variance of the mean where it is known, nan where σ² is to be learnt
     scatter: float  # sum of squares within replicates of unknown noise
-    shift: float  # value = shift + scale · standardised value
+    shift: float  # value = shift + scale · straightened standardised value
     scale: float
+    warp: Warp = field(default_factory=Warp)
 
     @cached_property
     def learnt(self) -> Mask:
@@ -54,8 +56,10 @@ class Observations:
         return np.where(self.learnt, sigma2 / self.counts, self.known)
 
 
-def observe(at: Array, values: Array, sems: Array) -> Observations:
+def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> Observations:
     """Standardise and pool: at (N, d), values (N,), sems (N,) with nan where unknown.
+
+    ``warped`` bends the outcomes first, unless some standard error is known: it would bend too.
 
     >>> at, values = np.array([[0.0], [1.0], [0.0]]), np.array([1.0, 4.0, 3.0])
     >>> data = observe(at, values, np.full(3, np.nan))
@@ -70,6 +74,8 @@ def observe(at: Array, values: Array, sems: Array) -> Observations:
     else:  # by the reach first, so that squares of tiny outcomes do not vanish
         scale = reach * float(np.std((values - shift) / reach))
     z = (values - shift) / scale
+    warp = fitted_warp(z) if warped and np.isnan(sems).all() else Warp()
+    z = warp.bend(z)
     variance = np.maximum(np.square(sems / scale), LEAST_NOISE)
     known = ~np.isnan(sems)
     _, first, group = np.unique(
@@ -89,4 +95,5 @@ def observe(at: Array, values: Array, sems: Array) -> Observations:
         scatter=scatter,
         shift=shift,
         scale=scale,
+        warp=warp,
     )

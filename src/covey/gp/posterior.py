@@ -46,7 +46,12 @@ class Posterior:
     def predict(self, at: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of f in the units of the observations."""
         belief = self.belief(at)
-        return self.data.shift + self.data.scale * belief.mean, self.data.scale * belief.std
+        mean, std = self.data.warp.moments(belief.mean, belief.std)
+        return self.data.shift + self.data.scale * mean, self.data.scale * std
+
+    def outcome(self, values: Array) -> Array:
+        """Values of a belief in the units of the observations."""
+        return self.data.shift + self.data.scale * self.data.warp.straighten(values)
 
     def upper(self, at: Array, width: float) -> tuple[Array, Array]:
         """μ + width · σ at (n, d) and its gradient (n, d), averaged over the models."""

@@ -36,7 +36,7 @@ def test_candidates_climb_to_where_the_model_expects_much(posterior):
     found = field.promising(5, posterior, np.random.default_rng(0))
     means = posterior.belief(found.at).mean
     dense = np.random.default_rng(1).random((100_000, 2))
-    assert means.max() >= posterior.belief(dense).mean.max() - 1e-3
+    assert means.max() >= posterior.belief(dense).mean.max() - 5e-3
     assert np.all((found.at >= 0.0) & (found.at <= 1.0))
     assert len(np.unique(found.at, axis=0)) == len(found)
 

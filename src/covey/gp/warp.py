@@ -1,0 +1,86 @@
+r"""Warp: a monotone bend of the outcome that makes it look Gaussian (Yeo & Johnson 2000).
+
+Outcomes of a search are often skewed: many terrible values, few good ones a hair apart. A Gaussian
+process spends itself on the terrible ones; after the bend it sees the good ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from covey.arrays import Array
+
+_LEAST = 5  # observations below which nothing is bent
+_POWERS = (0.0, 3.0)  # within these the bend is gentle enough to be undone in float64
+_FAR = 20.0  # log of the most standard deviations an outcome is carried back to
+_NODES = 20  # of the quadrature that carries a belief back to outcome units
+
+
+@dataclass(frozen=True, slots=True)
+class Warp:
+    """Standardised outcome -> bent and standardised again, w = (YJ_λ(z) - middle)/width.
+
+    >>> Warp(1.0).bend(np.array([-2.0, 3.0]))
+    array([-2.,  3.])
+    >>> Warp(2.0).straighten(Warp(2.0).bend(np.array([-2.0, 3.0]))).round(12)
+    array([-2.,  3.])
+    """
+
+    power: float = 1.0
+    middle: float = 0.0
+    width: float = 1.0
+
+    def bend(self, z: Array) -> Array:
+        """YJ_λ(z) = ((1 + z)^λ - 1)/λ for z ≥ 0, -((1 - z)^{2-λ} - 1)/(2 - λ) below."""
+        if self == Warp():
+            return z
+        up, down = np.maximum(z, 0.0), np.maximum(-z, 0.0)
+        bent = np.where(z >= 0.0, _power(up, self.power), -_power(down, 2.0 - self.power))
+        return (bent - self.middle) / self.width
+
+    def straighten(self, w: Array) -> Array:
+        """The inverse of `bend`; beyond its range, the end of it."""
+        w = self.middle + self.width * w
+        up, down = np.maximum(w, 0.0), np.maximum(-w, 0.0)
+        return np.where(w >= 0.0, _root(up, self.power), -_root(down, 2.0 - self.power))
+
+    def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of z when w ~ N(mean, std²), by Gauss-Hermite quadrature."""
+        if self == Warp():
+            return mean, std
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        weights = weights / weights.sum()
+        z = self.straighten(mean[:, None] + std[:, None] * nodes)
+        centre = z @ weights
+        return centre, np.sqrt(np.square(z - centre[:, None]) @ weights)
+
+
+def _power(u: Array, power: float) -> Array:
+    """((1 + u)^p - 1)/p, or log(1 + u) at p = 0."""
+    if abs(power) < 1e-8:
+        return np.log1p(u)
+    return np.expm1(power * np.log1p(u)) / power
+
+
+def _root(v: Array, power: float) -> Array:
+    """The inverse of `_power`, up to e^20; a bounded bend (p < 0) ends at -1/p."""
+    if abs(power) < 1e-8:
+        return np.expm1(np.minimum(v, _FAR))
+    inner = np.maximum(power * v, -1.0 + 1e-12)
+    return np.expm1(np.minimum(np.log1p(inner) / power, _FAR))
+
+
+def fitted_warp(z: Array) -> Warp:
+    """The λ under which standardised outcomes (n,) are most nearly Gaussian."""
+    from scipy.optimize import minimize_scalar
+    from scipy.stats import yeojohnson_llf
+
+    if len(z) < _LEAST or np.ptp(z) == 0.0:
+        return Warp()
+    found = minimize_scalar(
+        lambda power: -float(yeojohnson_llf(power, z)), bounds=_POWERS, method="bounded"
+    )
+    bent = Warp(float(found.x)).bend(z)
+    return Warp(float(found.x), float(bent.mean()), float(bent.std()))

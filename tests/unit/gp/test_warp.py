@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import skew, yeojohnson
+
+from covey.gp import observe
+from covey.gp.warp import Warp, fitted_warp
+
+Z = np.linspace(-4.0, 4.0, 41)
+powers = st.floats(0.0, 3.0)
+
+
+@given(power=powers)
+def test_bending_is_yeo_and_johnsons_and_can_be_undone(power):
+    warp = Warp(power, middle=0.3, width=1.7)
+    bent = warp.bend(Z)
+    np.testing.assert_allclose(bent, (yeojohnson(Z, power) - 0.3) / 1.7, rtol=1e-6, atol=1e-8)
+    assert np.all(np.diff(bent) > 0.0)
+    np.testing.assert_allclose(warp.straighten(bent), Z, rtol=1e-6, atol=1e-8)
+
+
+def test_no_warp_changes_nothing():
+    assert Warp().bend(Z) is Z
+    mean, std = Warp().moments(Z, np.ones(41))
+    assert mean is Z
+    assert np.all(std == 1.0)
+
+
+@given(power=powers)
+def test_beyond_its_range_it_ends(power):
+    far = Warp(power).straighten(np.array([-1e6, 1e3]))
+    assert np.all(np.isfinite(far))
+    assert far[0] < -1.0
+    assert far[1] > 1.0
+
+
+def test_moments_against_monte_carlo():
+    warp = Warp(1.7, 0.1, 0.8)
+    draws = warp.straighten(-0.4 + 0.3 * np.random.default_rng(0).standard_normal(400_000))
+    mean, std = warp.moments(np.array([-0.4]), np.array([0.3]))
+    assert mean[0] == pytest.approx(draws.mean(), abs=3e-3)
+    assert std[0] == pytest.approx(draws.std(), rel=1e-2)
+
+
+def test_skewed_outcomes_are_made_symmetric():
+    z = -(np.random.default_rng(0).exponential(size=300) ** 2)
+    z = (z - z.mean()) / z.std()
+    warp = fitted_warp(z)
+    bent = warp.bend(z)
+    assert warp.power > 1.2
+    assert abs(skew(bent)) < 0.5 * abs(skew(z))
+    assert bent.mean() == pytest.approx(0.0, abs=1e-9)
+    assert bent.std() == pytest.approx(1.0)
+
+
+def test_few_or_constant_outcomes_stay_straight():
+    assert fitted_warp(np.array([0.0, 1.0, 5.0])) == Warp()
+    assert fitted_warp(np.zeros(9)) == Warp()
+
+
+def test_a_known_error_is_not_bent():
+    rng = np.random.default_rng(0)
+    values = -(rng.exponential(size=20) ** 2)
+    at = rng.random((20, 2))
+    assert observe(at, values, np.full(20, np.nan), warped=True).warp != Warp()
+    assert observe(at, values, np.full(20, 0.1), warped=True).warp == Warp()
+    assert observe(at, values, np.full(20, np.nan)).warp == Warp()

@@ -104,3 +104,28 @@ def test_mixed_space_with_constraints(strategy):
         assert trial.point["kind"] != "b"
         assert trial.point["layers"] + 10 * trial.point["rate"] <= 6.0
     assert distinct(study.history.trials)
+
+
+def test_half_of_the_trials_fail():
+    """A function that crashes on half of the space is still optimised on the other half."""
+    study = covey.Study(SPACE, seed=0)
+    for _ in range(8):
+        batch = study.ask(4)
+        for trial in batch:
+            if trial.point["x"] > 0.5:
+                study.fail(trial, "crash")
+            else:
+                study.tell(trial, trial.point["x"] - (trial.point["y"] - 0.3) ** 2)
+    assert study.best.value > 0.45
+    assert distinct(study.history.trials)
+
+
+def test_batches_do_not_collapse():
+    """Even when all is known the points of a batch stay apart."""
+    study = covey.Study(SPACE, seed=0)
+    for _ in range(8):
+        batch = study.ask(5)
+        study.tell(batch, [-((t.point["x"] - 0.4) ** 2) - t.point["y"] ** 2 for t in batch])
+    at = np.array([list(t.point.values()) for t in batch])
+    gaps = np.linalg.norm(at[:, None] - at, axis=2)[np.triu_indices(5, 1)]
+    assert gaps.min() >= 1e-4

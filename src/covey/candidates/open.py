@@ -23,6 +23,7 @@ _WIDE = 2048  # Sobol candidates of a search
 _NEAR = 400  # candidates around each anchor
 _ANCHORS = 5
 _ASCENTS = 8  # gradient ascents per width
+_HARDLY = 1e-4  # of the unit cube: points closer than this are hardly different
 _SAME_SUMMIT = 1e-3  # of the unit cube: ascents that end closer than this are one
 _WIDTHS = (0.5, 2.0)  # of the bounds that are climbed: near the best mean, and near the best UCB
 _TRIES = 128  # blocks drawn before a constraint is declared too tight for rejection
@@ -55,7 +56,8 @@ class Open:
         near = self._around(self._anchors(posterior), wide, rng)
         at = self._admissible(np.vstack([wide, near]))
         climbed = [ascend(posterior, self._best(posterior, at, w), w, self._free) for w in _WIDTHS]
-        return self._candidates(self._admissible(np.vstack([at, _merged(np.vstack(climbed))])))
+        at = self._admissible(np.vstack([_merged(np.vstack(climbed)), at]))
+        return self._candidates(self._apart(at, k))
 
     def _candidates(self, at: Array) -> Candidates:
         return Candidates(at, lambda i: read_points(self.space, at[i], self.fixed))
@@ -146,6 +148,23 @@ class Open:
         """The observed points of highest posterior mean."""
         at = posterior.data.at
         return at[np.argsort(-posterior.belief(at).mean, kind="stable")[:_ANCHORS]]
+
+    def _apart(self, at: Array, k: int) -> Array:
+        """Candidates less those hardly different from an earlier one, or from one already taken.
+
+        Towards the end of a run the best points crowd; a batch of them would tell nothing. Where
+        the space itself is so small that too few are left, all stay.
+        """
+        from scipy.spatial import cKDTree
+
+        crowded = np.zeros(len(at), dtype=bool)
+        if len(self._taken_at):
+            crowded = np.asarray(cKDTree(self._taken_at).query(at)[0] < _HARDLY)
+        pairs = cKDTree(at).query_pairs(_HARDLY, output_type="ndarray")
+        for i, j in pairs[np.lexsort(pairs.T[::-1])]:
+            if not crowded[i]:
+                crowded[j] = True
+        return at[~crowded] if np.sum(~crowded) >= k else at
 
     def _around(self, anchors: Array, wide: Array, rng: np.random.Generator) -> Array:
         """Points near the anchors: small steps in some columns, some discrete values redrawn."""

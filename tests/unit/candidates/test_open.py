@@ -75,3 +75,25 @@ def test_a_large_grid_with_few_feasible_points_is_listed_after_all():
     assert {(p["i"], p["j"]) for p in found.points(range(3))} == {(7, 1), (7, 500), (7, 998)}
     with pytest.raises(ExhaustedError, match=r"before: 3"):
         field_of(space, {}, taken()).in_order(4)
+
+
+def test_candidates_are_apart_from_each_other_and_from_what_was_tried(posterior):
+    tried = SQUARE.decode(posterior.data.at)
+    found = field_of(SQUARE, {}, taken(tried)).promising(5, posterior, np.random.default_rng(0))
+    others = np.vstack([found.at, posterior.data.at])
+    gaps = np.linalg.norm(found.at[:, None] - others, axis=2)
+    gaps[np.arange(len(found)), np.arange(len(found))] = np.inf
+    assert gaps.min() >= 1e-4
+
+
+def test_a_tiny_space_keeps_what_it_has(posterior):
+    """Within 1e-5 of one place all points are hardly different, and still there are enough."""
+    tiny = covey.Space(
+        {"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)},
+        where=[
+            covey.Linear({"x": 1}, lower=0.4, upper=0.40001),
+            covey.Linear({"y": 1}, lower=0.4, upper=0.40001),
+        ],
+    )
+    found = field_of(tiny, {}, taken()).promising(30, posterior, np.random.default_rng(0))
+    assert len(found) >= 30

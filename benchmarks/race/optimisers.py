@@ -134,7 +134,14 @@ class Hebo:
     def ask(self, batch: int) -> Points:
         """HEBO's own batch."""
         rows = self._hebo.suggest(n_suggestions=batch).to_dict("records")
-        return [self._space.check(row) for row in rows]
+        # By way of the unit cube: HEBO's single precision can overstep a bound by rounding.
+        return self._space.decode(np.vstack([self._unit({**row}) for row in rows]))
+
+    def _unit(self, row: dict[str, Any]) -> np.ndarray:
+        for name, parameter in self._space.parameters.items():
+            if isinstance(parameter, Real):
+                row[name] = float(np.clip(row[name], parameter.low, parameter.high))
+        return self._space.encode([row])
 
 
 class Optuna:

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,18 @@ def _whole(run: Run) -> list[dict[str, Any]]:
         return list(race(run))
     except Unsupported as reason:
         return [{**asdict(run), "round": 0, "unsupported": str(reason)}]
+    except Exception as error:  # a peer that fails is a result, and is tried again next time
+        return [{**asdict(run), "round": 0, "error": repr(error)}]
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes; a stop does not wait for what is queued."""
+    pool = ProcessPoolExecutor(workers)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def run_all(runs: list[Run], path: Path, workers: int) -> Iterator[tuple[int, int, float]]:
@@ -101,7 +114,7 @@ def run_all(runs: list[Run], path: Path, workers: int) -> Iterator[tuple[int, in
     missing = [run for run in runs if run not in done]
     start = time.perf_counter()
     torn = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
-    with ProcessPoolExecutor(workers) as pool, path.open("a") as out:
+    with path.open("a") as out, _pool(workers) as pool:
         out.write("\n" if torn else "")  # or the next row would be lost with the torn one
         futures = [pool.submit(_whole, run) for run in missing]
         for count, future in enumerate(as_completed(futures), start=1):

@@ -9,7 +9,7 @@ from typing import Any
 
 TIE = 1e-4  # of the problem's range: smaller regrets count as equal
 
-Cell = tuple[str, int]  # problem, batch
+Cell = tuple[str, int, int]  # problem, batch, rounds
 
 
 def last_rows(rows: list[dict[str, Any]]) -> dict[Cell, dict[str, dict[int, dict[str, Any]]]]:
@@ -17,7 +17,7 @@ def last_rows(rows: list[dict[str, Any]]) -> dict[Cell, dict[str, dict[int, dict
     cells: dict[Cell, dict[str, dict[int, dict[str, Any]]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         if row["round"] == row["rounds"] and "regret" in row:
-            cells[row["problem"], row["batch"]][row["optimiser"]][row["seed"]] = row
+            cells[row["problem"], row["batch"], row["rounds"]][row["optimiser"]][row["seed"]] = row
     for entered in cells.values():
         paired = set.intersection(*(set(seeds) for seeds in entered.values()))
         for name, seeds in entered.items():
@@ -35,18 +35,21 @@ def scores(seeds: dict[int, dict[str, Any]]) -> tuple[float, float]:
 def lines(rows: list[dict[str, Any]]) -> Iterator[str]:
     """One table of regrets by cell, one of ranks, wins and seconds by optimiser."""
     cells = last_rows(rows)
+    if not cells:
+        yield "no finished runs here; `python -m benchmarks.race run` makes some"
+        return
     names = sorted({name for entered in cells.values() for name in entered})
     yield "Median simple regret / median cumulative regret, as shares of the range of the function."
     yield ""
-    yield "| problem | B | seeds | " + " | ".join(names) + " |"
-    yield "|---|---|---|" + "---|" * len(names)
+    yield "| problem | B | rounds | seeds | " + " | ".join(names) + " |"
+    yield "|---|---|---|---|" + "---|" * len(names)
     ranks: dict[str, list[tuple[float, float]]] = defaultdict(list)
     wins: dict[str, int] = defaultdict(int)
-    for (problem, batch), entered in cells.items():
+    for (problem, batch, rounds), entered in cells.items():
         found = {name: scores(seeds) for name, seeds in entered.items() if seeds}
         shown = [f"{found[n][0]:.2g} / {found[n][1]:.3g}" if n in found else "-" for n in names]
         seeds = len(next(iter(entered.values())))
-        yield f"| {problem} | {batch} | {seeds} | " + " | ".join(shown) + " |"
+        yield f"| {problem} | {batch} | {rounds} | {seeds} | " + " | ".join(shown) + " |"
         for name in found:
             ranks[name].append((_rank(found, name, 0), _rank(found, name, 1)))
             wins[name] += _rank(found, name, 0) == min(_rank(found, n, 0) for n in found)

@@ -36,9 +36,10 @@ class Diagnostics:
         log_determinant: of the chosen set in the DPP's kernel.
         greedy_log_determinant: of what greedy maximisation would have chosen there.
         information: nats the whole batch tells about f, ½ log det(I + Σ/σ²).
-        certificate: largest regret of any point of the batch if f lies in the band μ ± width·σ, in
-            outcome units; None while trials are open, since a band shrunk by values not yet known
-            is none. Theory's width makes the band likely, EST's does not claim to.
+        certificate: largest regret of any point of the batch, against the candidates and what was
+            told, if f lies in the band μ ± width·σ; in outcome units. None while trials are open or
+            where some failed, since a band shrunk by values not known is none. Theory's width makes
+            the band likely, EST's does not claim to.
         sampler: how the batch was drawn; with `error`, a bound on its total variation.
         seconds: by stage.
     """

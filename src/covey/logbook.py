@@ -89,9 +89,14 @@ def strategy_in(journal: Journal) -> str:
 
 
 def gp_in(journal: Journal) -> GP:
-    """The process a journal was started with; what a newer covey added to it is passed over."""
-    known = {field.name for field in fields(GP)}
-    return GP(**{name: value for name, value in journal.header["gp"].items() if name in known})
+    """The process a journal was started with."""
+    unknown = set(journal.header["gp"]).difference(field.name for field in fields(GP))
+    if unknown:  # a setting that is passed over would change the batches
+        raise JournalError(
+            f"{journal.path} was started with a GP that this covey does not know "
+            f"({', '.join(sorted(unknown))}); it was written by a newer one, please upgrade."
+        )
+    return GP(**journal.header["gp"])
 
 
 def recipe_in(journal: Journal, given: Recipe, seed: int | None, gp: GP | None) -> Recipe:

@@ -243,7 +243,9 @@ class Study:
 
     def predict(self, points: Iterable[Mapping[str, Any]]) -> Prediction:
         """What the model expects at some points: mean and standard deviation of f."""
-        return predict(self._posterior(), self._recipe, self._checked(points))
+        wanted = self._checked(points)
+        with self._lock, one_thread():
+            return predict(self._posterior(), self._recipe, wanted)
 
     def recommend(self, *, anywhere: bool = False) -> Recommendation:
         """The point of best posterior mean among those told; or ``anywhere`` in the space.

@@ -71,7 +71,7 @@ def test_a_strategy_object_is_asked_for(path):
         strategy_in(open_journal(path))
 
 
-def test_what_a_newer_covey_says_about_its_process_is_passed_over(path):
+def test_a_process_of_a_newer_covey_is_refused(path):
     header = {
         "space": SPACE.describe(),
         "fingerprint": SPACE.fingerprint,
@@ -81,7 +81,8 @@ def test_what_a_newer_covey_says_about_its_process_is_passed_over(path):
         "gp": {**GP().describe(), "novelty": "none"},
     }
     Journal.create(path, header).close()
-    assert gp_in(open_journal(path)) == GP()
+    with pytest.raises(JournalError, match=r"novelty.*upgrade"):
+        gp_in(open_journal(path))
 
 
 @pytest.mark.parametrize(

@@ -123,9 +123,10 @@ class Open:
             if seed is None:
                 return found
             found = seed[None, :]
-        starts = found
+        starts = found  # kept as parents even where they are taken themselves
         for _ in range(_PATIENCE):  # all of it: the first steps stay close to where they began
-            parents = np.vstack([starts, found])[rng.integers(len(found), size=BLOCK)]
+            parents = np.vstack([starts, found])
+            parents = parents[rng.integers(len(parents), size=BLOCK)]
             scale = 10.0 ** rng.uniform(-4.0, 0.0, size=(BLOCK, 1))
             steps = scale * rng.standard_normal(parents.shape)
             found = self._admissible(np.vstack([found, parents + steps]))
@@ -157,6 +158,9 @@ class Open:
         """
         from scipy.spatial import cKDTree
 
+        # One per cell first, so that the pairs left to look at are few.
+        _, first = np.unique(np.round(at / _HARDLY), axis=0, return_index=True)
+        every, at = at, at[np.sort(first)]
         crowded = np.zeros(len(at), dtype=bool)
         if len(self._taken_at):
             crowded = np.asarray(cKDTree(self._taken_at).query(at)[0] < _HARDLY)
@@ -164,7 +168,7 @@ class Open:
         for i, j in pairs[np.lexsort(pairs.T[::-1])]:
             if not crowded[i]:
                 crowded[j] = True
-        return at[~crowded] if np.sum(~crowded) >= k else at
+        return at[~crowded] if np.sum(~crowded) >= k else every
 
     def _around(self, anchors: Array, wide: Array, rng: np.random.Generator) -> Array:
         """Points near the anchors: small steps in some columns, some discrete values redrawn."""

@@ -31,6 +31,8 @@ class Warp:
     power: float = 1.0
     middle: float = 0.0
     width: float = 1.0
+    low: float = -np.inf  # z is never carried back beyond these: a bounded bend has no way back
+    high: float = np.inf
 
     def bend(self, z: Array) -> Array:
         """YJ_λ(z) = ((1 + z)^λ - 1)/λ for z ≥ 0, -((1 - z)^{2-λ} - 1)/(2 - λ) below."""
@@ -41,10 +43,11 @@ class Warp:
         return (bent - self.middle) / self.width
 
     def straighten(self, w: Array) -> Array:
-        """The inverse of `bend`; beyond its range, the end of it."""
+        """The inverse of `bend`, kept within ``low`` and ``high``."""
         w = self.middle + self.width * w
         up, down = np.maximum(w, 0.0), np.maximum(-w, 0.0)
-        return np.where(w >= 0.0, _root(up, self.power), -_root(down, 2.0 - self.power))
+        z = np.where(w >= 0.0, _root(up, self.power), -_root(down, 2.0 - self.power))
+        return np.clip(z, self.low, self.high)
 
     def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of z when w ~ N(mean, std²), by Gauss-Hermite quadrature."""
@@ -77,10 +80,12 @@ def fitted_warp(z: Array) -> Warp:
     from scipy.optimize import minimize_scalar
     from scipy.stats import yeojohnson_llf
 
-    if len(z) < _LEAST or np.ptp(z) == 0.0:
+    if len(z) < _LEAST or np.std(z) < 0.5:  # constant up to rounding: there is nothing to bend
         return Warp()
     found = minimize_scalar(
         lambda power: -float(yeojohnson_llf(power, z)), bounds=_POWERS, method="bounded"
     )
     bent = Warp(float(found.x)).bend(z)
-    return Warp(float(found.x), float(bent.mean()), float(bent.std()))
+    span = float(np.ptp(z))  # predictions may go as far again beyond what was seen (our choice)
+    ends = float(z.min()) - span, float(z.max()) + span
+    return Warp(float(found.x), float(bent.mean()), float(bent.std()), *ends)

@@ -90,6 +90,15 @@ def test_what_is_not_entered_is_noted_once(tmp_path):
     assert finished(out) == {Run("x", "y", 1, 0, 2)}
 
 
+def test_a_run_that_fails_costs_the_others_nothing(tmp_path, monkeypatch):
+    out = tmp_path / "race.jsonl"
+    bad = Run("covey-random", "no-such-problem", 2, 0, 1)
+    good = Run("covey-random", "forrester1", 2, 0, 1)
+    assert [done for done, _, _ in run_all([bad, good], out, 1)] == [1, 2]
+    assert finished(out) == {good}
+    assert any("error" in row for row in read(out))
+
+
 def test_tables_compare_paired_seeds_only():
     def row(optimiser, seed, regret):
         return {
@@ -109,7 +118,7 @@ def test_tables_compare_paired_seeds_only():
     (entered,) = last_rows(rows).values()
     assert {name: list(seeds) for name, seeds in entered.items()} == {"a": [1], "b": [1]}
     text = "\n".join(lines(rows))
-    assert "| p | 5 | 1 | 0.25 / 2.5 | 0 / 5e-05 |" in text
+    assert "| p | 5 | 1 | 1 | 0.25 / 2.5 | 0 / 5e-05 |" in text
     assert text.index("| b | 1 | 1.00 | 1.00 | 100% |") < text.index("| a | 1 | 2.00 | 2.00 | 0% |")
 
 
@@ -136,7 +145,7 @@ def test_the_command_runs_tabulates_and_draws(tmp_path):
     done = call("run", *run, "--workers", "1", "--out", out)
     assert done.returncode == 0, done.stderr
     assert len(read(Path(out))) == 4  # two optimisers, two rounds
-    assert "| forrester1 | 2 | 1 |" in call("table", out).stdout
+    assert "| forrester1 | 2 | 1 | 1 |" in call("table", out).stdout
     assert call("plot", out, "--out", str(tmp_path / "race.png")).returncode == 0
     assert (tmp_path / "race.png").exists()
     wrong = call("run", "--problems", "levi4", "--out", out)

@@ -97,3 +97,12 @@ def test_a_tiny_space_keeps_what_it_has(posterior):
     )
     found = field_of(tiny, {}, taken()).promising(30, posterior, np.random.default_rng(0))
     assert len(found) >= 30
+
+
+def test_a_point_for_which_there_is_no_other():
+    corner = covey.Space(
+        {"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)},
+        where=[covey.Linear({"x": 1.0, "y": 1.0}, upper=1e-14)],
+    )
+    with pytest.raises(ExhaustedError):
+        field_of(corner, {}, taken([{"x": 0.0, "y": 0.0}])).in_order(3)

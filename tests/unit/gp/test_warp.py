@@ -57,6 +57,9 @@ def test_skewed_outcomes_are_made_symmetric():
 def test_few_or_constant_outcomes_stay_straight():
     assert fitted_warp(np.array([0.0, 1.0, 5.0])) == Warp()
     assert fitted_warp(np.zeros(9)) == Warp()
+    rounding = np.array([0.3, 0.1 + 0.2] * 10)
+    data = observe(np.arange(20.0)[:, None], rounding, np.full(20, np.nan), warped=True)
+    assert np.abs(data.values).max() < 1e-9
 
 
 def test_a_known_error_is_not_bent():
@@ -66,3 +69,18 @@ def test_a_known_error_is_not_bent():
     assert observe(at, values, np.full(20, np.nan), warped=True).warp != Warp()
     assert observe(at, values, np.full(20, 0.1), warped=True).warp == Warp()
     assert observe(at, values, np.full(20, np.nan)).warp == Warp()
+
+
+@given(seed=st.integers(0, 200))
+def test_predictions_stay_near_what_was_seen(seed):
+    """Heavy tails, any fitted power: moments lie within one range of the data."""
+    rng = np.random.default_rng(seed)
+    z = -np.exp(rng.uniform(0.5, 2.5) * rng.standard_normal(30))
+    z = (z - z.mean()) / z.std()
+    warp = fitted_warp(z)
+    at = np.linspace(-3.0, 3.0, 25)
+    for std in (0.01, 0.5, 1.5):
+        mean, spread = warp.moments(at, np.full(25, std))
+        assert mean.min() >= z.min() - np.ptp(z) - 1e-9
+        assert mean.max() <= z.max() + np.ptp(z) + 1e-9
+        assert spread.max() <= 3.0 * np.ptp(z)

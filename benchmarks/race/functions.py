@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from covey.arrays import Array
+from covey.bench import hartmann6_values
 
 
 @dataclass(frozen=True)
@@ -78,30 +78,6 @@ def _sphere(x: Array) -> Array:
     return -((x - 0.3) ** 2).sum(axis=1)
 
 
-_HEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
-_WIDTHS = np.array(
-    [
-        [10.0, 3.0, 17.0, 3.5, 1.7, 8.0],
-        [0.05, 10.0, 17.0, 0.1, 8.0, 14.0],
-        [3.0, 3.5, 1.7, 10.0, 17.0, 8.0],
-        [17.0, 8.0, 0.05, 10.0, 0.1, 14.0],
-    ]
-)
-_CENTRES = 1e-4 * np.array(
-    [
-        [1312.0, 1696.0, 5569.0, 124.0, 8283.0, 5886.0],
-        [2329.0, 4135.0, 8307.0, 3736.0, 1004.0, 9991.0],
-        [2348.0, 1451.0, 3522.0, 2883.0, 3047.0, 6650.0],
-        [4047.0, 8828.0, 8732.0, 5743.0, 1091.0, 381.0],
-    ]
-)
-
-
-def _hartmann(x: Array) -> Array:
-    inner = (_WIDTHS * (x[:, None, :] - _CENTRES) ** 2).sum(axis=2)
-    return np.exp(-inner) @ _HEIGHTS
-
-
 FUNCTIONS = {
     "forrester1": Function(_forrester, ((0.0, 1.0),), 6.020740055),
     "branin2": Function(_branin, ((-5.0, 10.0), (0.0, 15.0)), -0.39788735773),
@@ -110,7 +86,7 @@ FUNCTIONS = {
     "levy4": Function(_levy, ((-10.0, 10.0),) * 4, 0.0),
     "rastrigin4": Function(_rastrigin, ((-4.0, 5.12),) * 4, 0.0),
     "michalewicz5": Function(_michalewicz, ((0.0, np.pi),) * 5, 4.687658179),
-    "hartmann6": Function(_hartmann, ((0.0, 1.0),) * 6, 3.3223680114),
+    "hartmann6": Function(hartmann6_values, ((0.0, 1.0),) * 6, 3.3223680114),
     "styblinski6": Function(_styblinski, ((-5.0, 5.0),) * 6, 39.16616570377 * 6),
     "griewank6": Function(_griewank, ((-30.0, 50.0),) * 6, 0.0),
     "rosenbrock8": Function(_rosenbrock, ((-2.0, 2.0),) * 8, 0.0),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from covey.arrays import Array
 from covey.space import Real, Space
 
 
@@ -44,9 +45,13 @@ _P = 1e-4 * np.array(
 _HEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 
 
+def hartmann6_values(x: Array) -> Array:
+    """Hartmann-6 turned up, at the rows of x (n, 6)."""
+    return np.exp(-(_A * np.square(x[:, None, :] - _P)).sum(axis=2)) @ _HEIGHTS
+
+
 def _hartmann6(point: Mapping[str, Any]) -> float:
-    x = np.array([point[f"x{i}"] for i in range(6)])
-    return float(_HEIGHTS @ np.exp(-(_A * np.square(x - _P)).sum(axis=1)))
+    return float(hartmann6_values(np.array([[point[f"x{i}"] for i in range(6)]]))[0])
 
 
 def hartmann6() -> Problem:

@@ -11,7 +11,6 @@ from covey.diagnostics import (
     dpp_sample_bound,
     est_bound,
     explain,
-    information_capacity,
     information_gain,
     ucb_bound,
     zeta_width,
@@ -51,14 +50,6 @@ def test_the_entropy_bound_is_never_the_smaller():
         assert dpp_sample_bound(50, 2.0, 10.0, 0.1, spread) == dpp_max_bound(50, 2.0, 10.0, 0.1)
     # The control: with the sum over t dropped, as printed, the minimum can be the entropy bound.
     assert dpp_sample_bound(50, 2.0, 10.0, 0.1, -8.0) < dpp_max_bound(50, 2.0, 10.0, 0.1)
-
-
-def test_the_share_and_capacity_names_are_consistent(make_belief):
-    belief = make_belief(0, n=12)
-    low, high = information_capacity(belief, 4)
-    chosen = DPP(UCB()).choose(belief, 4, np.random.default_rng(0)).indices
-    assert information_gain(belief, chosen) <= high
-    assert low <= high
 
 
 def test_explain_tells_what_happened(make_belief):

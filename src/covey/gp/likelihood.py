@@ -85,23 +85,25 @@ class Likelihood:
 
     def value(self, theta: Array) -> float:
         """log p(y | θ) + log p(θ), without gradient. Cost n³/3."""
-        kernel, noise = self._unpack(theta)
-        gram = kernel(self.data.at, self.data.at) + np.diag(self.data.noise(noise))
-        factor = cholesky(gram)
-        residual = self.data.values - self._mean(factor)
-        return self._log_likelihood(factor, residual, noise) + self.log_prior(theta)[0]
+        return self._value(theta)[0]
 
     def integrated(self, theta: Array) -> float:
         r"""The same with the constant mean integrated out under m ~ N(0, 1), as a sampler needs it.
 
         It differs from the value at the best m by -½ log(1 + 1'K⁻¹1).
         """
+        value, factor = self._value(theta)
         if self.gp.mean == "zero":
-            return self.value(theta)
+            return value
+        ones = solve_lower(factor, np.ones(len(factor)))
+        return value - 0.5 * math.log1p(_MEAN_PRIOR_VARIANCE * float(ones @ ones))
+
+    def _value(self, theta: Array) -> tuple[float, Array]:
+        """The value, and the Cholesky factor it took."""
         kernel, noise = self._unpack(theta)
         factor = cholesky(kernel(self.data.at, self.data.at) + np.diag(self.data.noise(noise)))
-        ones = solve_lower(factor, np.ones(len(factor)))
-        return self.value(theta) - 0.5 * math.log1p(_MEAN_PRIOR_VARIANCE * float(ones @ ones))
+        residual = self.data.values - self._mean(factor)
+        return self._log_likelihood(factor, residual, noise) + self.log_prior(theta)[0], factor
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         r"""The same with its gradient, ½ tr((αα' - K⁻¹) ∂K/∂θ). Cost n³ + n²d.

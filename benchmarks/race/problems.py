@@ -8,12 +8,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from benchmarks.race.functions import FUNCTIONS, Function
 from covey import Choice, Integer, Pool, Real, Space
+
+Points: TypeAlias = list[dict[str, Any]]
+
+
+class Unsupported(Exception):  # noqa: N818 - a state, not a fault
+    """An optimiser is not entered for this kind of problem."""
+
 
 NOISES = {"": 0.0, "~1%": 0.01, "~10%": 0.1}
 """Suffix of a problem's name -> noise, as a share of the function's range."""
@@ -30,7 +37,7 @@ class Problem:
     range: float  # from the least of many random points to the optimum
     noise: float = 0.0
 
-    def first_batch(self, batch: int, seed: int) -> list[dict[str, Any]]:
+    def first_batch(self, batch: int, seed: int) -> Points:
         """The same random points for every optimiser: they depend on seed and batch alone."""
         rng = np.random.default_rng([seed, batch, self.space.width])
         if isinstance(self.space, Pool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import time
@@ -14,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.race.optimisers import OPTIMISERS, Unsupported
-from benchmarks.race.problems import problem
-from covey import __version__
+from benchmarks.race.optimisers import enter, version_of
+from benchmarks.race.problems import Unsupported, problem
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def race(run: Run) -> Iterator[dict[str, Any]]:
     """The rows of one run: round 0 is the shared first batch."""
     task = problem(run.problem)
     noise = np.random.default_rng([run.seed, run.batch, 7])
-    optimiser = OPTIMISERS[run.optimiser](task.space, run.seed)
+    optimiser = enter(run.optimiser, task, run.seed)
     points, best, total = task.first_batch(run.batch, run.seed), -np.inf, 0.0
     wall = cpu = 0.0
     for t in range(run.rounds + 1):
@@ -62,7 +62,7 @@ def race(run: Run) -> Iterator[dict[str, Any]]:
             "spread": spread(task.space.encode(points)),
             "ask_s": round(wall, 4),
             "ask_cpu_s": round(cpu, 4),
-            "covey": __version__,
+            "version": version_of(run.optimiser),
         }
 
 
@@ -80,7 +80,10 @@ def read(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     rows = []
-    for line in path.read_text().splitlines():
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        text = file.read()
+    for line in text.splitlines():
         try:
             rows.append(json.loads(line))
         except json.JSONDecodeError:

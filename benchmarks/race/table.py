@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from statistics import median
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import mean, median
 from typing import Any
 
 TIE = 1e-4  # of the problem's range: smaller regrets count as equal
 
 Cell = tuple[str, int, int]  # problem, batch, rounds
+Entered = dict[str, dict[int, dict[str, Any]]]  # optimiser -> seed -> row
 
 
-def last_rows(rows: list[dict[str, Any]]) -> dict[Cell, dict[str, dict[int, dict[str, Any]]]]:
+@dataclass(frozen=True)
+class Score:
+    """Medians of an optimiser in a cell, as shares of the range."""
+
+    simple: float
+    cumulative: float
+
+    def __str__(self) -> str:
+        return f"{self.simple:.2g} / {self.cumulative:.3g}"
+
+
+def last_rows(rows: list[dict[str, Any]]) -> dict[Cell, Entered]:
     """cell -> optimiser -> seed -> its last row; only seeds that every optimiser there has run."""
-    cells: dict[Cell, dict[str, dict[int, dict[str, Any]]]] = defaultdict(lambda: defaultdict(dict))
+    cells: dict[Cell, Entered] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         if row["round"] == row["rounds"] and "regret" in row:
             cells[row["problem"], row["batch"], row["rounds"]][row["optimiser"]][row["seed"]] = row
@@ -25,50 +38,100 @@ def last_rows(rows: list[dict[str, Any]]) -> dict[Cell, dict[str, dict[int, dict
     return {cell: dict(entered) for cell, entered in sorted(cells.items()) if any(entered.values())}
 
 
-def scores(seeds: dict[int, dict[str, Any]]) -> tuple[float, float]:
-    """Median simple regret (ties at nought) and cumulative regret, as shares of the range."""
+def score(seeds: Mapping[int, dict[str, Any]]) -> Score:
+    """Median simple regret (ties at nought) and median cumulative regret."""
     simple = [max(row["regret"] / row["range"], 0.0) for row in seeds.values()]
     total = [row["cumulative"] / row["range"] for row in seeds.values()]
-    return median(0.0 if r < TIE else r for r in simple), median(total)
+    return Score(median(0.0 if r < TIE else r for r in simple), median(total))
 
 
 def lines(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """One table of regrets by cell, one of ranks, wins and seconds by optimiser."""
+    """Regrets by cell, standings, a duel of the first of ours with each other, and versions."""
     cells = last_rows(rows)
     if not cells:
         yield "no finished runs here; `python -m benchmarks.race run` makes some"
         return
+    scores = {cell: {n: score(s) for n, s in entered.items()} for cell, entered in cells.items()}
     names = sorted({name for entered in cells.values() for name in entered})
     yield "Median simple regret / median cumulative regret, as shares of the range of the function."
     yield ""
     yield "| problem | B | rounds | seeds | " + " | ".join(names) + " |"
     yield "|---|---|---|---|" + "---|" * len(names)
-    ranks: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    wins: dict[str, int] = defaultdict(int)
-    for (problem, batch, rounds), entered in cells.items():
-        found = {name: scores(seeds) for name, seeds in entered.items() if seeds}
-        shown = [f"{found[n][0]:.2g} / {found[n][1]:.3g}" if n in found else "-" for n in names]
-        seeds = len(next(iter(entered.values())))
+    for (problem, batch, rounds), found in scores.items():
+        seeds = len(next(iter(cells[problem, batch, rounds].values())))
+        shown = [str(found.get(name, "-")) for name in names]
         yield f"| {problem} | {batch} | {rounds} | {seeds} | " + " | ".join(shown) + " |"
-        for name in found:
-            ranks[name].append((_rank(found, name, 0), _rank(found, name, 1)))
-            wins[name] += _rank(found, name, 0) == min(_rank(found, n, 0) for n in found)
     yield ""
-    yield "| optimiser | cells | rank, simple | rank, cumulative | best in | CPU s an ask |"
-    yield "|---|---|---|---|---|---|"
-    for name in sorted(ranks, key=lambda n: sum(r[0] for r in ranks[n]) / len(ranks[n])):
-        simple, total = (sum(part) / len(ranks[name]) for part in zip(*ranks[name], strict=True))
-        seconds = median(r["ask_cpu_s"] for r in rows if r["optimiser"] == name and r["round"])
-        count = len(ranks[name])
-        yield (
-            f"| {name} | {count} | {simple:.2f} | {total:.2f} | "
-            f"{wins[name] / count:.0%} | {seconds:.3g} |"
-        )
+    yield from _standings(scores, names, rows)
+    yield ""
+    yield from _duels(scores, names)
+    yield ""
+    for name in names:
+        versions = {r["version"] for r in rows if r["optimiser"] == name and "version" in r}
+        yield f"- {name}: {'; '.join(sorted(versions)) or 'version not recorded'}"
 
 
-def _rank(found: dict[str, tuple[float, float]], name: str, which: int) -> float:
+def _standings(
+    scores: Mapping[Cell, Mapping[str, Score]], names: list[str], rows: list[dict[str, Any]]
+) -> Iterator[str]:
+    """Places where all are entered: a place among three is not a place among five."""
+    common = [found for found in scores.values() if len(found) == len(names)]
+    yield f"Places in the {len(common)} cells where all are entered (equals share a place):"
+    yield ""
+    yield (
+        "| optimiser | median place, simple | mean | median place, cumulative | mean | best in "
+        "| CPU s an ask | least spread |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
+    table = []
+    for name in names:
+        simple = [_place({n: s.simple for n, s in f.items()}, name) for f in common]
+        total = [_place({n: s.cumulative for n, s in f.items()}, name) for f in common]
+        best = [f[name].simple == min(s.simple for s in f.values()) for f in common]
+        mine = [row for row in rows if row["optimiser"] == name and row["round"]]
+        seconds = median(row["ask_cpu_s"] for row in mine)
+        # Of a run's batches the closest pair, in the unit cube; the median over runs.
+        spread = median(_least_spreads(mine))
+        if common:
+            words = (
+                f"| {name} | {median(simple):.3g} | {mean(simple):.2f} | {median(total):.3g} "
+                f"| {mean(total):.2f} | {mean(best):.0%} | {seconds:.3g} | {spread:.1g} |"
+            )
+            table.append((mean(simple), words))
+    yield from (words for _, words in sorted(table))
+
+
+def _least_spreads(rows: list[dict[str, Any]]) -> list[float]:
+    runs: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    for row in rows:
+        key = tuple(row[k] for k in ("problem", "batch", "seed", "rounds"))
+        runs[key].append(row.get("spread", float("nan")))
+    return [min(spreads) for spreads in runs.values()]
+
+
+def _duels(scores: Mapping[Cell, Mapping[str, Score]], names: list[str]) -> Iterator[str]:
+    """Cell by cell, the first of ours against each of the others."""
+    ours = next((name for name in names if name.startswith("covey-")), names[0])
+    yield f"{ours} against each, cells won / tied / lost (a tie: within 5 %):"
+    yield ""
+    yield "| against | cells | simple regret | cumulative regret |"
+    yield "|---|---|---|---|"
+    for name in names:
+        both = [(f[ours], f[name]) for f in scores.values() if ours in f and name in f]
+        if name != ours and both:
+            simple = _duel([(a.simple, b.simple) for a, b in both])
+            total = _duel([(a.cumulative, b.cumulative) for a, b in both])
+            yield f"| {name} | {len(both)} | {simple} | {total} |"
+
+
+def _duel(pairs: list[tuple[float, float]]) -> str:
+    won = sum(a < b / 1.05 for a, b in pairs)
+    lost = sum(b < a / 1.05 for a, b in pairs)
+    return f"{won} / {len(pairs) - won - lost} / {lost}"
+
+
+def _place(found: Mapping[str, float], name: str) -> float:
     """Place among the optimisers of a cell; equals share the mean of their places."""
-    mine = found[name][which]
-    below = sum(other[which] < mine for other in found.values())
-    equal = sum(other[which] == mine for other in found.values())
+    below = sum(other < found[name] for other in found.values())
+    equal = sum(other == found[name] for other in found.values())
     return below + (equal + 1) / 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.race.functions import FUNCTIONS
-from benchmarks.race.optimisers import OPTIMISERS, Unsupported
+from benchmarks.race.optimisers import OPTIMISERS, PEERS, version_of
 from benchmarks.race.problems import names, problem
 from benchmarks.race.runner import Run, finished, race, read, run_all, spread
 from benchmarks.race.table import last_rows, lines
@@ -80,10 +81,6 @@ def test_results_resume(tmp_path):
 
 
 def test_what_is_not_entered_is_noted_once(tmp_path):
-    from benchmarks.race.optimisers import _require_box
-
-    with pytest.raises(Unsupported, match="continuous"):
-        _require_box(problem("mixed-branin3").space, "BoTorch")
     out = tmp_path / "race.jsonl"
     row = {"optimiser": "x", "problem": "y", "batch": 1, "seed": 0, "rounds": 2, "round": 0}
     out.write_text(json.dumps({**row, "unsupported": "why"}) + "\n")
@@ -119,7 +116,33 @@ def test_tables_compare_paired_seeds_only():
     assert {name: list(seeds) for name, seeds in entered.items()} == {"a": [1], "b": [1]}
     text = "\n".join(lines(rows))
     assert "| p | 5 | 1 | 1 | 0.25 / 2.5 | 0 / 5e-05 |" in text
-    assert text.index("| b | 1 | 1.00 | 1.00 | 100% |") < text.index("| a | 1 | 2.00 | 2.00 | 0% |")
+    first, second = "| b | 1 | 1.00 | 1 | 1.00 | 100% |", "| a | 2 | 2.00 | 2 | 2.00 | 0% |"
+    assert text.index(first) < text.index(second)
+    assert "| b | 1 | 0 / 0 / 1 | 0 / 0 / 1 |" in text  # the duel, a against b
+
+
+def test_places_count_only_where_all_are_entered():
+    def row(optimiser, problem, regret):
+        run = {"optimiser": optimiser, "problem": problem, "batch": 5, "seed": 0, "rounds": 1}
+        found = {"regret": regret, "cumulative": regret, "range": 1.0, "ask_cpu_s": 0.1}
+        return {**run, "round": 1, **found}
+
+    rows = [row("a", "p", 0.5), row("b", "p", 0.7), row("a", "q", 0.9)]
+    text = "\n".join(lines(rows))
+    assert "Places in the 1 cells" in text
+    assert "| a | 1 | 1.00 |" in text
+
+
+def test_a_row_says_which_source_ran():
+    assert version_of("covey-auto") == version_of("covey-random")
+    assert re.fullmatch(r"covey \d+\.\d+\.\d+\+[0-9a-f]{8}", version_of("covey-auto"))
+
+
+@pytest.mark.parametrize("name", ["branin2~10%", "mixed-branin3"])
+def test_botorch_takes_part(name):
+    pytest.importorskip("botorch", reason="pip install botorch")
+    rows = list(race(Run("botorch", name, 2, 0, 1)))
+    assert rows[1]["regret"] <= rows[0]["regret"]
 
 
 def test_a_collapsed_batch_has_no_spread():
@@ -131,7 +154,7 @@ def test_every_strategy_of_ours_is_entered():
     from covey.catalog import STRATEGIES
 
     assert {f"covey-{name}" for name in STRATEGIES} <= set(OPTIMISERS)
-    assert {"botorch-qlogei", "hebo", "optuna-gp"} <= set(OPTIMISERS)
+    assert set(PEERS) == {"botorch", "hebo", "optuna-gp", "vizier"} <= set(OPTIMISERS)
     assert "levy4~1%" in set(names())
 
 

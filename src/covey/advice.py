@@ -12,7 +12,7 @@ from covey.arrays import Array
 from covey.candidates import Taken, field_of
 from covey.gp import Posterior
 from covey.history import History, Trial
-from covey.propose import Recipe
+from covey.propose import Recipe, understand
 from covey.space import Pool
 
 
@@ -31,6 +31,22 @@ class Recommendation:
     mean: float
     std: float
     trial: Trial | None = None
+
+
+class LastModel:
+    """The model of a log, kept until the log grows: the same log gives the same model."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._kept: tuple[int, Posterior] | None = None
+
+    def of(self, history: History) -> Posterior:
+        """The posterior after all that was told; what is open plays no part."""
+        length = len(history.events)
+        if self._kept is None or self._kept[0] != length:
+            rng = np.random.default_rng([self._recipe.seed, history.asked_count])
+            self._kept = (length, understand(history, self._recipe, rng, waiting=False))
+        return self._kept[1]
 
 
 def predict(

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from covey.errors import HistoryError, JournalError, StrategyError
+from covey.errors import HistoryError, JournalError, SpaceError, StrategyError
 from covey.gp import GP
-from covey.history import Trial
+from covey.history import History, Trial
+from covey.space import Pool, Space
 
 Trials = Trial | int | Sequence[Trial | int]
 
@@ -65,3 +66,24 @@ def ids_of(trials: Trials) -> tuple[int, ...]:
     if isinstance(trials, Trial | int | np.integer):
         trials = (trials,)
     return tuple(trial.id if isinstance(trial, Trial) else trial for trial in trials)
+
+
+def own_ids(trials: Trials, history: History) -> tuple[int, ...]:
+    """Ids of trials of this history; one of another study would change the wrong point."""
+    for trial in trials if isinstance(trials, Sequence) else (trials,):
+        if isinstance(trial, Trial) and history.trial(trial.id).point != trial.point:
+            raise HistoryError(
+                f"trial {trial.id} at {dict(trial.point)} is not of this study, whose trial "
+                f"{trial.id} is at {dict(history.trial(trial.id).point)}."
+            )
+    return ids_of(trials)
+
+
+def checked_points(points: Iterable[Mapping[str, Any]], space: Space | Pool) -> tuple[Any, ...]:
+    """Points of the space, each checked."""
+    if isinstance(points, Mapping) or not isinstance(points, Iterable):
+        raise SpaceError(
+            "points is a list of points; put a single one in a list, [point], and write a "
+            f'frame as frame.to_dict("records"). Got {type(points).__name__}.'
+        )
+    return tuple(space.check(point) for point in points)

@@ -9,7 +9,8 @@ CoveyError
 ├── StrategyError      (ValueError)    a strategy is unknown, or cannot do what was asked
 ├── NumericsError      (ValueError)    a kernel is not positive definite, or k exceeds its rank
 ├── JournalError       (OSError)       a log cannot be read or written
-│   └── JournalConflict                somebody else has written to it in the meantime
+│   ├── JournalConflict                somebody else has written to it, or is running it
+│   └── JournalDamaged                 a line of it does not verify
 ├── EvaluationError    (RuntimeError)  the objective failed on a whole batch
 ├── ReportError        (OSError)       a picture cannot be written where it was wanted
 └── MissingExtraError  (ImportError)   an optional package is not installed
@@ -64,7 +65,16 @@ class JournalError(CoveyError, OSError):
 
 
 class JournalConflict(JournalError):  # noqa: N818 - the noun says it
-    """Somebody else has written to the log in the meantime."""
+    """Somebody else has written to the log in the meantime, or is running it now."""
+
+
+class JournalDamaged(JournalError):  # noqa: N818 - the adjective says it
+    """A line of the log does not verify; ``line`` and ``offset`` say where."""
+
+    def __init__(self, message: str, line: int = 0, offset: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.offset = offset
 
 
 class EvaluationError(CoveyError, RuntimeError):

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
-from covey.errors import JournalConflict, JournalError, StrategyError
+from covey.errors import HistoryError, JournalConflict, JournalError, StrategyError
 from covey.gp import GP
-from covey.history import Event, History, Trial, event_from_json, event_to_json
-from covey.journal import Journal
+from covey.history import (
+    Added,
+    Asked,
+    Enqueued,
+    Event,
+    History,
+    Trial,
+    event_from_json,
+    event_to_json,
+)
+from covey.journal import Contents, Journal
 from covey.propose import Recipe
 from covey.space import Pool, Space
 
@@ -24,6 +34,9 @@ class Logbook:
         self._space = space
         self._journal = journal
         self._written = 0
+        self._keys: dict[str, Event] = {}
+        self._made: dict[str, range] = {}  # key -> ids of the trials its event made
+        self._sealed = ""
 
     @classmethod
     def create(cls, path: Path, recipe: Recipe, strategy: dict[str, Any]) -> Self:
@@ -42,44 +55,118 @@ class Logbook:
     def resume(cls, journal: Journal, space: Space | Pool) -> Self:
         """Replay a journal, to go on with it."""
         book = cls(space, journal)
-        for line in journal.events:
-            event = event_from_json(line, space.from_json, len(book.history))
-            if event is not None:
-                book.history = book.history.then(event)
+        book._replay(journal.events)
         book._written = journal.seq
         return book
 
-    def commit(self, event: Event) -> list[Trial]:
-        """Add an event, or raise and change nothing; the trials it made."""
-        before = self.history
-        after = before.then(event)
+    @classmethod
+    def sealed(cls, contents: Contents, space: Space | Pool, why: str) -> Self:
+        """Replay what was read of a journal, to look at it and no more."""
+        book = cls(space)
+        book._replay(contents.events)
+        book._sealed = why
+        return book
+
+    @property
+    def path(self) -> Path | None:
+        """Where the journal is, if there is one."""
+        return None if self._journal is None else self._journal.path
+
+    def made_by(self, key: str) -> list[Trial] | None:
+        """The trials made by the event of this key; None if there was no such event."""
+        made = self._made.get(key)
+        return None if made is None else [self.history.trial(i) for i in made]
+
+    def refresh(self) -> None:
+        """Read what others have appended to the journal."""
+        if self._journal is not None:
+            self._replay(self._journal.catch_up())
+            self._written = self._journal.seq
+
+    def commit(self, event: Event, key: str | None = None) -> list[Trial]:
+        """Add an event, or raise and change nothing; the trials it made.
+
+        An event of a key that was used before is not added again. Where others have appended, what
+        they wrote is read first and the event follows on it; but not a batch, which was chosen
+        without knowing of theirs.
+
+        Raises:
+            JournalConflict: A batch was to follow on events that it does not know.
+        """
+        while True:
+            if key is not None and key in self._keys:
+                return self._repeated(event, key)
+            self.history.check(event)
+            try:
+                return self._append(event, key)
+            except JournalConflict:
+                if isinstance(event, Asked):
+                    raise
+                self.refresh()
+
+    def _append(self, event: Event, key: str | None) -> list[Trial]:
+        if self._sealed:
+            raise JournalError(self._sealed)
+        first = len(self.history)
         if self._journal is not None:
             if self._journal.seq != self._written:
-                raise JournalConflict(
+                # Interrupted between writing and believing: the event is on disk, so believe it.
+                raise JournalError(
                     f"{self._journal.path} is ahead of this study, which was interrupted while "
                     "writing. Load it again."
                 )
-            self._journal.append(event_to_json(event, self._space.to_json, len(before)))
+            line = event_to_json(event, self._space.to_json, first)
+            self._journal.append(line if key is None else {**line, "key": key})
             self._written = self._journal.seq
-        self.history = after
-        return [after.trial(i) for i in range(len(before), len(after))]
+        self._believe(event, key)
+        return [self.history.trial(i) for i in range(first, len(self.history))]
+
+    def _believe(self, event: Event, key: str | None) -> None:
+        first = len(self.history)
+        self.history = self.history.then(event)
+        if key is not None:
+            self._keys[key] = event
+            self._made[key] = range(first, len(self.history))
+
+    def _replay(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        events, count = [], len(self.history)
+        for line in lines:
+            event = event_from_json(line, self._space.from_json, count)
+            if event is None:
+                continue
+            events.append(event)
+            made = len(event.points) if isinstance(event, Asked | Enqueued | Added) else 0
+            if "key" in line:
+                self._keys[line["key"]] = event
+                self._made[line["key"]] = range(count, count + made)
+            count += made
+        if not self._written and not len(self.history):
+            self.history = History(events)  # at once, which is quicker for a long log
+            return
+        for event in events:
+            self.history = self.history.then(event)
+
+    def _repeated(self, event: Event, key: str) -> list[Trial]:
+        if not isinstance(event, Asked) and self._keys[key] != event:
+            raise HistoryError(
+                f"the key {key!r} was used before, for something else; give each event a key of "
+                "its own, and repeat a key only to repeat its event."
+            )
+        return [self.history.trial(i) for i in self._made[key]]
 
 
-def open_journal(path: Path) -> Journal:
-    """An existing journal, if it is that of a study."""
-    journal = Journal.open(path)
-    missing = [name for name in _HEADER if name not in journal.header]
+def require_study(header: Mapping[str, Any], path: Path) -> None:
+    """Raise JournalError unless the header is that of a study."""
+    missing = [name for name in _HEADER if name not in header]
     if missing:
-        journal.close()
         raise JournalError(
             f"{path} is not the journal of a study: its header lacks {', '.join(missing)}."
         )
-    return journal
 
 
-def strategy_in(journal: Journal) -> str:
+def strategy_in(header: Mapping[str, Any]) -> str:
     """The strategy a journal was started with."""
-    written = journal.header["strategy"]
+    written = header["strategy"]
     if written["object"]:
         raise StrategyError(
             f"this journal used a strategy object ({written['name']}), which a log cannot hold; "
@@ -88,29 +175,28 @@ def strategy_in(journal: Journal) -> str:
     return str(written["name"])
 
 
-def gp_in(journal: Journal) -> GP:
+def gp_in(header: Mapping[str, Any]) -> GP:
     """The process a journal was started with."""
-    unknown = set(journal.header["gp"]).difference(field.name for field in fields(GP))
+    unknown = set(header["gp"]).difference(field.name for field in fields(GP))
     if unknown:  # a setting that is passed over would change the batches
         raise JournalError(
-            f"{journal.path} was started with a GP that this covey does not know "
+            "this journal was started with a GP that this covey does not know "
             f"({', '.join(sorted(unknown))}); it was written by a newer one, please upgrade."
         )
-    return GP(**journal.header["gp"])
+    return GP(**header["gp"])
 
 
-def recipe_in(journal: Journal, given: Recipe, seed: int | None, gp: GP | None) -> Recipe:
+def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP | None) -> Recipe:
     """The recipe a journal was started with, if it agrees with what is given (None: nothing is)."""
-    header = journal.header
     for what, written, now in (
         ("space", header["fingerprint"], given.space.fingerprint),
         ("goal", header["goal"], given.goal),
         ("seed", header["seed"], header["seed"] if seed is None else seed),
-        ("gp", gp_in(journal), gp_in(journal) if gp is None else gp),
+        ("gp", gp_in(header), gp_in(header) if gp is None else gp),
     ):
         if written != now:
             raise JournalError(
-                f"{journal.path} belongs to a study with another {what} ({written!r}, not {now!r})."
+                f"the journal belongs to a study with another {what} ({written!r}, not {now!r})."
                 f" Use the {what} it was started with, or another file."
             )
-    return Recipe(given.space, given.goal, gp_in(journal), header["seed"])
+    return Recipe(given.space, given.goal, gp_in(header), header["seed"])

@@ -120,8 +120,8 @@ def observations(history: History, recipe: Recipe) -> Observations:
 
 
 def _taken(history: History, recipe: Recipe) -> Taken:
-    """Nothing that is pending, failed or told is proposed again; what was cancelled is free."""
-    points = [trial.point for trial in history.trials if trial.status != "cancelled"]
+    """Nothing pending, failed or told is proposed again; what was cancelled or lost is free."""
+    points = [t.point for t in history.trials if t.status not in ("cancelled", "lost")]
     return Taken(points, recipe.seed, history.asked_count)
 
 

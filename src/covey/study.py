@@ -10,39 +10,53 @@ from typing import Any, Self
 
 import numpy as np
 
-from covey.advice import Prediction, Recommendation, predict, recommend_anywhere, recommend_told
+from covey.advice import (
+    LastModel,
+    Prediction,
+    Recommendation,
+    predict,
+    recommend_anywhere,
+    recommend_told,
+)
 from covey.arguments import (
     Trials,
-    checked_gp,
-    checked_path,
-    checked_seed,
+    checked_points,
     each,
-    ids_of,
+    own_ids,
     several,
 )
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
-from covey.errors import CoveyError, HistoryError, JournalError, SpaceError, StrategyError
-from covey.gp import GP, Posterior
+from covey.errors import (
+    HistoryError,
+    JournalConflict,
+    StrategyError,
+)
+from covey.gp import GP
 from covey.history import (
     Added,
     Amended,
     Asked,
     Cancelled,
+    Dispatched,
     Enqueued,
     Event,
     Failed,
     History,
+    Late,
+    Lost,
     Point,
     Told,
     Trial,
 )
-from covey.journal import Journal
-from covey.logbook import Logbook, open_journal, recipe_in, strategy_in
-from covey.propose import Goal, Recipe, Request, propose, understand
+from covey.journal import Contents, Journal
+from covey.opening import Wanted, open_study, reopen
+from covey.propose import Goal, Recipe, Request, propose
 from covey.space import Pool, Space, space_from_description
 from covey.strategies import Strategy
+
+_TRIES = 5  # asks that begin again because another process wrote meanwhile
 
 _log = logging.getLogger("covey")
 
@@ -77,42 +91,16 @@ class Study:
         goal: Goal = "max",
         strategy: str | Strategy | None = None,
         seed: int | None = None,
-        journal: str | Path | Journal | None = None,
+        journal: str | Path | Journal | Contents | None = None,
         gp: GP | None = None,
     ) -> None:
-        if not isinstance(space, Space | Pool):
-            raise SpaceError(f"a study needs a covey.Space or a covey.Pool; got {type(space)!r}.")
-        if goal not in ("max", "min"):
-            raise StrategyError(f'goal must be "max" or "min"; got {goal!r}.')
+        wanted = Wanted(space, goal, strategy, seed, gp)
+        opened = open_study(wanted, journal)
         self._lock = threading.RLock()
         self._diagnostics: Diagnostics | None = None
-        self._understood: tuple[int, Posterior] | None = None
-        self._recipe = Recipe(space, goal, checked_gp(gp), checked_seed(seed))
-        path = journal if isinstance(journal, Journal) else checked_path(journal)
-        if isinstance(path, Path) and path.exists():
-            path = open_journal(path)
-        if isinstance(path, Journal):
-            self._resume(path, strategy, seed, gp)
-            return
-        self._name, self._strategy = strategy_of("auto" if strategy is None else strategy)
-        if path is None:
-            self._log = Logbook(space)
-        else:
-            named = {"name": self._name, "object": not isinstance(strategy, str | None)}
-            self._log = Logbook.create(path, self._recipe, named)
-
-    def _resume(
-        self, journal: Journal, strategy: str | Strategy | None, seed: int | None, gp: GP | None
-    ) -> None:
-        """Go on with a journal, if it belongs to the same problem."""
-        try:
-            self._recipe = recipe_in(journal, self._recipe, seed, gp)
-            chosen = strategy_in(journal) if strategy is None else strategy
-            self._name, self._strategy = strategy_of(chosen)
-            self._log = Logbook.resume(journal, self.space)
-        except CoveyError:
-            journal.close()
-            raise
+        self._recipe, self._log = opened.recipe, opened.book
+        self._model = LastModel(opened.recipe)
+        self._name, self._strategy = opened.name, opened.strategy
 
     @classmethod
     def load(
@@ -120,16 +108,22 @@ class Study:
         journal: str | Path,
         space: Space | Pool | None = None,
         strategy: str | Strategy | None = None,
+        *,
+        read_only: bool = False,
     ) -> Self:
         """Replay a journal and go on.
 
         What a log cannot hold (an array pool, a predicate, a strategy object) is passed again; the
         space is checked by its fingerprint.
+
+        Args:
+            journal: its path.
+            space: as it was, where the log cannot hold it.
+            strategy: another one, or the object the log could not hold.
+            read_only: only look, without lock or write; of a damaged journal, at what precedes
+                the damage.
         """
-        path = checked_path(journal)
-        if path is None or not path.exists():
-            raise JournalError(f"there is no journal at {journal}; Study(journal=...) starts one.")
-        opened = open_journal(path)
+        opened = reopen(journal, read_only=read_only)
         if space is None:
             space = space_from_description(opened.header["space"])
         return cls(space, opened.header["goal"], strategy, journal=opened)
@@ -140,6 +134,7 @@ class Study:
         *,
         strategy: str | Strategy | None = None,
         fixed: Mapping[str, Any] | None = None,
+        key: str | None = None,
     ) -> list[Trial]:
         """The next k points: distinct, feasible, none of them pending.
 
@@ -150,30 +145,48 @@ class Study:
             k: how many.
             strategy: another strategy, for this batch only.
             fixed: parameters held at these values, for this batch only.
+            key: names this request: asked again with the same key, the same batch is returned.
         """
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise StrategyError(f"ask takes a whole number of points, at least 1; got {k!r}.")
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
         held = self.space.check(fixed, partial=True) if fixed else {}
+        request = Request(int(k), chosen, name, held)
         with self._lock:
-            with one_thread():
-                wanted = Request(int(k), chosen, name, held)
-                proposal = propose(self.history, self._recipe, wanted)
-            models = tuple(model.describe() for model in proposal.models) or None
-            trials = self._commit(Asked(tuple(map(Point, proposal.points)), name, models))
-            self._diagnostics = proposal.diagnostics
-        _log.info("asked for %d points by %s: %s", k, name, proposal.diagnostics.seconds)
+            for _ in range(_TRIES):
+                made = None if key is None else self._log.made_by(key)
+                if made is not None:
+                    return made
+                try:
+                    return self._ask(request, key)
+                except JournalConflict:  # somebody else wrote while we thought: think again
+                    self._log.refresh()
+            return self._ask(request, key)
+
+    def _ask(self, request: Request, key: str | None) -> list[Trial]:
+        with one_thread():
+            proposal = propose(self.history, self._recipe, request)
+        models = tuple(model.describe() for model in proposal.models) or None
+        asked = Asked(tuple(map(Point, proposal.points)), request.name, models)
+        trials = self._commit(asked, key)
+        self._diagnostics = proposal.diagnostics
+        seconds = proposal.diagnostics.seconds
+        _log.info("asked for %d points by %s: %s", request.k, request.name, seconds)
         return trials
 
-    def enqueue(self, points: Iterable[Mapping[str, Any]]) -> list[Trial]:
+    def enqueue(
+        self, points: Iterable[Mapping[str, Any]], *, key: str | None = None
+    ) -> list[Trial]:
         """Points of your own choice, repeats welcome: pending now, never returned by `ask`."""
-        return self._commit(Enqueued(self._checked(points)))
+        return self._commit(Enqueued(checked_points(points, self.space)), key)
 
     def tell(
         self,
         trials: Trials,
         values: float | Sequence[float] | Array,
         sem: float | Sequence[float | None] | Array | None = None,
+        *,
+        key: str | None = None,
     ) -> None:
         """Results of a batch or of one trial, in your own sign; all of them or none are taken.
 
@@ -181,35 +194,58 @@ class Study:
             trials: trials or their ids, in any order; or one of them.
             values: as many finite numbers; or one.
             sem: standard error of each value where it is known; one number stands for all.
+            key: names this message: sent again with the same key, it is taken once.
         """
-        ids = self._own(trials)
+        ids = own_ids(trials, self.history)
         one = isinstance(trials, Trial | int | np.integer)
         told: tuple[Any, ...] = (values,) if one else several(values, "values")
-        self._commit(Told(ids, told, each(sem, len(ids))))
+        self._commit(Told(ids, told, each(sem, len(ids))), key)
 
     def fail(self, trials: Trials, reason: str = "") -> None:
         """These crashed: not proposed again, and without effect on the model's mean."""
-        self._commit(Failed(self._own(trials), reason))
+        self._commit(Failed(own_ids(trials, self.history), reason))
 
     def cancel(self, trials: Trials) -> None:
         """These were never run: free to be proposed again."""
-        self._commit(Cancelled(self._own(trials)))
+        self._commit(Cancelled(own_ids(trials, self.history)))
 
     def amend(self, trial: Trial | int, value: float, reason: str) -> None:
         """Correct a told value; the log keeps both."""
         if not isinstance(trial, Trial | int | np.integer):
             raise HistoryError(f"amend takes one trial or its id; got {trial!r}.")
-        self._commit(Amended(self._own(trial)[0], value, reason))
+        self._commit(Amended(own_ids(trial, self.history)[0], value, reason))
 
     def add(
         self,
         points: Iterable[Mapping[str, Any]],
         values: Sequence[float] | Array,
         sem: float | Sequence[float | None] | Array | None = None,
+        *,
+        key: str | None = None,
     ) -> list[Trial]:
         """Results from elsewhere; points outside a `Pool` only train the model."""
-        checked = self._checked(points)
-        return self._commit(Added(checked, several(values, "values"), each(sem, len(checked))))
+        checked = checked_points(points, self.space)
+        added = Added(checked, several(values, "values"), each(sem, len(checked)))
+        return self._commit(added, key)
+
+    def note(self, event: Dispatched | Lost | Late) -> None:
+        """Write down what became of an evaluation; what runs a study calls this."""
+        self._commit(event)
+
+    def refresh(self) -> None:
+        """Read what other processes have written to the journal since."""
+        with self._lock:
+            self._log.refresh()
+
+    @property
+    def journal(self) -> Path | None:
+        """Where the log is kept, if it is."""
+        return self._log.path
+
+    @property
+    def recipe(self) -> Recipe:
+        """Everything about the study that its history does not say."""
+        return self._recipe
 
     @property
     def space(self) -> Space | Pool:
@@ -243,9 +279,9 @@ class Study:
 
     def predict(self, points: Iterable[Mapping[str, Any]]) -> Prediction:
         """What the model expects at some points: mean and standard deviation of f."""
-        wanted = self._checked(points)
+        wanted = checked_points(points, self.space)
         with self._lock, one_thread():
-            return predict(self._posterior(), self._recipe, wanted)
+            return predict(self._model.of(self.history), self._recipe, wanted)
 
     def recommend(self, *, anywhere: bool = False) -> Recommendation:
         """The point of best posterior mean among those told; or ``anywhere`` in the space.
@@ -253,43 +289,16 @@ class Study:
         With noise this is a better answer than `best`, which believes the luckiest value.
         """
         with self._lock, one_thread():
+            posterior = self._model.of(self.history)
             if anywhere:
-                return recommend_anywhere(self._posterior(), self._recipe)
-            return recommend_told(self._posterior(), self._recipe, self.history)
+                return recommend_anywhere(posterior, self._recipe)
+            return recommend_told(posterior, self._recipe, self.history)
 
     def __repr__(self) -> str:
         return f"Study(goal={self.goal!r}, strategy={self._name!r}, {self.history!r})"
 
-    def _commit(self, event: Event) -> list[Trial]:
+    def _commit(self, event: Event, key: str | None = None) -> list[Trial]:
+        if key is not None and not (isinstance(key, str) and key):
+            raise HistoryError(f"a key is a text that names one message; got {key!r}.")
         with self._lock:
-            return self._log.commit(event)
-
-    def _own(self, trials: Trials) -> tuple[int, ...]:
-        """Ids of trials of this study; one of another study would change the wrong point."""
-        for trial in trials if isinstance(trials, Sequence) else (trials,):
-            if isinstance(trial, Trial) and self.history.trial(trial.id).point != trial.point:
-                raise HistoryError(
-                    f"trial {trial.id} at {dict(trial.point)} is not of this study, whose trial "
-                    f"{trial.id} is at {dict(self.history.trial(trial.id).point)}."
-                )
-        return ids_of(trials)
-
-    def _checked(self, points: Iterable[Mapping[str, Any]]) -> tuple[Any, ...]:
-        if isinstance(points, Mapping) or not isinstance(points, Iterable):
-            raise SpaceError(
-                "points is a list of points; put a single one in a list, [point], and write a "
-                f'frame as frame.to_dict("records"). Got {type(points).__name__}.'
-            )
-        return tuple(self.space.check(point) for point in points)
-
-    def _posterior(self) -> Posterior:
-        """The model of the present log; cached, since the same log gives the same model."""
-        with self._lock, one_thread():
-            length = len(self.history.events)
-            if self._understood is None or self._understood[0] != length:
-                rng = np.random.default_rng([self.seed, self.history.asked_count])
-                self._understood = (
-                    length,
-                    understand(self.history, self._recipe, rng, waiting=False),
-                )
-            return self._understood[1]
+            return self._log.commit(event, key)

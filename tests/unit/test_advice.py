@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import covey
-from covey.advice import predict, recommend_anywhere, recommend_told
+from covey.advice import LastModel, predict, recommend_anywhere, recommend_told
 from covey.gp import GP
 from covey.history import Added, History, Point
 from covey.propose import Recipe, understand
@@ -45,3 +45,14 @@ def test_a_pool_recommends_one_of_its_rows():
     recipe = Recipe(pool, "max", GP(), 0)
     posterior = understand(history, recipe, np.random.default_rng(0))
     assert recommend_anywhere(posterior, recipe).point["name"].startswith("row ")
+
+
+def test_a_model_is_kept_until_the_log_grows():
+    recipe = Recipe(SPACE, "max", GP(), 0)
+    history = History().then(Added((Point(x=0.2), Point(x=0.7)), (0.0, 1.0)))
+    last = LastModel(recipe)
+    first = last.of(history)
+    assert last.of(history) is first
+    grown = last.of(history.then(Added((Point(x=0.5),), (2.0,))))
+    assert grown is not first
+    assert len(grown.data.at) == 3

@@ -1,11 +1,11 @@
 import pytest
 
 import covey
-from covey.errors import JournalConflict, JournalError, StrategyError
+from covey.errors import HistoryError, JournalConflict, JournalError, StrategyError
 from covey.gp import GP
 from covey.history import Asked, History, Point, Told
-from covey.journal import Journal
-from covey.logbook import Logbook, gp_in, open_journal, recipe_in, strategy_in
+from covey.journal import Journal, read
+from covey.logbook import Logbook, gp_in, recipe_in, require_study, strategy_in
 from covey.propose import Recipe
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
@@ -33,11 +33,12 @@ def test_a_book_resumes_what_it_wrote(path):
     book = Logbook.create(path, RECIPE, NAMED)
     book.commit(asked(0.1))
     book.commit(Told((0,), (1.0,)))
-    journal = open_journal(path)
+    journal = Journal.open(path)
+    require_study(journal.header, path)
     assert Logbook.resume(journal, SPACE).history.trials == book.history.trials
-    assert strategy_in(journal) == "auto"
-    assert gp_in(journal) == GP()
-    assert recipe_in(journal, RECIPE, None, None) == RECIPE
+    assert strategy_in(journal.header) == "auto"
+    assert gp_in(journal.header) == GP()
+    assert recipe_in(journal.header, RECIPE, None, None) == RECIPE
 
 
 def test_an_interrupt_between_writing_and_believing_is_noticed(path, monkeypatch):
@@ -54,21 +55,20 @@ def test_an_interrupt_between_writing_and_believing_is_noticed(path, monkeypatch
         book.commit(asked(0.1))
     monkeypatch.undo()
     assert book.history.events == History().events
-    with pytest.raises(JournalConflict, match="Load it again"):
+    with pytest.raises(JournalError, match="Load it again"):
         book.commit(asked(0.2))
-    assert len(Logbook.resume(open_journal(path), SPACE).history) == 1
+    assert len(Logbook.resume(Journal.open(path), SPACE).history) == 1
 
 
 def test_a_journal_of_something_else_is_refused(path):
-    Journal.create(path, {"goal": "max"}).close()
     with pytest.raises(JournalError, match="its header lacks space, fingerprint, strategy"):
-        open_journal(path)
+        require_study({"goal": "max"}, path)
 
 
 def test_a_strategy_object_is_asked_for(path):
     Logbook.create(path, RECIPE, {"name": "Mine", "object": True})
     with pytest.raises(StrategyError, match=r"Mine.*strategy="):
-        strategy_in(open_journal(path))
+        strategy_in(Journal.open(path).header)
 
 
 def test_a_process_of_a_newer_covey_is_refused(path):
@@ -82,7 +82,7 @@ def test_a_process_of_a_newer_covey_is_refused(path):
     }
     Journal.create(path, header).close()
     with pytest.raises(JournalError, match=r"novelty.*upgrade"):
-        gp_in(open_journal(path))
+        gp_in(Journal.open(path).header)
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,50 @@ def test_another_problem_is_refused(path, given, what):
     Logbook.create(path, RECIPE, NAMED)
     recipe = Recipe(given.get("space", SPACE), given.get("goal", "max"), GP(), 3)
     with pytest.raises(JournalError, match=f"another {what}"):
-        recipe_in(open_journal(path), recipe, given.get("seed"), given.get("gp"))
+        recipe_in(Journal.open(path).header, recipe, given.get("seed"), given.get("gp"))
+
+
+def test_what_others_wrote_is_read_before_a_result_is_added(path):
+    mine = Logbook.create(path, RECIPE, NAMED)
+    mine.commit(asked(0.1, 0.2))
+    theirs = Logbook.resume(Journal.open(path), SPACE)
+    theirs.commit(Told((0,), (1.0,)))
+    mine.commit(Told((1,), (2.0,)))
+    assert [t.value for t in mine.history.trials] == [1.0, 2.0]
+    with pytest.raises(HistoryError, match="already told"):
+        theirs.commit(Told((1,), (3.0,)))
+    assert [t.value for t in theirs.history.trials] == [1.0, 2.0]
+
+
+def test_a_batch_does_not_follow_on_what_it_does_not_know(path):
+    mine = Logbook.create(path, RECIPE, NAMED)
+    theirs = Logbook.resume(Journal.open(path), SPACE)
+    theirs.commit(asked(0.1))
+    with pytest.raises(JournalConflict):
+        mine.commit(asked(0.2))
+    assert len(mine.history) == 0
+    mine.refresh()
+    assert [t.id for t in mine.commit(asked(0.2))] == [1]
+
+
+def test_a_key_is_taken_once(path):
+    book = Logbook.create(path, RECIPE, NAMED)
+    made = book.commit(asked(0.1), "monday")
+    assert book.commit(asked(0.9), "monday") == made  # a batch asked again is the same batch
+    book.commit(Told((0,), (1.0,)), "result")
+    again = Logbook.resume(Journal.open(path), SPACE)
+    assert again.commit(Told((0,), (1.0,)), "result") == []
+    assert again.made_by("monday") == [again.history.trial(0)]
+    assert again.made_by("tuesday") is None
+    with pytest.raises(HistoryError, match="used before, for something else"):
+        again.commit(Told((0,), (2.0,)), "result")
+    assert len(again.history.events) == 2
+    assert Journal.open(path).seq == 2
+
+
+def test_a_sealed_book_is_only_read(path):
+    Logbook.create(path, RECIPE, NAMED).commit(asked(0.1))
+    book = Logbook.sealed(read(path), SPACE, "look, do not touch")
+    assert len(book.history) == 1
+    with pytest.raises(JournalError, match="look, do not touch"):
+        book.commit(asked(0.2))

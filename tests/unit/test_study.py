@@ -450,3 +450,37 @@ def test_it_logs_under_covey_and_prints_nothing(study, caplog, capsys):
     assert [r.name for r in caplog.records] == ["covey"]
     assert "asked for 2 points by auto" in caplog.text
     assert capsys.readouterr() == ("", "")
+
+
+def test_two_studies_on_one_journal_take_turns(tmp_path):
+    """Each reads what the other wrote before it adds to it; nobody reloads by hand."""
+    path = tmp_path / "run.jsonl"
+    space = covey.Space({"x": covey.Real(0.0, 1.0)})
+    mine = covey.Study(space, seed=0, journal=path)
+    theirs = covey.Study.load(path)
+    for _ in range(3):
+        for study in (mine, theirs):
+            batch = study.ask(2)
+            study.tell(batch, [t.point["x"] for t in batch])
+    mine.refresh()
+    assert [t.status for t in mine.history.trials] == ["told"] * 12
+    assert mine.history.events == theirs.history.events == covey.Study.load(path).history.events
+    assert len({t.point["x"] for t in mine.history.trials}) == 12
+    assert mine.journal == path
+
+
+def test_a_message_sent_twice_is_taken_once(tmp_path):
+    path = tmp_path / "run.jsonl"
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0, journal=path)
+    batch = study.ask(2, key="monday")
+    again = covey.Study.load(path)
+    assert again.ask(2, key="monday") == batch
+    again.tell(batch, [1.0, 2.0], key="monday's results")
+    study.tell(batch, [1.0, 2.0], key="monday's results")
+    study.enqueue([{"x": 0.5}], key="mine")
+    study.enqueue([{"x": 0.5}], key="mine")
+    study.add([{"x": 0.25}], [3.0], key="hers")
+    study.add([{"x": 0.25}], [3.0], key="hers")
+    assert len(covey.Study.load(path).history) == 4
+    with pytest.raises(HistoryError, match="a key is a text"):
+        study.add([{"x": 0.25}], [3.0], key="")

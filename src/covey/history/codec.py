@@ -12,9 +12,12 @@ from covey.history.events import (
     Amended,
     Asked,
     Cancelled,
+    Dispatched,
     Enqueued,
     Event,
     Failed,
+    Late,
+    Lost,
     Told,
 )
 from covey.history.trial import Point
@@ -28,6 +31,9 @@ _KINDS: dict[str, type[Event]] = {
     "failed": Failed,
     "cancelled": Cancelled,
     "amended": Amended,
+    "dispatched": Dispatched,
+    "lost": Lost,
+    "late": Late,
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _NAMES}

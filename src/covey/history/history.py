@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from covey.errors import HistoryError, MissingExtraError
-from covey.history.events import Event
+from covey.history.events import Dispatched, Event
 from covey.history.ledger import Ledger, check, known
 from covey.history.trial import Status, Trial
 
@@ -86,6 +86,13 @@ class History:
             if self._newest and 0 <= id < self._count:
                 return self._ledger.trials[id]
         return known(id, self.trials)
+
+    def attempts(self, id: int) -> tuple[Dispatched, ...]:
+        """How often this trial was handed to an engine, and under which names."""
+        known(id, self.trials)
+        with self._ledger.lock:
+            ledger = self._ledger if self._newest else Ledger(self._prefix())
+            return tuple(ledger.attempts.get(id, ()))
 
     @property
     def events(self) -> tuple[Event, ...]:

@@ -13,9 +13,12 @@ from covey.history.events import (
     Amended,
     Asked,
     Cancelled,
+    Dispatched,
     Enqueued,
     Event,
     Failed,
+    Late,
+    Lost,
     Told,
 )
 from covey.history.trial import Origin, Status, Trial
@@ -29,10 +32,12 @@ def check(event: Event, trials: Sequence[Trial]) -> None:
         case Told(ids=ids):
             for i in ids:
                 _require_untold(known(i, trials))
-        case Failed(ids=ids) | Cancelled(ids=ids):
+        case Failed(ids=ids) | Cancelled(ids=ids) | Lost(ids=ids):
             for i in ids:
                 _require_pending(known(i, trials))
-        case Amended(id=i):
+        case Dispatched(id=i):
+            _require_pending(known(i, trials))
+        case Amended(id=i) | Late(id=i):
             _require_told(known(i, trials))
         case _:
             raise HistoryError(f"an event of covey.history was expected, got {event!r}.")
@@ -51,6 +56,13 @@ def known(i: int, trials: Sequence[Trial]) -> Trial:
     raise HistoryError(f"trial {i} was never asked; {so_far}.")
 
 
+_STATUSES: dict[type[Event], Status] = {
+    Failed: "failed",
+    Cancelled: "cancelled",
+    Lost: "lost",
+}
+
+
 class Ledger:
     """All events of a run and the trials as they stand after the last one.
 
@@ -58,11 +70,12 @@ class Ledger:
     it is stamped with one step.
     """
 
-    __slots__ = ("asked_count", "events", "lock", "models", "rounds", "trials")
+    __slots__ = ("asked_count", "attempts", "events", "lock", "models", "rounds", "trials")
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = []
         self.trials: list[Trial] = []
+        self.attempts: dict[int, list[Dispatched]] = {}  # trial id -> its dispatches, in order
         self.asked_count = 0
         self.rounds = 0
         self.models: tuple[dict[str, Any], ...] | None = None
@@ -75,7 +88,9 @@ class Ledger:
         """Append an event that ``check`` has passed."""
         if isinstance(event, Asked | Enqueued | Added):
             self.trials += _created(event, len(self.trials))
-        else:
+        elif isinstance(event, Dispatched):
+            self.attempts.setdefault(event.id, []).append(event)
+        elif not isinstance(event, Late):
             for trial in _changed(event, self.trials):
                 self.trials[trial.id] = trial
         if isinstance(event, Asked):
@@ -98,7 +113,9 @@ def _created(event: Asked | Enqueued | Added, first_id: int) -> list[Trial]:
     return [Trial(i, point, origin=origin) for i, point in zip(ids, event.points, strict=True)]
 
 
-def _changed(event: Told | Failed | Cancelled | Amended, trials: Sequence[Trial]) -> list[Trial]:
+def _changed(
+    event: Told | Failed | Cancelled | Lost | Amended, trials: Sequence[Trial]
+) -> list[Trial]:
     if isinstance(event, Told):
         return [
             replace(trials[i], status="told", value=value, sem=sem)
@@ -107,7 +124,7 @@ def _changed(event: Told | Failed | Cancelled | Amended, trials: Sequence[Trial]
     if isinstance(event, Amended):
         old = trials[event.id]
         return [replace(old, value=event.value, sem=old.sem if event.sem is None else event.sem)]
-    status: Status = "failed" if isinstance(event, Failed) else "cancelled"
+    status: Status = _STATUSES[type(event)]
     return [replace(trials[i], status=status) for i in event.ids]
 
 
@@ -116,12 +133,13 @@ def _require_pending(trial: Trial) -> None:
         return
     was = f"told {trial.value}" if trial.status == "told" else trial.status
     raise HistoryError(
-        f"trial {trial.id} was already {was}; only a pending trial can fail or be cancelled."
+        f"trial {trial.id} was already {was}; only a pending trial can be run, fail or be "
+        "cancelled."
     )
 
 
 def _require_untold(trial: Trial) -> None:
-    # A late result is never thrown away: failed and cancelled trials may still be told.
+    # A late result is never thrown away: failed, cancelled and lost trials may still be told.
     if trial.status == "told":
         raise HistoryError(
             f"trial {trial.id} was already told {trial.value}; tell each trial once, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias
 
-Status: TypeAlias = Literal["pending", "told", "failed", "cancelled"]
+Status: TypeAlias = Literal["pending", "told", "failed", "cancelled", "lost"]
 Origin: TypeAlias = Literal["asked", "enqueued", "added"]
 
 

@@ -2,5 +2,17 @@
 
 from covey.journal.journal import Journal, read
 from covey.journal.lines import FORMAT, Contents
+from covey.journal.network import drive_kind
+from covey.journal.repair import repair
+from covey.journal.running import lock_path, running
 
-__all__ = ["FORMAT", "Contents", "Journal", "read"]
+__all__ = [
+    "FORMAT",
+    "Contents",
+    "Journal",
+    "drive_kind",
+    "lock_path",
+    "read",
+    "repair",
+    "running",
+]

@@ -45,6 +45,17 @@ def locked(fd: int) -> Iterator[None]:
         _fcntl.flock(fd, _fcntl.LOCK_UN)
 
 
+def try_lock(fd: int) -> bool:
+    """Take the file's lock for as long as it is open, unless somebody else has it."""
+    if _fcntl is None:
+        return True
+    try:
+        _fcntl.flock(fd, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def open_existing(path: Path, mode: int) -> int:
     """Open a regular file; a descriptor is not inherited by other programs."""
     try:

@@ -22,22 +22,36 @@ from covey.journal.disk import (
     reporting,
     write_once,
 )
-from covey.journal.lines import Contents, event_line, header_line, parse, parse_events
+from covey.journal.lines import (
+    Contents,
+    event_line,
+    header_line,
+    parse,
+    parse_events,
+    parse_prefix,
+)
+from covey.journal.network import refuse_network
 
 _log = logging.getLogger("covey")
 
 
-def read(path: str | os.PathLike[str]) -> Contents:
+def read(path: str | os.PathLike[str], *, prefix: bool = False) -> Contents:
     """Read and verify a journal, without a lock and without changing anything.
 
+    Args:
+        path: where it is.
+        prefix: stop at the first damaged line, and say so in ``damage``, instead of raising.
+
     Raises:
-        JournalError: It is not a journal, or line n at byte m is damaged.
+        JournalDamaged: Line n at byte m does not verify.
+        JournalError: It is not a journal, or cannot be read.
     """
     path = Path(path).absolute()
     with reporting(f"read {path}"):
         fd = open_existing(path, os.O_RDONLY)
         try:
-            return _contents(fd, path)
+            with _reader(fd, 0) as stream:
+                return (parse_prefix if prefix else parse)(stream, str(path))
         finally:
             os.close(fd)
 
@@ -72,6 +86,7 @@ class Journal:
         path = Path(path).absolute()
         line = header_line(header)
         with reporting(f"create {path}"):
+            refuse_network(path)
             publish(path, line)
             # What others may have appended by now is left unread, and so found by our append.
             contents = parse(io.BytesIO(line), str(path))
@@ -86,6 +101,7 @@ class Journal:
         """
         path = Path(path).absolute()
         with reporting(f"open {path}"):
+            refuse_network(path)
             fd = open_existing(path, os.O_RDWR)
             try:
                 with locked(fd):  # or a write that is about to be rolled back would be read
@@ -121,6 +137,21 @@ class Journal:
             finally:
                 self._busy = False
             return self.seq
+
+    def catch_up(self) -> list[dict[str, Any]]:
+        """The events that others have appended since this journal was read or last appended to.
+
+        From here on they count as read: the next append follows on them.
+        """
+        self._require_own_process()
+        with self._mutex, reporting(f"read {self.path}"):
+            self._require_usable()
+            with locked(self._fd):
+                self._require_whole()
+                with _reader(self._fd, self._good) as rest:
+                    added, size, _ = parse_events(rest, self.seq, self._good, str(self.path))
+            self.seq, self._good = self.seq + len(added), size
+            return added
 
     def close(self) -> None:
         """Release the file; closing twice is harmless."""
@@ -158,6 +189,11 @@ class Journal:
 
     def _settle(self) -> None:
         """Make sure that the file ends where our knowledge of it ends."""
+        if self._require_whole() > self._good:
+            self._resolve()
+
+    def _require_whole(self) -> int:
+        """The size of the file, if it is still ours and holds all that we know of."""
         if not is_at(self._fd, self.path):
             raise JournalError(
                 f"{self.path} was deleted, moved or replaced while in use; nothing was written."
@@ -168,8 +204,7 @@ class Journal:
                 f"{self.path} has shrunk from {self._good} to {size} bytes: somebody cut off "
                 "events that were acknowledged. Nothing was written; restore it from a copy."
             )
-        if size > self._good:
-            self._resolve()
+        return size
 
     def _resolve(self) -> None:
         """Cut off a torn line; refuse to go on where somebody else has appended events."""

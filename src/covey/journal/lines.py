@@ -19,14 +19,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
-from covey.errors import JournalError
+from covey.errors import JournalDamaged, JournalError
 
 FORMAT = 1  # what this covey writes, and the newest it can read
 
 _MAGIC = b'{"covey":'
 _SEAL = b',"crc":"%08x"}\n'
 _SEAL_SIZE = len(_SEAL % 0)
+_read = json.JSONDecoder().decode  # json.loads would first guess at the encoding of each line
 _SEALED = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A line of a journal."""
+
+    file: str
+    line: int
+    offset: int  # its first byte
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +45,9 @@ class Contents:
 
     header: dict[str, Any]
     events: list[dict[str, Any]]
-    size: int  # bytes up to and including the last newline
-    torn: bytes  # what follows it
+    size: int  # bytes up to and including the last good newline
+    torn: bytes  # a line without a newline that follows it
+    damage: JournalDamaged | None = None  # why reading stopped before the end, if it did
 
 
 def header_line(fields: Mapping[str, Any]) -> bytes:
@@ -51,8 +62,28 @@ def event_line(seq: int, event: Mapping[str, Any]) -> bytes:
     return _seal({"seq": seq, "at": _now(), **event})
 
 
+def parse_prefix(stream: BinaryIO, name: str) -> Contents:
+    """Verify a journal up to its end, or to the first line that does not verify."""
+    contents = _header(stream, name)
+    events, size = contents.events, contents.size
+    for line in stream:
+        try:
+            added, size, torn = parse_events([line], len(events), size, name)
+        except JournalDamaged as damage:
+            return Contents(contents.header, events, size, b"", damage)
+        events += added
+        if torn:
+            return Contents(contents.header, events, size, torn)
+    return Contents(contents.header, events, size, b"")
+
+
 def parse(stream: BinaryIO, name: str) -> Contents:
     """Verify a whole journal; ``name`` is what errors call it."""
+    contents = _header(stream, name)
+    return Contents(contents.header, *parse_events(stream, 0, contents.size, name))
+
+
+def _header(stream: BinaryIO, name: str) -> Contents:
     start = stream.read(len(_MAGIC))
     if not start:
         raise JournalError(f"{name} is empty, so it is no journal; delete it to start a new one.")
@@ -65,8 +96,7 @@ def parse(stream: BinaryIO, name: str) -> Contents:
             "event. Delete it to start a new one."
         )
     _refuse_newer(line, name)
-    header = _unseal(line, f"{name}: line 1 (byte 0)")
-    return Contents(header, *parse_events(stream, 0, len(line), name))
+    return Contents(_unseal(line, Where(name, 1, 0)), [], len(line), b"")
 
 
 def parse_events(
@@ -76,7 +106,7 @@ def parse_events(
     events: list[dict[str, Any]] = []
     for line in lines:
         seq += 1
-        where = f"{name}: line {seq + 1} (byte {size})"  # the header is line 1
+        where = Where(name, seq + 1, size)  # the header is line 1
         if not line.endswith(b"\n"):
             _require_torn(line, where)
             return events, size, line
@@ -97,19 +127,19 @@ def _seal(fields: dict[str, Any]) -> bytes:
     return body + _SEAL % zlib.crc32(body)
 
 
-def _unseal(line: bytes, where: str) -> dict[str, Any]:
+def _unseal(line: bytes, where: Where) -> dict[str, Any]:
     # The raw bytes are checked: to serialise again and compare would cost three times as much.
     body, seal = line[:-_SEAL_SIZE], line[-_SEAL_SIZE:]
     if seal != _SEAL % zlib.crc32(body):
         raise _damaged(where, "its checksum does not match")
     try:
-        fields: dict[str, Any] = json.loads(body + b"}")
+        fields: dict[str, Any] = _read(body.decode("ascii") + "}")
     except (ValueError, RecursionError) as error:
         raise _damaged(where, f"it is not JSON ({error})") from error
     return fields
 
 
-def _require_torn(line: bytes, where: str) -> None:
+def _require_torn(line: bytes, where: Where) -> None:
     # A cut write is a beginning of one line. A whole sealed line with something else where its
     # newline should be was acknowledged and then damaged: to cut it off would lose an event.
     for match in _SEALED.finditer(line):
@@ -138,10 +168,14 @@ def _refuse_reserved(fields: Mapping[str, Any], reserved: tuple[str, ...]) -> No
         raise JournalError(f"the journal itself writes {', '.join(taken)}; use another name.")
 
 
-def _damaged(where: str, why: str) -> JournalError:
-    return JournalError(
-        f"{where} is damaged: {why}. The lines before it are intact, and nothing was changed; "
-        "restore the file from a copy."
+def _damaged(where: Where, why: str) -> JournalDamaged:
+    return JournalDamaged(
+        f"{where.file}: line {where.line} (byte {where.offset}) is damaged: {why}. The lines "
+        "before it are intact, and nothing was changed. Restore the file from a copy, read what "
+        "precedes the damage with Study.load(path, read_only=True), or let `covey journal repair` "
+        "write it to a new file.",
+        where.line,
+        where.offset,
     )
 
 

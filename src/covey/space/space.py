@@ -217,10 +217,19 @@ class Space:
         self._complete(obj, partial)
         point = {}
         for name, value in obj.items():
-            self.columns_of(name)
-            parameter = self._parameters[name]
-            point[name] = parameter.from_json(value) if isinstance(parameter, Choice) else value
-        return self.check(point, partial=True)
+            if name not in self._parameters:
+                self.columns_of(name)  # which says what there is
+            point[name] = self._value_from_json(name, value)
+        return {name: point[name] for name in self._parameters if name in point}
+
+    def _value_from_json(self, name: str, value: Any) -> Any:
+        parameter = self._parameters[name]
+        try:
+            if isinstance(parameter, Choice):
+                return parameter.from_json(value)
+            return parameter.check(value)
+        except SpaceError as error:
+            raise SpaceError(f"parameter {name!r}: {error}") from error
 
     def describe(self) -> dict[str, Any]:
         """What JSON needs to build it again; ``opaque`` if a part cannot be written down."""

@@ -10,8 +10,11 @@ from covey.history import (
     Amended,
     Asked,
     Cancelled,
+    Dispatched,
     Enqueued,
     Failed,
+    Late,
+    Lost,
     Point,
     Told,
     event_from_json,
@@ -43,6 +46,12 @@ A, B = Point(x=1.0), Point(x=2.0)
         (Failed((3,), "out of memory"), {"type": "failed", "ids": [3], "reason": "out of memory"}),
         (Cancelled((3,)), {"type": "cancelled", "ids": [3]}),
         (Amended(3, 1.0, "typo"), {"type": "amended", "id": 3, "value": 1.0, "reason": "typo"}),
+        (
+            Dispatched(3, 1, "covey-1-3-a1", 9),
+            {"type": "dispatched", "id": 3, "attempt": 1, "name": "covey-1-3-a1", "seed": 9},
+        ),
+        (Lost((3,), "power cut"), {"type": "lost", "ids": [3], "reason": "power cut"}),
+        (Late(3, 2, 1.0), {"type": "late", "id": 3, "attempt": 2, "value": 1.0}),
     ],
 )
 def test_the_shape_of_each_event(event, expected):

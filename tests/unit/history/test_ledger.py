@@ -5,7 +5,20 @@ import re
 import pytest
 
 from covey.errors import HistoryError
-from covey.history import Added, Amended, Asked, Cancelled, Enqueued, Failed, Point, Told
+from covey.history import (
+    Added,
+    Amended,
+    Asked,
+    Cancelled,
+    Dispatched,
+    Enqueued,
+    Failed,
+    History,
+    Late,
+    Lost,
+    Point,
+    Told,
+)
 from covey.history.ledger import Ledger, check, known
 
 X = Point(x=1.0)
@@ -63,10 +76,12 @@ def test_a_late_result_is_never_thrown_away(late):
     assert (ledger.trials[late].status, ledger.trials[late].value) == ("told", 7.0)
 
 
-@pytest.mark.parametrize("kind", [Failed, Cancelled])
+@pytest.mark.parametrize("kind", [Failed, Cancelled, Lost])
 @pytest.mark.parametrize(("i", "was"), [(1, "told 1.5"), (2, "failed"), (3, "cancelled")])
 def test_only_a_pending_trial_fails_or_is_cancelled(kind, i, was):
-    with refuses(f"trial {i} was already {was}; only a pending trial can fail or be cancelled."):
+    with refuses(
+        f"trial {i} was already {was}; only a pending trial can be run, fail or be cancelled."
+    ):
         check(kind((0, i)), TRIALS)
     check(kind((0, 4)), TRIALS)
 
@@ -92,3 +107,30 @@ def test_something_else_is_no_event():
 def test_a_replay_obeys_the_rules():
     with refuses("trial 1 was already told 1.5"):
         Ledger([*EVENTS, Told((1,), (1.0,))])
+
+
+def test_a_dispatch_leaves_the_trial_pending_and_is_remembered():
+    first, second = Dispatched(0, 1, "a1", 7), Dispatched(0, 2, "a2", 7)
+    history = History([*EVENTS, first, second])
+    assert history.trial(0).status == "pending"
+    assert history.attempts(0) == (first, second)
+    assert history.attempts(4) == ()
+    older = History([*EVENTS, first])
+    newer = older.then(second)
+    assert (older.attempts(0), newer.attempts(0)) == ((first,), (first, second))
+    with refuses("trial 1 was already told 1.5"):
+        check(Dispatched(1, 1, "a1", 7), TRIALS)
+
+
+def test_what_was_lost_is_not_failed_and_may_still_be_told():
+    ledger = Ledger([*EVENTS, Lost((0,), "node went down")])
+    assert ledger.trials[0].status == "lost"
+    check(Told((0,), (3.0,)), ledger.trials)
+
+
+def test_a_second_result_is_kept_and_not_believed():
+    ledger = Ledger([*EVENTS, Late(1, 2, 9.0)])
+    assert ledger.trials[1].value == 1.5
+    assert ledger.events[-1] == Late(1, 2, 9.0)
+    with refuses("trial 0 is pending"):
+        check(Late(0, 1, 9.0), TRIALS)

@@ -1,0 +1,49 @@
+import subprocess
+import sys
+
+import pytest
+
+from covey.errors import JournalConflict, JournalError
+from covey.journal import lock_path, running
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from covey.journal import running
+with running(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_run_is_told_who_holds_it_and_a_killed_one_holds_nothing(tmp_path):
+    journal = tmp_path / "run.jsonl"
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(journal)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert other.stdout.readline() == "held\n"
+        who = f"by process {other.pid} on .*, since 20"
+        with pytest.raises(JournalConflict, match=who), running(journal):
+            pass
+    finally:
+        other.kill()
+        other.wait()
+        other.stdout.close()
+    with running(journal):
+        assert lock_path(journal).exists()
+    with running(journal):
+        pass
+
+
+def test_a_holder_that_has_not_signed_yet_is_another_process(tmp_path):
+    journal = tmp_path / "run.jsonl"
+    with running(journal):
+        lock_path(journal).write_text("{")
+        with pytest.raises(JournalConflict, match="by another process"), running(journal):
+            pass
+
+
+def test_a_lock_that_cannot_be_made_is_an_error_of_ours(tmp_path):
+    with pytest.raises(JournalError, match="cannot lock"), running(tmp_path / "no" / "run.jsonl"):
+        pass

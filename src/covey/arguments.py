@@ -41,6 +41,20 @@ def checked_seed(seed: int | None) -> int:
     return int(seed)
 
 
+def checked_count(k: Any) -> int:
+    """How many points to ask for."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise StrategyError(f"ask takes a whole number of points, at least 1; got {k!r}.")
+    return int(k)
+
+
+def checked_key(key: str | None) -> str | None:
+    """What names a message, if anything does."""
+    if key is not None and not (isinstance(key, str) and key):
+        raise HistoryError(f"a key is a text that names one message; got {key!r}.")
+    return key
+
+
 def several(values: Any, what: str) -> tuple[Any, ...]:
     """A sequence, as the user gave it."""
     if np.ndim(values) == 0:

@@ -10,16 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from covey.advice import (
-    LastModel,
-    Prediction,
-    Recommendation,
-    predict,
-    recommend_anywhere,
-    recommend_told,
-)
+from covey import advice
+from covey.advice import LastModel, Prediction, Recommendation
 from covey.arguments import (
     Trials,
+    checked_count,
+    checked_key,
     checked_points,
     each,
     own_ids,
@@ -31,25 +27,9 @@ from covey.diagnostics import Diagnostics
 from covey.errors import (
     HistoryError,
     JournalConflict,
-    StrategyError,
 )
 from covey.gp import GP
-from covey.history import (
-    Added,
-    Amended,
-    Asked,
-    Cancelled,
-    Dispatched,
-    Enqueued,
-    Event,
-    Failed,
-    History,
-    Late,
-    Lost,
-    Point,
-    Told,
-    Trial,
-)
+from covey.history import History, Point, Trial, events
 from covey.journal import Contents, Journal
 from covey.opening import Wanted, open_study, reopen
 from covey.propose import Goal, Recipe, Request, propose
@@ -147,11 +127,10 @@ class Study:
             fixed: parameters held at these values, for this batch only.
             key: names this request: asked again with the same key, the same batch is returned.
         """
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise StrategyError(f"ask takes a whole number of points, at least 1; got {k!r}.")
+        count = checked_count(k)
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
         held = self.space.check(fixed, partial=True) if fixed else {}
-        request = Request(int(k), chosen, name, held)
+        request = Request(count, chosen, name, held)
         with self._lock:
             for _ in range(_TRIES):
                 made = None if key is None else self._log.made_by(key)
@@ -167,7 +146,7 @@ class Study:
         with one_thread():
             proposal = propose(self.history, self._recipe, request)
         models = tuple(model.describe() for model in proposal.models) or None
-        asked = Asked(tuple(map(Point, proposal.points)), request.name, models)
+        asked = events.Asked(tuple(map(Point, proposal.points)), request.name, models)
         trials = self._commit(asked, key)
         self._diagnostics = proposal.diagnostics
         seconds = proposal.diagnostics.seconds
@@ -178,7 +157,7 @@ class Study:
         self, points: Iterable[Mapping[str, Any]], *, key: str | None = None
     ) -> list[Trial]:
         """Points of your own choice, repeats welcome: pending now, never returned by `ask`."""
-        return self._commit(Enqueued(checked_points(points, self.space)), key)
+        return self._commit(events.Enqueued(checked_points(points, self.space)), key)
 
     def tell(
         self,
@@ -199,21 +178,21 @@ class Study:
         ids = own_ids(trials, self.history)
         one = isinstance(trials, Trial | int | np.integer)
         told: tuple[Any, ...] = (values,) if one else several(values, "values")
-        self._commit(Told(ids, told, each(sem, len(ids))), key)
+        self._commit(events.Told(ids, told, each(sem, len(ids))), key)
 
     def fail(self, trials: Trials, reason: str = "") -> None:
         """These crashed: not proposed again, and without effect on the model's mean."""
-        self._commit(Failed(own_ids(trials, self.history), reason))
+        self._commit(events.Failed(own_ids(trials, self.history), reason))
 
     def cancel(self, trials: Trials) -> None:
         """These were never run: free to be proposed again."""
-        self._commit(Cancelled(own_ids(trials, self.history)))
+        self._commit(events.Cancelled(own_ids(trials, self.history)))
 
     def amend(self, trial: Trial | int, value: float, reason: str) -> None:
         """Correct a told value; the log keeps both."""
         if not isinstance(trial, Trial | int | np.integer):
             raise HistoryError(f"amend takes one trial or its id; got {trial!r}.")
-        self._commit(Amended(own_ids(trial, self.history)[0], value, reason))
+        self._commit(events.Amended(own_ids(trial, self.history)[0], value, reason))
 
     def add(
         self,
@@ -225,10 +204,10 @@ class Study:
     ) -> list[Trial]:
         """Results from elsewhere; points outside a `Pool` only train the model."""
         checked = checked_points(points, self.space)
-        added = Added(checked, several(values, "values"), each(sem, len(checked)))
+        added = events.Added(checked, several(values, "values"), each(sem, len(checked)))
         return self._commit(added, key)
 
-    def note(self, event: Dispatched | Lost | Late) -> None:
+    def note(self, event: events.Dispatched | events.Lost | events.Late) -> None:
         """Write down what became of an evaluation; what runs a study calls this."""
         self._commit(event)
 
@@ -281,7 +260,7 @@ class Study:
         """What the model expects at some points: mean and standard deviation of f."""
         wanted = checked_points(points, self.space)
         with self._lock, one_thread():
-            return predict(self._model.of(self.history), self._recipe, wanted)
+            return advice.predict(self._model.of(self.history), self._recipe, wanted)
 
     def recommend(self, *, anywhere: bool = False) -> Recommendation:
         """The point of best posterior mean among those told; or ``anywhere`` in the space.
@@ -291,14 +270,12 @@ class Study:
         with self._lock, one_thread():
             posterior = self._model.of(self.history)
             if anywhere:
-                return recommend_anywhere(posterior, self._recipe)
-            return recommend_told(posterior, self._recipe, self.history)
+                return advice.recommend_anywhere(posterior, self._recipe)
+            return advice.recommend_told(posterior, self._recipe, self.history)
 
     def __repr__(self) -> str:
         return f"Study(goal={self.goal!r}, strategy={self._name!r}, {self.history!r})"
 
-    def _commit(self, event: Event, key: str | None = None) -> list[Trial]:
-        if key is not None and not (isinstance(key, str) and key):
-            raise HistoryError(f"a key is a text that names one message; got {key!r}.")
+    def _commit(self, event: events.Event, key: str | None = None) -> list[Trial]:
         with self._lock:
-            return self._log.commit(event, key)
+            return self._log.commit(event, checked_key(key))

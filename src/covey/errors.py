@@ -12,7 +12,7 @@ CoveyError
 │   ├── JournalConflict                somebody else has written to it, or is running it
 │   └── JournalDamaged                 a line of it does not verify
 ├── EvaluationError    (RuntimeError)  the objective failed on a whole batch
-├── ReportError        (OSError)       a picture cannot be written where it was wanted
+├── ReportError        (OSError)       a picture or a page cannot be written there
 └── MissingExtraError  (ImportError)   an optional package is not installed
 """
 
@@ -82,7 +82,7 @@ class EvaluationError(CoveyError, RuntimeError):
 
 
 class ReportError(CoveyError, OSError):
-    """A picture cannot be written where it was wanted."""
+    """A picture or a page cannot be written where it was wanted."""
 
 
 class MissingExtraError(CoveyError, ImportError):

@@ -1,0 +1,250 @@
+"""Card: the facts of a batch report, derived from the log and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from covey import __version__
+from covey.arrays import one_thread
+from covey.history import History
+from covey.history.trial import Origin, Status
+from covey.propose import Goal, Recipe, understand
+from covey.report.calibration import Calibration, calibrate, error_of
+from covey.report.commands import Commands, python_commands
+from covey.report.diversity import Diversity, diversity
+from covey.report.edges import Edge, edges
+from covey.report.forecast import Forecast
+from covey.report.headline import headline
+from covey.report.hindsight import MOST_TOLD, Hindsight, look_back
+from covey.report.lots import Lot, looked_at, lots_of, recent
+from covey.report.reasons import Reason, reason, repeats
+from covey.report.slices import Slice, slices
+from covey.report.words import several, shown
+
+if TYPE_CHECKING:
+    from covey.study import Study
+
+_SCHEMA = "covey.report/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The study in numbers: trials by status, and what its recipe says."""
+
+    counts: dict[Status, int]
+    goal: Goal
+    strategies: tuple[str, ...]  # those that chose a batch, in order of first use
+    seed: int
+    version: str  # of the covey that made this card
+    events: int
+    batches: int
+    parameters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One trial on the way, and the best value known once its lot is in."""
+
+    id: int
+    lot: int  # from 0: the position along the way
+    batch: int | None
+    origin: Origin
+    status: Status
+    value: float | None
+    best: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One trial of the batch looked at; ``texts`` are its values for the eye."""
+
+    id: int
+    batch: int | None
+    status: Status
+    point: dict[str, Any]  # as JSON holds it
+    texts: tuple[str, ...]
+    expected: Forecast | None
+    value: float | None
+    error: float | None  # of the value, in standard deviations of what was expected
+    reason: Reason
+    chance: float | None  # the model gave it of being better than every point told by then
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Everything the report says.
+
+    Attributes:
+        headline: two sentences.
+        standing: the status line.
+        way: every trial in order, for the chart of the best so far.
+        batches: names of the lots in ``rows``; ``still_open`` if results are awaited.
+        rows: the open batch, or the last one.
+        calibration: predicted against measured, of the last batches.
+        diversity: of ``rows``.
+        slices: through the best point; empty while nothing was told.
+        best: id of the best trial.
+        edges: ends of the space at which the best point sits.
+        commands: to go on, and to get the same batch again.
+        notes: what was left out, and why.
+    """
+
+    headline: str
+    standing: Standing
+    way: tuple[Dot, ...]
+    batches: tuple[str, ...]
+    still_open: bool
+    rows: tuple[Row, ...]
+    calibration: Calibration
+    diversity: Diversity
+    slices: tuple[Slice, ...]
+    best: int | None
+    edges: tuple[Edge, ...]
+    commands: Commands
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The card as plain JSON; numbers in full."""
+        return {"schema": _SCHEMA, **_plain(asdict(self))}
+
+
+def card(study: Study, commands: Commands | None = None) -> Card:
+    """The report card of a study as it stands; the same log gives the same card.
+
+    Args:
+        study: any study, however little has happened in it.
+        commands: what to print under "type next"; None is the Python API.
+    """
+    history, recipe = study.history, study.recipe
+    lots = lots_of(history)
+    with one_thread():
+        return _card(history, recipe, lots, commands or python_commands(history, lots))
+
+
+def _card(history: History, recipe: Recipe, lots: tuple[Lot, ...], commands: Commands) -> Card:
+    trials, best = history.trials, history.best(recipe.goal)
+    shown_lots, window = looked_at(lots, trials), recent(lots)
+    home = [lot for lot in lots if best is not None and best.id in lot.ids]
+    hindsight = look_back(history, recipe, {*window, *shown_lots, *home})
+    ids = [i for lot in shown_lots for i in lot.ids]
+    batch = [trials[i].point for i in ids]
+    return Card(
+        headline=headline(history, recipe.goal, lots, hindsight),
+        standing=_standing(history, recipe, lots),
+        way=_way(history, recipe.goal, lots),
+        batches=tuple(lot.name for lot in shown_lots),
+        still_open=bool(history.pending),
+        rows=_rows(history, recipe, shown_lots, hindsight),
+        calibration=calibrate(window, trials, hindsight),
+        diversity=diversity(recipe.space, trials, ids),
+        slices=_slices(history, recipe),
+        best=None if best is None else best.id,
+        edges=() if best is None else edges(recipe.space, best.point, batch),
+        commands=commands,
+        notes=_notes(lots, window, len(history.told)),
+    )
+
+
+def _slices(history: History, recipe: Recipe) -> tuple[Slice, ...]:
+    """Slices of the present model, which is the one `Study.predict` uses."""
+    best = history.best(recipe.goal)
+    if best is None or len(history.told) > MOST_TOLD:
+        return ()
+    rng = np.random.default_rng([recipe.seed, history.asked_count])
+    posterior = understand(history, recipe, rng, waiting=False)
+    return slices(posterior, recipe, best.point)
+
+
+def _standing(history: History, recipe: Recipe, lots: tuple[Lot, ...]) -> Standing:
+    statuses = [trial.status for trial in history.trials]
+    return Standing(
+        counts={status: statuses.count(status) for status in get_args(Status)},
+        goal=recipe.goal,
+        strategies=tuple(dict.fromkeys(lot.strategy for lot in lots if lot.strategy)),
+        seed=recipe.seed,
+        version=__version__,
+        events=len(history.events),
+        batches=history.rounds,
+        parameters=recipe.space.names,
+    )
+
+
+def _way(history: History, goal: Goal, lots: tuple[Lot, ...]) -> tuple[Dot, ...]:
+    better = max if goal == "max" else min
+    best: float | None = None
+    dots: list[Dot] = []
+    for place, lot in enumerate(lots):
+        members = history.trials[lot.first : lot.first + lot.size]
+        values = [trial.value for trial in members if trial.value is not None]
+        best = better([*values, *([] if best is None else [best])], default=None)
+        dots += [Dot(t.id, place, lot.batch, t.origin, t.status, t.value, best) for t in members]
+    return tuple(dots)
+
+
+def _rows(
+    history: History, recipe: Recipe, lots: tuple[Lot, ...], hindsight: Mapping[int, Hindsight]
+) -> tuple[Row, ...]:
+    space, trials = recipe.space, history.trials
+    again = repeats(space, trials, [i for lot in lots for i in lot.ids]) if trials else set()
+    rows = []
+    for lot in lots:
+        for i in lot.ids:
+            trial, seen = trials[i], hindsight.get(i)
+            expected = None if seen is None else seen.forecast
+            rows.append(
+                Row(
+                    id=i,
+                    batch=lot.batch,
+                    status=trial.status,
+                    point=space.to_json(trial.point),
+                    texts=tuple(shown(trial.point.get(name, "")) for name in space.names),
+                    expected=expected,
+                    value=trial.value,
+                    error=_error(expected, trial.value),
+                    reason=reason(trial, i in again, seen),
+                    chance=None if seen is None else seen.chance,
+                )
+            )
+    return tuple(rows)
+
+
+def _error(expected: Forecast | None, value: float | None) -> float | None:
+    return None if expected is None or value is None else error_of(expected, value)
+
+
+def _notes(lots: tuple[Lot, ...], window: tuple[Lot, ...], told: int) -> tuple[str, ...]:
+    modelled = [lot for lot in lots if lot.modelled]
+    asked = sum(lot.batch is not None for lot in lots)
+    notes = []
+    if len(modelled) < asked:
+        notes.append(
+            f"{asked - len(modelled)} of {several(asked, 'batch')} came without a model (the "
+            "first, or one by random or sobol): nothing was predicted there."
+        )
+    if len(window) < len(modelled):
+        notes.append(
+            f"To bound the work, predicted against measured looks back on the last {len(window)} "
+            f"of {len(modelled)} batches that a model chose."
+        )
+    if told > MOST_TOLD:
+        notes.append(
+            f"{told} results are more than a report looks at with a model ({MOST_TOLD}): there are "
+            "no slices, and no predictions for batches asked for after that many."
+        )
+    return tuple(notes)
+
+
+def _plain(value: Any) -> Any:
+    """Lists and dicts of JSON scalars; a number that is none is null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,242 @@
+"""Charts: figures of a card as inline SVG (extra: covey[report]).
+
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart, and shapes differ
+too; each colour leaves as a CSS variable, so that the page may give it another shade in the dark.
+Of the user's texts only the names of options enter a figure, where the font has the letters.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covey.errors import MissingExtraError
+from covey.report.svg import inline
+from covey.report.words import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis as Scale
+    from matplotlib.figure import Figure
+
+    from covey.report.calibration import Pair
+    from covey.report.card import Dot
+    from covey.report.slices import Slice
+
+_INK, _SOFT, _BLUE, _RED, _GREEN, _PURPLE = (
+    "#010101",
+    "#020202",
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+)
+_COLOURS = {
+    "ink": _INK,
+    "soft": _SOFT,
+    "blue": _BLUE,
+    "red": _RED,
+    "green": _GREEN,
+    "purple": _PURPLE,
+}
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "covey",
+    "font.size": 11.0,
+    "text.parse_math": False,
+    "text.color": _INK,
+    "axes.edgecolor": _SOFT,
+    "axes.labelcolor": _INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": _SOFT,
+    "ytick.color": _SOFT,
+    "xtick.labelcolor": _INK,
+    "ytick.labelcolor": _INK,
+    "legend.frameon": False,
+}
+_KINDS = (
+    ("told", "asked", _BLUE, "o"),
+    ("enqueued, told", "enqueued", _PURPLE, "D"),
+    ("added", "added", _GREEN, "s"),
+)
+_UNTOLD = (("pending", _BLUE, "^"), ("failed", _RED, "x"))
+_MOST_TICKS = 10
+_LAST_LETTER = 0x0530  # Latin, Greek and Cyrillic lie below; the font of the figure has them
+
+
+def way_chart(dots: Sequence[Dot]) -> str:
+    """Every trial as a dot above its lot, and the best so far as a line in steps."""
+    with _drawing(5.4, 3.2) as (figure, axes):
+        x = _spread_out(dots)
+        for label, origin, colour, marker in _KINDS:
+            told = [i for i, d in enumerate(dots) if d.value is not None and d.origin == origin]
+            if told:
+                values = np.array([dots[i].value for i in told], dtype=float)
+                axes.plot([x[i] for i in told], values, marker, **_filled(colour), label=label)
+        for status, colour, marker in _UNTOLD:
+            without = [x[i] for i, d in enumerate(dots) if d.status == status]
+            if without:  # there is no value: along the foot
+                foot = axes.get_xaxis_transform()
+                y = [0.03] * len(without)
+                axes.plot(
+                    without,
+                    y,
+                    marker,
+                    **_hollow(colour),
+                    transform=foot,
+                    label=f"{status}, no value",
+                )
+        steps = [(d.lot + side, d.best) for d in dots for side in (-0.5, 0.5) if d.best is not None]
+        if steps:
+            corners = list(zip(*dict.fromkeys(steps), strict=True))
+            axes.plot(*corners, color=_RED, linewidth=1.8, zorder=3, label="best so far")
+        axes.set(xlabel="batch", ylabel="value")
+        axes.margins(y=0.1)  # keeps values off the foot
+        axes.yaxis.set_visible(bool(steps))
+        _name_lots(axes, dots)
+        _plain_numbers(axes.yaxis)
+        if axes.get_legend_handles_labels()[0]:  # all may be cancelled
+            figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.2)
+        return _svg(figure, "way")
+
+
+def agreement_chart(pairs: Sequence[Pair], latest: int) -> str:
+    """Measured above expected, with the 90 % band lying down; the latest batch has its own mark."""
+    with _drawing(5.4, 3.5) as (figure, axes):
+        groups = (
+            (f"batch {latest}", [p for p in pairs if p.batch == latest], _RED, "D"),
+            ("earlier batches", [p for p in pairs if p.batch != latest], _BLUE, "o"),
+        )
+        for label, group, colour, marker in groups:
+            if group:
+                x = [p.expected.mean for p in group]
+                y = [p.measured for p in group]
+                low, high = zip(*(p.expected.most for p in group), strict=True)
+                axes.hlines(y, low, high, color=colour, linewidth=0.9, alpha=0.55)
+                axes.plot(x, y, marker, **_filled(colour), label=label)
+        ends = [p.expected.mean for p in pairs] + [p.measured for p in pairs]
+        axes.plot(
+            [min(ends), max(ends)],
+            [min(ends), max(ends)],
+            "--",
+            color=_INK,
+            linewidth=1.0,
+            label="as expected",
+        )
+        axes.set(xlabel="expected, with its 90 % band", ylabel="measured")
+        _plain_numbers(axes.xaxis, 4)
+        _plain_numbers(axes.yaxis)
+        figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.4)
+        return _svg(figure, "agreement")
+
+
+def slice_chart(one: Slice, name: str) -> str:
+    """Expected value along one parameter with the 90 % interval; options as points with bars."""
+    with _drawing(3.3, 2.5) as (figure, axes):
+        means = [f.mean for f in one.expected]
+        low, high = zip(*(f.most for f in one.expected), strict=True)
+        places = np.array(one.at if one.numeric else range(len(one.at)), dtype=float)
+        here = one.at.index(one.here) if one.here in one.at else None
+        if one.numeric:
+            axes.fill_between(places, low, high, color=_BLUE, alpha=0.22, linewidth=0.0)
+            axes.plot(places, means, color=_BLUE, linewidth=1.8)
+            _number_axis(axes, one.log)
+        else:
+            axes.vlines(places, low, high, color=_BLUE, linewidth=3.0, alpha=0.4)
+            axes.plot(places, means, "o", **_filled(_BLUE))
+            axes.set_xlim(-0.6, len(places) - 0.4)
+            _name_options(axes, [str(option) for option in one.at])
+        if here is not None:
+            axes.plot([places[here]], [means[here]], "D", **_filled(_RED, 6.5))
+        axes.set_ylabel("value")
+        _plain_numbers(axes.yaxis, 4)
+        return _svg(figure, name)
+
+
+@contextmanager
+def _drawing(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of so many inches; without a screen, and leaving no trace in matplotlib."""
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "report") from error
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure, figure.subplots()
+
+
+def _svg(figure: Figure, name: str) -> str:
+    buffer = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
+    return inline(buffer.getvalue(), name, _COLOURS)
+
+
+def _filled(colour: str, size: float = 4.5) -> dict[str, Any]:
+    return {"color": colour, "markersize": size, "markeredgewidth": 0.0, "alpha": 0.8}
+
+
+def _hollow(colour: str) -> dict[str, Any]:
+    return {"markerfacecolor": "none", "markeredgecolor": colour, "markersize": 5.5}
+
+
+def _spread_out(dots: Sequence[Dot]) -> list[float]:
+    """Places along the way: the trials of one lot side by side."""
+    sizes: dict[int, int] = {}
+    for dot in dots:
+        sizes[dot.lot] = sizes.get(dot.lot, 0) + 1
+    seen: dict[int, int] = {}
+    places = []
+    for dot in dots:
+        rank = seen[dot.lot] = seen.get(dot.lot, -1) + 1
+        places.append(dot.lot + 0.7 * ((rank + 0.5) / sizes[dot.lot] - 0.5))
+    return places
+
+
+def _name_lots(axes: Axes, dots: Sequence[Dot]) -> None:
+    names = {d.lot: str(d.batch) if d.batch is not None else d.origin[:3] for d in dots}
+    first, last = min(names, default=0), max(names, default=0)
+    step = max(1, -(-len(names) // _MOST_TICKS))
+    ticks = [lot for lot in names if (lot - first) % step == 0]
+    axes.set_xticks(ticks, [names[lot] for lot in ticks])
+    axes.set_xlim(first - 0.6, last + 0.6)
+
+
+def _name_options(axes: Axes, names: list[str]) -> None:
+    """Short texts as they are; where one is long or strange, all are numbered as in the table."""
+    plain = all(
+        0 < len(n) <= 12 and n.isprintable() and max(map(ord, n)) < _LAST_LETTER for n in names
+    )
+    labels = names if plain else [str(i) for i in range(1, len(names) + 1)]
+    tilt = 0 if sum(map(len, labels)) <= 24 else 35
+    axes.set_xticks(range(len(names)), labels, rotation=tilt, ha="right" if tilt else "center")
+
+
+def _number_axis(axes: Axes, log: bool) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axes.get_xlim()
+    if log:
+        axes.set_xscale("log")
+        low, high = axes.get_xlim()
+    if not log or high < 10.0 * low:
+        return _plain_numbers(axes.xaxis, 4)
+    axes.xaxis.set_major_locator(LogLocator(numticks=5))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    return None
+
+
+def _plain_numbers(scale: Scale, ticks: int = 6) -> None:
+    """Few ticks, each with its number in full: an offset at the end of an axis is overlooked."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+    scale.set_major_locator(MaxNLocator(ticks))
+    scale.set_minor_locator(NullLocator())
+    scale.set_major_formatter(FuncFormatter(lambda x, _: number(x, 6)))

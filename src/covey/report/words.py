@@ -1,0 +1,85 @@
+"""Numbers and names as people read them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+_LONGEST = 80  # of a name or a value on the page; the rest of a longer one is in the JSON
+
+
+def number(x: float, digits: int = 4) -> str:
+    """A number with so many significant digits, and no power of ten while it can be read without.
+
+    >>> number(84.1234), number(1234567.0), number(3e-9), number(0.25)
+    ('84.12', '1234567', '3e-09', '0.25')
+    """
+    if x == 0.0 or not math.isfinite(x):
+        return f"{x + 0.0:g}"
+    if not 1e-4 <= abs(x) < 1e7:
+        return f"{x:.{digits}g}"
+    whole = math.floor(math.log10(abs(x))) + 1
+    return np.format_float_positional(
+        x, precision=max(digits, whole), fractional=False, trim="-", unique=False
+    )
+
+
+def plus_minus(mean: float, std: float) -> str:
+    """A mean and its standard deviation: two digits of the one decide the digits of the other.
+
+    >>> plus_minus(82.9371, 3.1402), plus_minus(12345.6, 210.0), plus_minus(1e-9, 2e-10)
+    ('82.9 ± 3.1', '12346 ± 210', '1e-09 ± 2e-10')
+    """
+    if std <= 0.0 or not 1e-4 <= max(abs(mean), std) < 1e7:
+        return f"{number(mean)} ± {std:.2g}"
+    decimals = min(max(1 - math.floor(math.log10(std)), 0), 8)
+    return f"{mean + 0.0:.{decimals}f} ± {std:.{decimals}f}"
+
+
+def share(part: int, whole: int) -> str:
+    """A count among others, with its percentage.
+
+    >>> share(7, 16)
+    '7 of 16 (44 %)'
+    """
+    return f"{part} of {whole} ({100.0 * part / whole:.0f} %)" if whole else "0 of 0"
+
+
+def several(count: int, noun: str) -> str:
+    """A count and its noun.
+
+    >>> several(1, "batch"), several(3, "batch"), several(2, "point")
+    ('1 batch', '3 batches', '2 points')
+    """
+    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count} {noun}{ending}"
+
+
+def shown(value: Any) -> str:
+    r"""A value of a parameter as text, safe to look at.
+
+    What does not print (control characters, marks that turn the direction of writing) is spelled
+    out, and what is very long is cut; turning ``<`` into ``&lt;`` is the template's work.
+
+    >>> shown(0.1 + 0.2), shown("a\u202eb"), shown(None)
+    ('0.3', 'a\\u202eb', 'None')
+    """
+    if isinstance(value, float):
+        return number(value, 6)
+    text = value if isinstance(value, str) else _told(value)
+    cut = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return "".join(c if c.isprintable() else _spelled(c) for c in cut)
+
+
+def _told(value: object) -> str:
+    """Any object in words that are the same in every process: no addresses."""
+    text = repr(value)
+    if " at 0x" in text:
+        return str(getattr(value, "__qualname__", type(value).__qualname__))
+    return text
+
+
+def _spelled(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

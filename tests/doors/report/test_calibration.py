@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from covey.history import Point, Trial
+from covey.report.calibration import at_most, calibrate, error_of
+from covey.report.forecast import Forecast
+from covey.report.hindsight import Hindsight
+from covey.report.lots import Lot
+
+STANDARD = Hindsight(Forecast(0.0, 1.0, (-0.6745, 0.6745), (-1.6449, 1.6449)), 0.5)
+
+
+def calibrated(values):
+    trials = [
+        Trial(i, Point(x=0.0), v, "pending" if v is None else "told") for i, v in enumerate(values)
+    ]
+    lot = Lot("asked", 1, 0, len(values), 0, "auto", True)
+    return calibrate([lot], trials, dict.fromkeys(range(len(values)), STANDARD))
+
+
+def test_coverage_is_counted():
+    found = calibrated([0.0, 0.6, 1.0, -1.0, 2.0, None])
+    assert [(c.band, c.inside, c.of) for c in found.coverage] == [(0.5, 2, 5), (0.9, 4, 5)]
+    assert [pair.id for pair in found.pairs] == [0, 1, 2, 3, 4]
+    assert "Only 5 results" in found.note
+
+
+@pytest.mark.parametrize(
+    ("width", "words"), [(1.0, "what chance allows"), (3.0, "too sure"), (0.2, "less sure")]
+)
+def test_a_model_that_is_too_sure_is_found_out(width, words):
+    values = width * np.random.default_rng(0).standard_normal(60)
+    assert words in calibrated(values.tolist()).note
+
+
+def test_nothing_to_compare():
+    found = calibrated([None, None])
+    assert found.pairs == ()
+    assert "No result has come in yet" in found.note
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_the_binomial_tail(p):
+    for k in range(13):
+        assert at_most(k, 12, p) == pytest.approx(binom.cdf(k, 12, p), rel=1e-9)
+
+
+def test_an_error_of_a_sure_forecast_is_finite():
+    assert error_of(Forecast(1.0, 0.0, (1.0, 1.0), (1.0, 1.0)), 1.0) == 0.0

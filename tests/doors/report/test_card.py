@@ -1,0 +1,199 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+import covey
+from covey.report import Commands, card, page
+
+
+def plain(study):
+    return json.loads(json.dumps(card(study).to_json(), allow_nan=False))
+
+
+def test_a_card_says_everything(rising):
+    made = card(rising)
+    assert made.headline.startswith("Batch 4: 3 of 6 in; 2 pending, 1 cancelled. Best ")
+    assert made.standing.counts == {
+        "pending": 2,
+        "told": 21,
+        "failed": 3,
+        "cancelled": 1,
+        "lost": 0,
+    }
+    assert made.standing.strategies == ("auto",)
+    assert (made.standing.seed, made.standing.batches) == (1, 4)
+    assert made.standing.events == len(rising.history.events)
+    assert made.standing.version == covey.__version__
+    assert (made.batches, made.still_open) == (("batch 4",), True)
+    assert [row.id for row in made.rows] == list(range(21, 27))
+    assert made.best == rising.best.id
+    assert made.notes[0].startswith("1 of 4 batches came without a model")
+
+
+def test_the_rows_of_the_open_batch(rising):
+    rows = card(rising).rows
+    for row in rows:
+        trial = rising.history.trial(row.id)
+        assert row.point == dict(trial.point)
+        assert row.expected is not None
+        assert (row.value, row.status) == (trial.value, trial.status)
+        assert (row.error is None) == (trial.value is None)
+        assert row.reason == ("exploit" if row.chance >= 1 / 3 else "explore")
+        if row.error is not None:
+            off = trial.value - row.expected.mean
+            assert row.error == pytest.approx(off / row.expected.std)
+
+
+def test_both_goals_mirror_each_other(rising, falling):
+    """The same search seen in a mirror: every number has the other sign, every word fits."""
+    up, down = card(rising), card(falling)
+    assert up.best == down.best
+    for a, b in zip(up.rows, down.rows, strict=True):
+        assert a.point == b.point
+        assert a.reason == b.reason
+        assert a.expected.mean == pytest.approx(-b.expected.mean, rel=1e-9)
+        assert a.expected.most == pytest.approx(
+            (-b.expected.most[1], -b.expected.most[0]), rel=1e-9
+        )
+    for a, b in zip(up.calibration.coverage, down.calibration.coverage, strict=True):
+        assert (a.band, a.inside, a.of) == (b.band, b.inside, b.of)
+    assert [dot.best for dot in up.way] == [-dot.best for dot in down.way]
+    assert [one.name for one in up.slices] == [one.name for one in down.slices]
+
+
+def test_reasons_of_points_that_no_model_chose(line):
+    line.add([{"x": 0.5}], [1.0])
+    line.enqueue([{"x": 0.5}, {"x": 0.6}])
+    line.ask(1, strategy="random")
+    assert [row.reason for row in card(line).rows] == ["repeat", "yours", "design"]
+
+
+def test_json_is_plain_and_complete(rising, pooled):
+    for study in (rising, pooled):
+        out = plain(study)
+        assert out["schema"] == "covey.report/1"
+        assert out["headline"] == card(study).headline
+        assert len(out["way"]) == len(study.history)
+    assert out["rows"][0]["point"]["name"].startswith("molecule")
+
+
+def test_a_number_that_is_none_is_null(card_of):
+    made = card_of("rising")
+    odd = replace(made, rows=(replace(made.rows[0], chance=float("nan")),))
+    assert odd.to_json()["rows"][0]["chance"] is None
+
+
+def test_options_that_json_cannot_hold():
+    space = covey.Space({"f": covey.Choice([max, min])})
+    study = covey.Study(space, seed=0)
+    study.tell(study.ask(2), [1.0, 2.0])
+    rows = plain(study)["rows"]
+    assert sorted(row["point"]["f"]["option"] for row in rows) == [0, 1]
+    assert rows[0]["texts"][0].startswith("<built-in function m")
+
+
+def test_the_same_log_gives_the_same_card(tmp_path):
+    study = covey.Study(
+        covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0, journal=tmp_path / "run.jsonl"
+    )
+    for _ in range(3):
+        batch = study.ask(4)
+        study.tell(batch, [-((t.point["x"] - 0.3) ** 2) for t in batch])
+    first = card(study)
+    del study
+    assert card(covey.Study.load(tmp_path / "run.jsonl")) == first
+
+
+def test_commands_of_another_door(line):
+    given = Commands(("covey ask",), ("covey ask --again",))
+    assert card(line, given).commands == given
+
+
+def empty(study):
+    del study
+
+
+def pending(study):
+    study.ask(3)
+
+
+def failed(study):
+    study.fail(study.ask(3))
+
+
+def one(study):
+    study.tell(study.ask(1), [2.0])
+
+
+def constant(study):
+    study.tell(study.ask(4), [2.0] * 4)
+    study.tell(study.ask(4), [2.0] * 4)
+
+
+def added(study):
+    study.add([{"x": 0.1}, {"x": 0.2}], [1.0, 2.0])
+
+
+def extreme(study):
+    study.tell(study.ask(5), [1e100, -1e100, 0.0, 1e-300, 1.0])
+    study.tell(study.ask(2), [1.0, 2.0])
+
+
+def repeated(study):
+    study.tell(study.enqueue([{"x": 0.5}] * 3), [1.0, 1.1, 0.9])
+
+
+def lost_and_found(study):
+    batch = study.ask(3)
+    study.fail(batch)
+    study.tell(batch[0], 1.0)
+    study.cancel(study.ask(2))
+
+
+CASES = [empty, pending, failed, one, constant, added, extreme, repeated, lost_and_found]
+
+
+@pytest.mark.parametrize("happened", CASES)
+@pytest.mark.parametrize("goal", ["max", "min"])
+def test_however_little_happened(happened, goal):
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), goal=goal, seed=0)
+    happened(study)
+    out = plain(study)
+    assert out["headline"]
+    assert (out["best"] is None) == (not study.history.told)
+    assert bool(out["slices"]) == bool(study.history.told)
+
+
+def test_duplicates_are_stated(line):
+    repeated(line)
+    found = card(line).diversity
+    assert (found.duplicates, found.pair.distance) == (2, 0.0)
+
+
+def test_long_studies_are_looked_back_on_in_part():
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0)
+    for _ in range(14):
+        batch = study.ask(5)
+        study.tell(batch, [-((t.point["x"] - 0.3) ** 2) for t in batch])
+    made = card(study)
+    assert {pair.batch for pair in made.calibration.pairs} == set(range(3, 15))
+    assert "looks back on the last 12 of 13 batches" in made.notes[-1]
+
+
+def test_very_many_results_are_not_modelled(line):
+    study = covey.Study(line.space, seed=0)
+    study.add([{"x": i / 3000} for i in range(3001)], range(3001))
+    made = card(study)
+    assert made.slices == ()
+    assert made.notes[-1].startswith("3001 results are more than a report looks at")
+    assert "Left out: see the note above." in page(made)
+
+
+def test_the_best_of_long_ago_still_knows_what_was_expected():
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0)
+    study.tell(study.ask(4), [0.0, 0.1, 0.2, 0.3])
+    study.tell(study.ask(4), [9.0, 0.0, 0.0, 0.0])
+    for _ in range(13):
+        study.tell(study.ask(4), [0.0, 0.1, 0.2, 0.3])
+    assert "unchanged since batch 2; the model expected" in card(study).headline

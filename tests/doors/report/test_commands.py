@@ -1,0 +1,47 @@
+import pytest
+
+import covey
+from covey.report.commands import python_commands
+from covey.report.lots import lots_of
+
+
+def typed(study, journal="run.jsonl"):
+    return python_commands(study.history, lots_of(study.history), journal)
+
+
+def test_what_to_type_next(line):
+    assert typed(line).next[-1] == "batch = study.ask(8)"
+    assert typed(line).again == ()
+    batch = line.ask(2)
+    assert "study.tell([0, 1], values)" in typed(line).next[-2]
+    line.tell(batch, [1.0, 2.0])
+    assert typed(line).next[-1] == "batch = study.ask(2)"
+    line.ask(30, strategy="random")
+    assert "study.history.pending" in typed(line).next[-2]
+
+
+@pytest.mark.parametrize("strategy", ["auto", "random"])
+def test_the_last_batch_comes_again(tmp_path, strategy):
+    """The lines on the page are run, and give the very points of the log."""
+    path = tmp_path / "it's a run.jsonl"
+    study = covey.Study(
+        covey.Space({"x": covey.Real(0.0, 1.0), "n": covey.Integer(1, 9)}), seed=5, journal=path
+    )
+    for _ in range(3):
+        batch = study.ask(3, strategy=strategy)
+        study.tell(batch, [t.point["x"] for t in batch])
+    lines = list(typed(study, path).again)
+    del study
+    lines[-1] = f"points = {lines[-1]}"
+    names = {}
+    exec("\n".join(lines), names)
+    assert names["points"] == [dict(t.point) for t in batch]
+
+
+def test_a_strategy_of_your_own_is_named(line):
+    from covey.policies import UCB
+    from covey.strategies import DPP
+
+    line.tell(line.ask(3), [1.0, 2.0, 3.0])
+    line.ask(2, strategy=DPP(UCB()))
+    assert any("'DPP', strategy  # your own object" in text for text in typed(line).again)

@@ -10,7 +10,8 @@ import numpy as np
 
 from covey.arrays import Array, first_largest, log_normal_cdf
 from covey.belief import Belief
-from covey.policies import UCB, Judgement, Policy, enough, judge, relevant
+from covey.policies import UCB, Judgement, Policy, judge
+from covey.region import enough, relevant
 from covey.selection import Selection, distinct_maxima
 
 
@@ -48,17 +49,20 @@ class Hallucinated:
         widen: C', by which the width is multiplied (practice: 1).
         budget: C of the two-stage initialisation: until what a batch can still learn is at most C,
             choose by variance alone; then C' = exp(C). None: no initialisation (practice).
+        scout: another policy, for the first point of each batch only.
     """
 
     first: Policy
     widen: float = 1.0
     budget: float | None = None
+    scout: Policy | None = None
     needs_model: ClassVar[bool] = True
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """One point at a time, each imagined at its mean before the next."""
         del rng
-        policies = [self.first.frozen_at(member) for member in belief.members]
+        usual = [self.first.frozen_at(member) for member in belief.members]
+        scouts = [(self.scout or self.first).frozen_at(member) for member in belief.members]
         exploring = self.budget is not None and _can_learn(belief, k) > self.budget
         widen = self.widen if self.budget is None else math.exp(self.budget)
         batch: list[int] = []
@@ -67,6 +71,7 @@ class Hallucinated:
         for b in range(k):
             # t counts evaluations here, not batches (the paper's fb[t]).
             seen = replace(seen, round=belief.looks + b + 1)
+            policies = usual if b else scouts
             each = [p.judge(m) for p, m in zip(policies, seen.members, strict=True)]
             widths.append(widen * float(np.mean([one.width for one in each])))
             if exploring:

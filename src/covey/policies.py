@@ -1,4 +1,4 @@
-r"""Policies judge a belief; the relevance region keeps what may still be the maximiser.
+r"""Policies judge a belief: which candidates are worth a look, and how sure they are of it.
 
 Notation: μ, σ posterior mean and standard deviation, w = √β the width of a policy's confidence
 band, t the round, n the number of candidates, m̂ the estimated maximum of f.
@@ -14,7 +14,7 @@ from typing import Literal, Protocol, Self
 
 import numpy as np
 
-from covey.arrays import Array, Indices, log_normal_cdf
+from covey.arrays import Array, log_normal_cdf
 from covey.belief import Belief
 from covey.errors import StrategyError
 
@@ -113,6 +113,44 @@ class UCB:
         if self.beta == "practical":
             return math.sqrt(practical_beta(belief.at.shape[1], t))
         return math.sqrt(float(self.beta))
+
+
+@dataclass(frozen=True, slots=True)
+class Restless:
+    r"""UCB of a width that grows until somewhere there is something to gain.
+
+    .. math:: w = \max\Bigl(\sqrt\beta, \min_x \frac{m + \epsilon - \mu(x)}{\sigma(x)}\Bigr)
+
+    m is the largest mean where values are known, ε what counts as a gain. While some upper bound
+    is above m + ε this is UCB. When none is, the summit is known as well as anyone needs, and
+    what is left to fear is that the model errs: then it is EST with the target m + ε (Lemma 2.1),
+    and looks where a gain is most likely.
+
+    Attributes:
+        beta: β, a constant.
+        gain: ε, in standard deviations of the outcomes.
+    """
+
+    beta: float = 4.0
+    gain: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if not self.beta >= 0.0 or not self.gain > 0.0:
+            raise StrategyError(
+                f"Restless takes beta >= 0 and gain > 0; got {self.beta} and {self.gain}."
+            )
+
+    def judge(self, belief: Belief, /) -> Judgement:
+        """Scores μ + wσ."""
+        known = belief.best if belief.told is None else float(belief.told[0].max())
+        needed = float(((known + self.gain - belief.mean) / belief.std).min())
+        width = max(math.sqrt(self.beta), needed)
+        return Judgement(belief.mean + width * belief.std, width, width)
+
+    def frozen_at(self, belief: Belief, /) -> Self:
+        """Nothing is estimated from the data."""
+        del belief
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,35 +280,3 @@ def log_improvement(z: Array) -> Array:
     zf = z[far]
     out[far] = -0.5 * zf * zf - half_log_2pi - 2.0 * np.log(-zf) + np.log1p(-3.0 / (zf * zf))
     return out
-
-
-def relevant(
-    belief: Belief, judgement: Judgement, factor: float = 2.0, at_least: int = 1
-) -> Indices:
-    r"""Indices of the candidates that may still be the maximiser (Contal et al. 2013).
-
-    .. math:: R^+ = \{x : \mu + c\sqrt{\beta_{t+1}}\,\sigma \ge y^\bullet\}, \qquad
-              y^\bullet = \max_x \mu - \sqrt{\beta_t}\,\sigma
-
-    The maximum is over the candidates and the points whose value is known (in a finite space those
-    are no candidates any more).
-
-    The factor c is 2 in the paper and 1 in Contal's code. Late in a run R⁺ can hold fewer points
-    than a batch needs; it is then widened to the ``at_least`` highest. (Our choice: the paper is
-    silent.)
-    """
-    upper = belief.mean + factor * judgement.next_width * belief.std
-    inside = np.flatnonzero(upper >= belief.highest_lower(judgement.width))
-    wanted = min(at_least, len(belief))
-    if len(inside) >= wanted:
-        return inside
-    # A stable sort, so that ties go to the lowest index.
-    return np.sort(np.argsort(-upper, kind="stable")[:wanted])
-
-
-def enough(k: int, n: int) -> int:
-    """How many candidates the region must hold for a batch of k (MATH section 5).
-
-    Exactly k would make sampling deterministic and clumped.
-    """
-    return min(n, max(10 * k, -(-n // 100)))

@@ -11,7 +11,8 @@ import numpy as np
 from covey import dpp
 from covey.belief import Belief
 from covey.errors import StrategyError
-from covey.policies import Policy, enough, judge, relevant
+from covey.policies import Policy, judge
+from covey.region import enough, relevant
 from covey.selection import Selection, distinct_maxima
 
 Method = Literal["auto", "spectral", "mixture", "walk", "swap"]

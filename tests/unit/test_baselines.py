@@ -12,7 +12,7 @@ from covey.baselines import (
     Sobol,
     Thompson,
 )
-from covey.policies import EST, UCB
+from covey.policies import EST, UCB, Restless
 
 
 def test_hallucination_written_the_slow_way(make_belief):
@@ -38,6 +38,21 @@ def test_b_est_written_the_slow_way(make_belief):
         batch.append(int(np.argmin(ratio)))
         seen = seen.after_looking_at(batch[-1:])
     assert list(Hallucinated(EST()).choose(belief, 4, rng).indices) == batch
+
+
+def test_a_scout_chooses_the_first_point_only(make_belief):
+    belief, rng = make_belief(0), np.random.default_rng(0)
+    bored = replace(belief, told=(np.array([1e3]), np.array([0.1])))
+    plain = Hallucinated(UCB(beta=4.0)).choose(bored, 4, rng).indices
+    scouted = Hallucinated(UCB(beta=4.0), scout=Restless()).choose(bored, 4, rng).indices
+    assert scouted[0] == int(np.argmax(Restless().judge(bored).scores)) != plain[0]
+    seen, batch = bored.after_looking_at(scouted[:1]), [scouted[0]]
+    for _ in range(3):
+        scores = seen.mean + 2.0 * seen.std
+        scores[batch] = -np.inf
+        batch.append(int(np.argmax(scores)))
+        seen = seen.after_looking_at(batch[-1:])
+    assert list(scouted) == batch
 
 
 def test_widening_explores_more(make_belief):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from covey.policies import (
     EI,
     EST,
     UCB,
-    enough,
+    Restless,
     judge,
     log_improvement,
     practical_beta,
@@ -96,7 +98,24 @@ def test_ei_prefers_what_may_improve(make_belief):
     np.testing.assert_allclose(np.exp(scores), plain, rtol=1e-8)
 
 
-def test_enough_is_ten_batches_or_one_percent():
-    assert enough(5, 1000) == 50
-    assert enough(5, 100_000) == 1000
-    assert enough(5, 20) == 20
+def test_restless_is_ucb_while_there_is_something_to_gain(make_belief):
+    belief = make_belief(0)
+    low = replace(belief, told=(np.array([belief.mean.min()]), np.array([0.1])))
+    calm, bold = UCB(beta=4.0).judge(low), Restless(beta=4.0).judge(low)
+    assert np.array_equal(calm.scores, bold.scores)
+    assert bold.width == 2.0
+
+
+def test_restless_widens_until_a_gain_is_in_sight(make_belief):
+    """Then it is EST with the target m + ε, by Lemma 2.1."""
+    belief = make_belief(0)
+    top = float((belief.mean + 5.0 * belief.std).max())
+    high = replace(belief, told=(np.array([top]), np.array([0.1])))
+    bold = Restless(beta=4.0, gain=0.01).judge(high)
+    assert bold.width > 2.0
+    assert bold.scores.max() == pytest.approx(top + 0.01)
+    est = EST(target=top + 0.01).judge(high)
+    assert np.argmax(bold.scores) == np.argmax(est.scores)
+    assert np.argmax(bold.scores) != np.argmax(belief.mean + 2.0 * belief.std)
+    alone = replace(high, told=None, best=top)
+    assert Restless(gain=0.01).judge(alone).width == bold.width

@@ -20,7 +20,17 @@ from covey.belief import Belief, Gaussian
 from covey.candidates import Candidates, Field, Listed, Taken, field_of
 from covey.diagnostics import Diagnostics, explain
 from covey.errors import HistoryError
-from covey.gp import GP, PRIORS, Model, Observations, Posterior, condition, fit, observe
+from covey.gp import (
+    GP,
+    PRIORS,
+    Model,
+    Observations,
+    Posterior,
+    Warp,
+    condition,
+    fit_best,
+    observe,
+)
 from covey.history import History
 from covey.kernels import KERNELS, KernelMatrix
 from covey.selection import Selection, checked_selection
@@ -97,17 +107,25 @@ def understand(
     history: History, recipe: Recipe, rng: np.random.Generator, *, waiting: bool = True
 ) -> Posterior:
     """The model after all that was told; ``waiting``: its covariance also after what is open."""
-    data = observations(history, recipe)
     last = [Model.from_description(model) for model in history.models or ()]
-    models = fit(data, recipe.gp, rng, last)
+    data, models = fit_best(_views(history, recipe), recipe.gp, rng, last)
+    bent = data.warp != Warp()
+    models = tuple(replace(model, bent=bent) for model in models)
     # A failed point will not be looked at again, and tells the mean nothing: to the covariance it
     # is as good as pending, so that the next batch does not crowd around it.
     looked = [t.point for t in (*history.pending, *history.failed)] if waiting else []
     return condition(models, data, recipe.space.encode(looked) if looked else None)
 
 
-def observations(history: History, recipe: Recipe) -> Observations:
-    """What was told, encoded and turned to maximising."""
+def _views(history: History, recipe: Recipe) -> list[Observations]:
+    """The outcomes straight; and bent, where they may be and it makes a difference."""
+    straight = observations(history, recipe)
+    bent = observations(history, recipe, bent=True)
+    return [straight] if bent.warp == Warp() else [bent, straight]
+
+
+def observations(history: History, recipe: Recipe, *, bent: bool = False) -> Observations:
+    """What was told, encoded and turned to maximising; ``bent`` if the recipe allows it."""
     told = history.told
     if not told:
         raise HistoryError(
@@ -116,7 +134,8 @@ def observations(history: History, recipe: Recipe) -> Observations:
     values = np.array([recipe.sign * t.value for t in told if t.value is not None])
     sems = np.array([np.nan if t.sem is None else t.sem for t in told])
     at = recipe.space.encode([t.point for t in told])
-    return observe(at, values, sems, warped=recipe.gp.warp and recipe.gp.noise is None)
+    allowed = recipe.gp.warp and recipe.gp.noise is None
+    return observe(at, values, sems, warped=bent and allowed)
 
 
 def _taken(history: History, recipe: Recipe) -> Taken:

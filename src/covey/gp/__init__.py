@@ -1,6 +1,6 @@
 """A small exact Gaussian process: pooled observations in, a Posterior out."""
 
-from covey.gp.fit import fit
+from covey.gp.fit import fit, fit_best
 from covey.gp.likelihood import Likelihood
 from covey.gp.model import GP, Model
 from covey.gp.observations import Observations, observe
@@ -19,5 +19,6 @@ __all__ = [
     "Warp",
     "condition",
     "fit",
+    "fit_best",
     "observe",
 ]

@@ -35,6 +35,23 @@ def fit(
     return (most_probable(likelihood, fitting[-1] if fitting else None),)
 
 
+def fit_best(
+    data: Sequence[Observations], gp: GP, rng: np.random.Generator, last: Sequence[Model] = ()
+) -> tuple[Observations, tuple[Model, ...]]:
+    """Of several views of the same outcomes, bent and straight, the one they are likelier under.
+
+    Compared by log p(w, θ) + log |dw/dz|: the density of the outcomes as they were told.
+    """
+    fitted = [(one, fit(one, gp, rng, last)) for one in data]
+    return max(fitted, key=lambda pair: _plausibility(*pair, gp))
+
+
+def _plausibility(data: Observations, models: Sequence[Model], gp: GP) -> float:
+    likelihood = Likelihood(data, gp)
+    values = [likelihood.integrated(likelihood.theta_of(model)) for model in models]
+    return float(np.mean(values)) + data.log_slope
+
+
 def most_probable(likelihood: Likelihood, last: Model | None = None) -> Model:
     """Maximum a posteriori by L-BFGS-B with analytic gradients. Cost about 30 · n³."""
     from scipy.optimize import minimize

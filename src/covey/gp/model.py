@@ -26,8 +26,9 @@ class GP:
         samples: 0 takes the most probable hyper-parameters; m > 0 draws m of them by slice
             sampling and averages over them (the paper's mode uses 10).
         priors: "scaled" (length-scales grow with dimension) or "paper".
-        warp: whether outcomes may be bent to look Gaussian before they are modelled. Not done where
-            a noise or a standard error is given, which would have to bend along.
+        warp: whether outcomes may be bent to look Gaussian before they are modelled, which is done
+            where it makes them more probable. Not where a noise or a standard error is given, which
+            would have to bend along.
 
     >>> paper = GP("squared-exponential", mean="zero", samples=10, priors="paper", warp=False)
     >>> paper.samples
@@ -72,6 +73,7 @@ class Model:
     kernel: Kernel
     noise: float
     mean: float = 0.0
+    bent: bool = False  # whether the outcomes were bent first
 
     def describe(self) -> dict[str, Any]:
         """Plain data for a log; floats survive the round trip exactly."""
@@ -82,10 +84,11 @@ class Model:
             "variance": self.kernel.variance,
             "noise": self.noise,
             "mean": self.mean,
+            "bent": self.bent,
         }
 
     @staticmethod
     def from_description(data: Mapping[str, Any]) -> Model:
         """The inverse of `describe`."""
         kernel = KERNELS[data["kernel"]](tuple(data["lengths"]), data["variance"])
-        return Model(kernel, data["noise"], data["mean"])
+        return Model(kernel, data["noise"], data["mean"], data["bent"])

@@ -30,6 +30,7 @@ class Observations:
     shift: float  # value = shift + scale · straightened standardised value
     scale: float
     warp: Warp = field(default_factory=Warp)
+    log_slope: float = 0.0  # of the warp, summed over all looks
 
     @cached_property
     def learnt(self) -> Mask:
@@ -75,6 +76,7 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
         scale = reach * float(np.std((values - shift) / reach))
     z = (values - shift) / scale
     warp = fitted_warp(z) if warped and np.isnan(sems).all() else Warp()
+    log_slope = warp.log_slope(z)
     z = warp.bend(z)
     variance = np.maximum(np.square(sems / scale), LEAST_NOISE)
     known = ~np.isnan(sems)
@@ -96,4 +98,5 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
         shift=shift,
         scale=scale,
         warp=warp,
+        log_slope=log_slope,
     )

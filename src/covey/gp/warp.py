@@ -42,6 +42,13 @@ class Warp:
         bent = np.where(z >= 0.0, _power(up, self.power), -_power(down, 2.0 - self.power))
         return (bent - self.middle) / self.width
 
+    def log_slope(self, z: Array) -> float:
+        r"""Σ log dw/dz = (λ - 1) Σ sign(z) log(1 + |z|) - n log width: the price of a bend."""
+        if self == Warp():
+            return 0.0
+        slopes = np.sign(z) * np.log1p(np.abs(z))
+        return float((self.power - 1.0) * slopes.sum() - len(z) * np.log(self.width))
+
     def straighten(self, w: Array) -> Array:
         """The inverse of `bend`, kept within ``low`` and ``high``."""
         w = self.middle + self.width * w

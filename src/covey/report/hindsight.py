@@ -46,7 +46,8 @@ def look_back(history: History, recipe: Recipe, lots: Iterable[Lot]) -> dict[int
         known = len(then.told) if place in wanted else 0
         if isinstance(event, Asked) and 0 < known <= MOST_TOLD:
             models = [Model.from_description(model) for model in event.models or ()]
-            posterior = condition(models, observations(then, recipe))
+            bent = models[0].bent
+            posterior = condition(models, observations(then, recipe, bent=bent))
             trials = [history.trial(i) for i in wanted[place].ids]
             found |= dict(zip(wanted[place].ids, _expected(posterior, recipe, trials), strict=True))
         then = then.then(event)

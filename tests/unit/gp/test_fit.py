@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from covey.gp import GP, Model, condition, fit, observe
+from covey.gp import GP, Model, Warp, condition, fit, fit_best, observe
 from covey.gp.fit import most_probable, slice_step
 from covey.gp.likelihood import Likelihood
 from covey.kernels import Matern52
@@ -136,3 +136,21 @@ def test_slice_sampling_stays_in_its_box():
     assert min(seen) >= -1.0
     assert max(seen) <= 1.0
     assert np.std(seen) == pytest.approx(2 / np.sqrt(12), rel=0.1)
+
+
+def _views(values):
+    at = np.linspace(0.0, 1.0, len(values))[:, None]
+    unknown = np.full(len(values), np.nan)
+    return [observe(at, values, unknown, warped=warped) for warped in (True, False)]
+
+
+def test_of_two_views_the_likelier_is_kept():
+    """A smooth function seen through exp is straightened; the same with even noise is not bent."""
+    rng = np.random.default_rng(0)
+    smooth = np.sin(5.0 * np.linspace(0.0, 1.0, 40))
+    bent, straight = _views(np.exp(2.5 * smooth))
+    assert fit_best([bent, straight], GP(), rng)[0] is bent
+    noisy = np.where(smooth > 0.0, smooth, 3.0 * smooth) + 0.5 * rng.standard_normal(40)
+    bent, straight = _views(noisy)
+    assert bent.warp != Warp()
+    assert fit_best([bent, straight], GP(), rng)[0] is straight

@@ -84,3 +84,12 @@ def test_predictions_stay_near_what_was_seen(seed):
         assert mean.min() >= z.min() - np.ptp(z) - 1e-9
         assert mean.max() <= z.max() + np.ptp(z) + 1e-9
         assert spread.max() <= 3.0 * np.ptp(z)
+
+
+def test_the_price_of_a_bend_is_its_slope():
+    z = np.array([-2.0, -0.3, 0.0, 0.4, 3.0])
+    warp = Warp(0.4, middle=0.1, width=1.7)
+    step = 1e-6
+    slopes = (warp.bend(z + step) - warp.bend(z - step)) / (2 * step)
+    assert warp.log_slope(z) == pytest.approx(np.log(slopes).sum(), abs=1e-5)
+    assert Warp().log_slope(z) == 0.0

@@ -43,7 +43,7 @@ def fit_best(
     Compared by log p(w, θ) + log |dw/dz|: the density of the outcomes as they were told.
     """
     fitted = [(one, fit(one, gp, rng, last)) for one in data]
-    return max(fitted, key=lambda pair: _plausibility(*pair, gp))
+    return max(fitted, key=lambda pair: _plausibility(pair[0], pair[1], gp))
 
 
 def _plausibility(data: Observations, models: Sequence[Model], gp: GP) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from covey.arrays import Array, Mask
 from covey.gp.warp import Warp, fitted_warp
 
+_FAR_APART = 10.0  # a gap of so many ranges makes what lies below it a penalty
 LEAST_NOISE = 1e-6  # variance of one look in standardised units, MATH section 1
 
 
@@ -57,16 +58,39 @@ class Observations:
         return np.where(self.learnt, sigma2 / self.counts, self.known)
 
 
+def reined_in(values: Array) -> Array:
+    """Outcomes to maximise (n,), with penalties brought to just below the rest.
+
+    Crashed runs are often told as -1e6. Taken at its word, one such value makes all others look
+    alike. Where at most a quarter of the outcomes lie below a gap of more than ten times the range
+    of the rest, they are told apart from the rest by one range of it (our choice).
+
+    >>> reined_in(np.array([1.0, 2.0, 3.0, -1e6, 2.5]))
+    array([ 1. ,  2. ,  3. , -1. ,  2.5])
+    """
+    ordered = np.sort(values)
+    below = np.arange(1, len(values) // 4 + 1)  # how many might be penalties
+    ranges = ordered[-1] - ordered[below]
+    apart = below[(ranges > 0.0) & (ordered[below] - ordered[below - 1] > _FAR_APART * ranges)]
+    if len(apart) == 0:
+        return values
+    worst = ordered[apart[-1]]
+    return np.maximum(values, worst - (ordered[-1] - worst))
+
+
 def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> Observations:
     """Standardise and pool: at (N, d), values (N,), sems (N,) with nan where unknown.
 
-    ``warped`` bends the outcomes first, unless some standard error is known: it would bend too.
+    Penalties are reined in, and ``warped`` bends the outcomes first, unless some standard error is
+    known: it would have to follow.
 
     >>> at, values = np.array([[0.0], [1.0], [0.0]]), np.array([1.0, 4.0, 3.0])
     >>> data = observe(at, values, np.full(3, np.nan))
     >>> data.counts, data.looks
     (array([2., 1.]), 3)
     """
+    if np.isnan(sems).all():
+        values = reined_in(values)
     shift = float(values.mean())
     reach = float(np.abs(values - shift).max())
     # A constant outcome says nothing about scale; rounding must not be blown up into signal.

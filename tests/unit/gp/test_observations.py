@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from covey.gp.observations import LEAST_NOISE, observe
+from covey.gp.observations import LEAST_NOISE, observe, reined_in
 
 NAN = float("nan")
 
@@ -52,3 +52,31 @@ def test_tiny_outcomes_are_not_constant():
     values = 1e-200 * np.array([1.0, 2.0, 4.0])
     data = observe(np.arange(3.0)[:, None], values, np.full(3, NAN))
     assert data.values.std() == pytest.approx(1.0)
+
+
+def test_penalties_are_brought_to_just_below_the_rest():
+    values = np.array([0.3, -1e6, 0.9, 0.5, 0.1, -2e7, 0.2, 0.8])
+    reined = reined_in(values)
+    assert reined[[1, 5]] == pytest.approx([-0.7, -0.7])
+    assert np.array_equal(np.delete(reined, [1, 5]), np.delete(values, [1, 5]))
+    assert reined_in(3.0 * values - 2.0) == pytest.approx(3.0 * reined - 2.0)  # in any unit
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.0, 1.0, 2.0, -8.0, 0.5],  # far, but not ten ranges
+        [-1e6, -1e6, 0.0, 1.0, 2.0],  # more than a quarter: that is what f is like
+        [-1e6, 2.0, 2.0, 2.0, 2.0],  # the rest has no range
+        [-1e6, 1.0, 2.0],  # too few to tell
+        [1.0],
+    ],
+)
+def test_what_may_be_meant_is_left_alone(values):
+    assert np.array_equal(reined_in(np.array(values)), values)
+
+
+def test_known_errors_are_believed():
+    values, at = np.array([0.0, 1.0, 2.0, -1e6, 0.5]), np.arange(5.0)[:, None]
+    assert observe(at, values, np.full(5, 0.1)).scale > 1e5
+    assert observe(at, values, np.full(5, np.nan)).scale < 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import numpy as np
@@ -14,6 +15,14 @@ from covey.kernels import Matern52
 
 settings.register_profile("covey", derandomize=True, max_examples=50, deadline=None)
 settings.load_profile("covey")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Where all should be there (COVEY_NO_SKIPS=1), a skipped test is a failed one."""
+    talk = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("COVEY_NO_SKIPS") == "1" and talk and talk.stats.get("skipped"):
+        talk.write_line("\nskipped, though nothing may be; see the summary below")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def _belief(

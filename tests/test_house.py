@@ -29,7 +29,9 @@ def dotted(path: Path) -> str:
 def test_every_module_has_a_test_of_its_name(path):
     inner = path.relative_to(SOURCE)
     wing = "doors" if inner.parts[0] in DOORS else "unit"
-    assert (ROOT / "tests" / wing / inner.parent / f"test_{inner.name}").exists()
+    # pytest wants the names of test files to differ, and each host has two of its name.
+    word = "test_space_" if inner.parts[:2] == ("integrations", "spaces") else "test_"
+    assert (ROOT / "tests" / wing / inner.parent / f"{word}{inner.name}").exists()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
@@ -43,11 +45,11 @@ def test_modules_stay_small(path):
 def test_what_is_raised_is_ours(path):
     """Every `raise Name(...)` in the package names an error of our tree."""
     allowed = {  # caught in the same file, or the protocol of a builtin
-        "covey.run.loop": {"ValueError"},
+        "covey.cli.init": {"ValueError"},
         "covey.history.trial": {"TypeError"},
         "covey.journal.disk": {"OSError"},
     }.get(dotted(path), set())
-    ours = {
+    ours = {"Stop"} | {
         n for n, c in inspect.getmembers(importlib.import_module("covey.errors")) if _is_ours(c)
     }
     for node in ast.walk(ast.parse(path.read_text())):

@@ -1,0 +1,1 @@
+"""Covey inside the loops of other libraries, one module for each, each an extra."""

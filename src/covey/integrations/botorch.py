@@ -1,0 +1,164 @@
+"""BoTorch: its models as beliefs, DPP batches in the manner of `optimize_acqf`, and a set score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from covey.arrays import Array, cholesky, one_thread
+from covey.baselines import Sobol
+from covey.belief import Belief
+from covey.catalog import strategy_of
+from covey.errors import ExhaustedError, MissingExtraError, StrategyError
+from covey.selection import checked_selection
+from covey.strategies import Strategy
+
+try:
+    import torch
+    from botorch.acquisition.objective import PosteriorTransform
+    from botorch.models.model import Model
+    from torch import Tensor
+except ImportError as error:
+    raise MissingExtraError("botorch", "botorch") from error
+
+from covey.integrations.botorch_belief import belief_from_model, checked_points
+from covey.integrations.botorch_candidates import (
+    Constraint,
+    Region,
+    apart,
+    feasible,
+    new_rows,
+    promising,
+)
+from covey.integrations.botorch_score import qDPPScore
+from covey.integrations.botorch_view import View
+
+__all__ = ["belief_from_model", "optimize_dpp", "qDPPScore"]
+
+
+def optimize_dpp(  # noqa: PLR0913 - the arguments of optimize_acqf and optimize_acqf_discrete
+    model: Model,
+    bounds: Tensor | None = None,
+    q: int = 1,
+    *,
+    choices: Tensor | None = None,
+    strategy: str | Strategy = "est-dpp-sample",
+    seed: int | None = None,
+    X_pending: Tensor | None = None,
+    X_avoid: Tensor | None = None,
+    posterior_transform: PosteriorTransform | None = None,
+    inequality_constraints: Sequence[Constraint] | None = None,
+    fixed_features: Mapping[int, float] | None = None,
+    post_processing_func: Callable[[Tensor], Tensor] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The next q points for a model: each promising, all of them different.
+
+    Within ``bounds`` the candidates are a Sobol set, points near the best of the training inputs,
+    and what gradient ascent makes of them; or they are the rows of ``choices``. A strategy of
+    Covey's chooses among them; by default the first point by EST, the others from a k-DPP.
+
+    Args:
+        model: a fitted model of one outcome, which is to be maximised.
+        bounds: (2, d), lower and upper; None if ``choices`` are given.
+        q: how many points.
+        choices: (n, d), the points to choose among.
+        strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`.
+        seed: of all randomness; None: drawn by torch, so that `torch.manual_seed` governs it.
+        X_pending: (p, d), points under way: never returned, and counted as observed.
+        X_avoid: (a, d), points never returned.
+        posterior_transform: makes one outcome of several, or turns the sign to minimise.
+        inequality_constraints: (indices, coefficients, rhs) for Σ coefficient · x >= rhs.
+        fixed_features: values of some columns, within bounds.
+        post_processing_func: what each candidate within bounds goes through before it is
+            considered, such as the rounding of integers and categories.
+
+    Returns:
+        The points (q, d) in order of choice, of the model's type and device; and what each adds to
+        log det(I + Σ/σ²) after those before it, which sum to the `qDPPScore` of the batch.
+
+    Raises:
+        ExhaustedError: fewer than q candidates are left.
+        StrategyError: the model or an argument does not fit.
+    """
+    view = View(model, posterior_transform)
+    rng = np.random.default_rng(int(torch.randint(2**31, ())) if seed is None else seed)
+    taken = [
+        checked_points(view, X, name)
+        for name, X in (("X_pending", X_pending), ("X_avoid", X_avoid))
+        if X is not None and len(X)
+    ]
+    search = _Search(view, strategy_of(strategy)[1], _count(q), taken, rng)
+    constraints = tuple(inequality_constraints or ())
+    if choices is None and bounds is not None:
+        region = Region(bounds, constraints, fixed_features or {}, post_processing_func)
+        X = search.within(region)
+    elif choices is not None and bounds is None and not fixed_features and not post_processing_func:
+        X = search.among(choices, constraints)
+    else:
+        raise StrategyError(
+            "give either bounds (2 x d) or choices (n x d); fixed_features and "
+            "post_processing_func go with bounds."
+        )
+    belief = belief_from_model(
+        model, X, X_pending=X_pending, posterior_transform=posterior_transform, standardize=True
+    )
+    # The paper's t counts batches: here as many as the data would fill (our choice).
+    belief = replace(belief, round=1 + belief.looks // q)
+    with one_thread():
+        selection = checked_selection(search.strategy.choose(belief, q, rng), q, len(belief))
+    indices = list(selection.indices)
+    return X[indices], torch.from_numpy(_gains(belief, indices)).to(X)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What is looked for, wherever the candidates come from."""
+
+    view: View
+    strategy: Strategy
+    q: int
+    taken: Sequence[Tensor]
+    rng: np.random.Generator
+
+    def within(self, region: Region) -> Tensor:
+        """Candidates inside a region."""
+        region = replace(region, bounds=checked_points(self.view, region.bounds, "bounds"))
+        taken = torch.cat([region.bounds[:0], *self.taken])
+        if self.strategy.needs_model:
+            found = promising(self.view, region, self.q, taken, self.rng)
+        else:  # "sobol" takes them in this order
+            found = region.scattered(max(512, 2 * self.q), self.rng)
+            found = apart(found, taken, region, self.q)
+        return self._enough(found)
+
+    def among(self, choices: Tensor, constraints: Sequence[Constraint]) -> Tensor:
+        """Candidates out of a list."""
+        if isinstance(self.strategy, Sobol):
+            raise StrategyError('"sobol" fills a box and needs bounds; for choices use "random".')
+        X = checked_points(self.view, choices, "choices")
+        X = X[feasible(X, constraints)]
+        return self._enough(X[new_rows(X, torch.cat([X[:0], *self.taken]))])
+
+    def _enough(self, X: Tensor) -> Tensor:
+        if len(X) >= self.q:
+            return X
+        raise ExhaustedError(
+            f"asked for {self.q} points; distinct candidates that are feasible, and neither "
+            f"pending nor to be avoided: {len(X)}. Ask for fewer, or allow more.",
+            left=len(X),
+        )
+
+
+def _count(q: int) -> int:
+    if isinstance(q, bool) or not isinstance(q, int) or q < 1:
+        raise StrategyError(f"q is a whole number of points, at least 1; got {q!r}.")
+    return q
+
+
+def _gains(belief: Belief, indices: list[int]) -> Array:
+    """What each candidate adds to log det(I + Σ/σ²) after those before it."""
+    chosen = np.asarray(indices, dtype=np.intp)
+    factor = cholesky(belief.information().block(chosen, chosen))
+    return 2.0 * np.log(np.diagonal(factor))

@@ -1,0 +1,220 @@
+"""Where to look inside bounds: a Sobol set, points near the best seen, and what they climb to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from covey.errors import ExhaustedError, MissingExtraError, StrategyError
+from covey.integrations.botorch_view import View, units_of
+
+try:
+    import torch
+    from botorch.acquisition.acquisition import AcquisitionFunction
+    from botorch.generation.gen import gen_candidates_scipy
+    from botorch.utils.sampling import draw_sobol_samples, get_polytope_samples
+    from botorch.utils.transforms import t_batch_mode_transform
+    from torch import Tensor
+except ImportError as error:
+    raise MissingExtraError("botorch", "botorch") from error
+
+Constraint = tuple[Tensor, Tensor, float]
+
+_WIDE = 2048  # Sobol points of a search
+_TRIES = 8  # times as many are drawn where some may be infeasible
+_NEAR = 400  # points around each anchor
+_ANCHORS = 5
+_ASCENTS = 8  # gradient ascents per width
+_WIDTHS = (0.5, 2.0)  # of the bounds that are climbed: near the best mean, and near the best UCB
+_CELLS = 1e4  # along each side: of candidates in one cell the first is kept, they hardly differ
+_SAME_SUMMIT = 1e-3  # of each side: ascents that end closer than this are one
+_SLACK = 1e-8  # by which a constraint may be missed, as rounding does
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """What may be tried: a box, with what `optimize_acqf` may say about it.
+
+    Attributes:
+        bounds: (2, d), lower and upper.
+        constraints: (indices, coefficients, rhs) for Σ coefficient · x >= rhs.
+        fixed: values of some columns.
+        post: what every candidate goes through before it is considered, such as rounding.
+    """
+
+    bounds: Tensor
+    constraints: Sequence[Constraint] = ()
+    fixed: Mapping[int, float] = field(default_factory=dict)
+    post: Callable[[Tensor], Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        bounds = self.bounds
+        if not isinstance(bounds, Tensor) or bounds.ndim != 2 or len(bounds) != 2:
+            shape = tuple(bounds.shape) if isinstance(bounds, Tensor) else type(bounds).__name__
+            raise StrategyError(f"bounds is a 2 x d tensor, lower then upper; got {shape}.")
+        if not bool(torch.isfinite(bounds).all() & (bounds[0] <= bounds[1]).all()):
+            raise StrategyError(f"bounds are finite, the lower ones first; got {bounds.tolist()}.")
+        if any(indices.ndim != 1 for indices, _, _ in self.constraints):
+            raise StrategyError(
+                "constraints between the points of a batch (2-d indices) are not supported; give "
+                "1-d indices, for each point by itself."
+            )
+
+        width = bounds.shape[1]
+        if any(not -width <= column < width for column in self.fixed):
+            raise StrategyError(
+                f"fixed_features names columns {sorted(self.fixed)}; there are {width}, from 0."
+            )
+        fixed = {column % width: float(value) for column, value in self.fixed.items()}
+        object.__setattr__(self, "fixed", fixed)
+
+    @property
+    def span(self) -> Tensor:
+        """Upper minus lower; 1 where they meet."""
+        span = self.bounds[1] - self.bounds[0]
+        return torch.where(span > 0.0, span, torch.ones_like(span))
+
+    def admit(self, X: Tensor) -> Tensor:
+        """Points brought inside, held, post-processed; without those that break a constraint."""
+        X = X.clamp(self.bounds[0], self.bounds[1])
+        for column, value in self.fixed.items():
+            X[:, column] = value
+        X = X if self.post is None else self.post(X)
+        return X[feasible(X, self.constraints)]
+
+    def scattered(self, count: int, rng: np.random.Generator) -> Tensor:
+        """About ``count`` admitted points of a scrambled Sobol sequence, in its order.
+
+        Where a constraint leaves few of them, hit-and-run adds more.
+        """
+        seed = int(rng.integers(2**31))
+        tries = count * _TRIES if self.constraints else count
+        found = self.admit(draw_sobol_samples(self.bounds, n=tries, q=1, seed=seed).squeeze(1))
+        if len(found) >= count // 2 or not self.constraints:
+            return found[:count]
+        free = [j for j in range(self.bounds.shape[1]) if j not in self.fixed]
+        inside = self.bounds[0].repeat(count, 1)
+        inside[:, free] = get_polytope_samples(
+            count,
+            self.bounds[:, free],
+            self._free_constraints(free),
+            seed=seed,
+            n_burnin=1000,
+            n_thinning=8,
+        ).to(inside)
+        return torch.cat([found, self.admit(inside)])
+
+    def _free_constraints(self, free: list[int]) -> list[Constraint]:
+        """The constraints on the columns that are not fixed."""
+        reduced = []
+        for indices, coefficients, rhs in self.constraints:
+            held = sum(
+                float(c) * self.fixed[int(j)]
+                for j, c in zip(indices, coefficients, strict=True)
+                if int(j) in self.fixed
+            )
+            keep = torch.tensor([int(j) in free for j in indices])
+            places = torch.tensor([free.index(int(j)) for j in indices[keep]], dtype=torch.long)
+            if len(places):
+                reduced.append((places, coefficients[keep], rhs - held))
+        return reduced
+
+
+def feasible(X: Tensor, constraints: Sequence[Constraint]) -> Tensor:
+    """Whether each of n points satisfies every constraint."""
+    inside = torch.ones(len(X), dtype=torch.bool, device=X.device)
+    for indices, coefficients, rhs in constraints:
+        inside &= (X[:, indices] * coefficients.to(X)).sum(dim=-1) >= rhs - _SLACK
+    return inside
+
+
+class Upper(AcquisitionFunction):
+    """μ + width · σ of a view, averaged over its members, in units of ``unit``: what is climbed."""
+
+    def __init__(self, view: View, width: float, unit: float) -> None:
+        super().__init__(model=view.model)
+        self.view, self.width, self.unit = view, width, unit
+
+    @t_batch_mode_transform(expected_q=1)
+    def forward(self, X: Tensor) -> Tensor:
+        """Values (b,) at X (b, 1, d)."""
+        mean, variance = self.view.each(X)
+        std = (variance / self.unit**2).clamp_min(1e-12).sqrt()
+        return (mean / self.unit + self.width * std).mean(dim=-1)
+
+
+def promising(
+    view: View, region: Region, q: int, taken: Tensor, rng: np.random.Generator
+) -> Tensor:
+    """Candidates, more of them where the model expects much; none among those taken."""
+    wide = region.scattered(max(_WIDE, 16 * q), rng)
+    if len(wide) == 0:
+        raise ExhaustedError(
+            "no point within the bounds satisfies the constraints. Check them together with "
+            "fixed_features and post_processing_func.",
+        )
+    anchors = view.seen if len(view.seen) else wide
+    unit = units_of(view, anchors).one
+    at = torch.cat([wide, region.admit(_around(_best(view, anchors, 0.0, _ANCHORS), region, rng))])
+    climbed = [_climb(region, Upper(view, w, unit), _best(view, at, w, _ASCENTS)) for w in _WIDTHS]
+    return apart(torch.cat([_merged(torch.cat(climbed), region), at]), taken, region, q)
+
+
+def apart(X: Tensor, taken: Tensor, region: Region, q: int) -> Tensor:
+    """Rows of X that differ from what is taken and from those before, and not just hardly.
+
+    Where that leaves fewer than q, all that differ at all.
+    """
+    cells = (torch.round((rows - region.bounds[0]) / region.span * _CELLS) for rows in (X, taken))
+    left = X[new_rows(*cells)]
+    return left if len(left) >= q else X[new_rows(X, taken)]
+
+
+def new_rows(X: Tensor, taken: Tensor) -> Tensor:
+    """Indices of the rows of X that are neither among those taken nor there before."""
+    both = torch.cat([taken.to(X), X]).cpu().numpy() + 0.0  # -0.0 is 0.0
+    _, first = np.unique(both, axis=0, return_index=True)
+    return torch.from_numpy(np.sort(first[first >= len(taken)]) - len(taken))
+
+
+def _merged(X: Tensor, region: Region) -> Tensor:
+    """Summits without those that ended where an earlier one did.
+
+    EST counts candidates as independent, and would take copies for as many chances.
+    """
+    place, kept = X / region.span, list[int]()
+    for i in range(len(X)):
+        if not kept or bool(((place[kept] - place[i]).abs().amax(dim=1) > _SAME_SUMMIT).all()):
+            kept.append(i)
+    return X[kept]
+
+
+def _best(view: View, X: Tensor, width: float, count: int) -> Tensor:
+    mean, variance = (part.mean(dim=0) for part in view.moments(X))
+    order = torch.argsort(mean + width * variance.sqrt(), descending=True, stable=True)
+    return X[order[:count]]
+
+
+def _around(anchors: Tensor, region: Region, rng: np.random.Generator) -> Tensor:
+    """Points near the anchors: steps of all sizes, in some of the columns."""
+    at = anchors.repeat_interleave(_NEAR, dim=0)
+    size = 10.0 ** rng.uniform(-3.0, -0.5, size=(len(at), 1))
+    moved = rng.random(at.shape) < max(0.3, min(1.0, 3.0 / at.shape[1]))
+    steps = np.where(moved, size * rng.standard_normal(at.shape), 0.0)
+    return at + torch.from_numpy(steps).to(at) * region.span
+
+
+def _climb(region: Region, upper: Upper, starts: Tensor) -> Tensor:
+    """Where L-BFGS-B (with constraints SLSQP) leads from some points."""
+    summits, _ = gen_candidates_scipy(
+        starts.unsqueeze(-2),
+        upper,
+        lower_bounds=region.bounds[0],
+        upper_bounds=region.bounds[1],
+        inequality_constraints=list(region.constraints) or None,
+        fixed_features=dict(region.fixed) or None,
+        options={"maxiter": 50},
+    )
+    return region.admit(summits.detach().squeeze(-2))

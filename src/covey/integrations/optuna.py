@@ -1,0 +1,176 @@
+"""CoveySampler: Optuna's trials, drawn from batches that Covey chose together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from covey.arguments import checked_seed
+from covey.arrays import one_thread
+from covey.baselines import Sobol
+from covey.catalog import strategy_of
+from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError
+from covey.gp import GP
+from covey.integrations.optuna_history import history_of
+from covey.integrations.optuna_shelf import Shelf, put_batch, put_claim
+from covey.integrations.optuna_turns import Turns, everyone
+from covey.integrations.spaces.optuna import space_from_optuna
+from covey.propose import Goal, Recipe, Request, propose
+from covey.space import Space
+from covey.strategies import Strategy
+
+try:
+    from optuna.distributions import BaseDistribution
+    from optuna.samplers import BaseSampler, RandomSampler
+    from optuna.search_space import intersection_search_space
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+except ImportError as error:
+    raise MissingExtraError("optuna", "optuna") from error
+
+_log = logging.getLogger("covey")
+
+
+class CoveySampler(BaseSampler):
+    """Draws trials from batches: each point promising, and all of them different.
+
+    A batch is computed once and handed out one point per trial, to all threads and processes that
+    share the study's storage, which take turns (`covey.integrations.optuna_turns`). The next one is
+    computed when it is used up, in the light of what finished by then and around what still runs;
+    while there are fewer results than it has points, it is a piece of a Sobol sequence.
+
+    The search space is what all completed trials had in common, or ``search_space``. Parameters
+    outside it, and all before the first trial is complete, are drawn at random, each by itself.
+    When every point of a finite space has been tried, points are repeated. Every draw is a function
+    of the seed, the trial's number and the log, so that several workers may share a seed.
+
+    Args:
+        batch: points per batch; as many as there are workers is a good choice.
+        strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`.
+        seed: of all randomness; None draws one.
+        search_space: distributions by name, if they are known beforehand.
+        patience: seconds without any progress after which a worker that holds its turn is
+            believed dead. More than the longest that a batch takes to compute.
+
+    >>> import optuna
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=CoveySampler(batch=4, seed=0))
+    >>> study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=13)
+    >>> bool(abs(study.best_params["x"] - 0.3) < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        batch: int = 8,
+        strategy: str | Strategy = "auto",
+        seed: int | None = None,
+        *,
+        search_space: Mapping[str, BaseDistribution] | None = None,
+        patience: float = 120.0,
+    ) -> None:
+        if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
+            raise StrategyError(f"batch is a whole number of points, at least 1; got {batch!r}.")
+        if not patience > 0.0:
+            raise StrategyError(f"patience is a number of seconds above 0; got {patience!r}.")
+        self._batch = int(batch)
+        self._name, self._strategy = strategy_of(strategy)
+        self._seed = checked_seed(seed)
+        self._turns = Turns(float(patience))
+        self._search_space = search_space
+        if search_space is not None:
+            space_from_optuna(search_space)
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """The distributions all completed trials had in common, as far as Covey expresses them."""
+        _require_one_objective(study)
+        known = self._search_space
+        if known is None:
+            known = intersection_search_space(everyone(study))
+        return {name: d for name, d in known.items() if _searchable(name, d)}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """The next point of the current batch, after computing one if none is left."""
+        _require_one_objective(study)
+        if search_space.keys() <= trial.system_attrs.get("fixed_params", {}).keys():
+            return {}
+        space = space_from_optuna(dict(sorted(search_space.items())))
+        with self._turns.take(study, trial) as trials:
+            shelf = Shelf(trials, space)
+            # A trial that is opened again keeps its point; a point that somebody else has, because
+            # patience broke the turns, is left to nobody.
+            while shelf.taken_by(trial.number) is None or shelf.contested(trial.number):
+                place = shelf.next_place(trial.number)
+                if place is None:
+                    points = self._compute(study, trial, shelf)
+                    if not points:
+                        return self._repeat(trial, space)
+                    place = put_batch(study, trial, space, shelf.serial, points)
+                put_claim(study, trial, place)
+                shelf = Shelf(everyone(study), space)
+            return shelf.taken_by(trial.number) or {}
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """A random value of one parameter that is not in the search space."""
+        _require_one_objective(study)
+        # Workers that share a seed must not share their draws, so the trial's number goes in.
+        words = np.random.SeedSequence([self._seed, trial.number, *param_name.encode()])
+        dice = RandomSampler(seed=int(words.generate_state(1)[0]))
+        return dice.sample_independent(study, trial, param_name, param_distribution)
+
+    def _compute(self, study: Study, trial: FrozenTrial, shelf: Shelf) -> list[dict[str, Any]]:
+        """The next batch, of fewer points where fewer are left; nothing if none is."""
+        history = history_of(shelf, but=trial.number)
+        goal: Goal = "max" if study.direction.name == "MAXIMIZE" else "min"
+        recipe = Recipe(shelf.space, goal, GP(), self._seed)
+        name, strategy = self._name, self._strategy
+        if strategy.needs_model and len(history.told) < self._batch:
+            name, strategy = "sobol", Sobol()
+        k = self._batch
+        while k:
+            try:
+                with one_thread():
+                    points = propose(history, recipe, Request(k, strategy, name)).points
+            except ExhaustedError as error:
+                k = min(error.left, k - 1)
+            else:
+                _log.info("trial %d computed a batch of %d by %s", trial.number, k, name)
+                return points
+        return []
+
+    def _repeat(self, trial: FrozenTrial, space: Space) -> dict[str, Any]:
+        _log.info("every point was tried; trial %d repeats one at random", trial.number)
+        rng = np.random.default_rng([self._seed, trial.number])
+        return space.decode(rng.random((1, space.width)))[0]
+
+
+def _require_one_objective(study: Study) -> None:
+    if len(study.directions) > 1:
+        raise StrategyError(
+            f"CoveySampler has one objective; this study has {len(study.directions)} directions. "
+            "Use optuna.samplers.TPESampler or GPSampler, or weigh the objectives into one."
+        )
+
+
+def _searchable(name: str, distribution: BaseDistribution) -> bool:
+    if distribution.single():
+        return False
+    try:
+        space_from_optuna({name: distribution})
+    except SpaceError as error:
+        _log.info("drawn at random, by itself: %s", error)
+        return False
+    return True

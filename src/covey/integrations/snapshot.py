@@ -1,0 +1,122 @@
+"""Snapshot: a study as one journal written at once, for hosts that save and restore themselves.
+
+What JSON cannot hold of a space, options that are lists or objects, is pickled along. Revive only
+what you trust.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import pickle
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from covey import GP, Pool, Space, Study
+from covey.catalog import strategy_of
+from covey.errors import JournalError, SpaceError, StrategyError
+from covey.history import event_from_json, event_to_json
+from covey.journal.lines import Contents, event_line, header_line, parse
+from covey.space import space_from_description
+from covey.strategies import Strategy
+
+_log = logging.getLogger("covey")
+
+
+def snapshot(study: Study, strategy: str | Strategy, notes: Mapping[str, Any]) -> bytes:
+    """The study as it stands, in the format of its journal: `Study.load` reads it from a file.
+
+    Args:
+        study: with the default Gaussian process.
+        strategy: its strategy, as it was given.
+        notes: what the host has to remember beside it, as JSON.
+    """
+    name, _ = strategy_of(strategy)
+    header = {
+        "space": study.space.describe(),
+        "fingerprint": study.space.fingerprint,
+        "goal": study.goal,
+        "strategy": {"name": name, "object": not isinstance(strategy, str)},
+        "seed": study.seed,
+        "gp": GP().describe(),
+        "notes": dict(notes),
+        "pickle": _pickled(study.space),
+    }
+    lines, count = [header_line(header)], 0
+    for place, event in enumerate(study.history.events, start=1):
+        lines.append(event_line(place, event_to_json(event, study.space.to_json, count)))
+        count += len(getattr(event, "points", ()))
+    return b"".join(lines)
+
+
+def revive(
+    data: bytes, name: str, space: Space | Pool | None, strategy: str | Strategy | None
+) -> tuple[Study, dict[str, Any]]:
+    """The study of a snapshot, or of any journal, in memory; and the host's notes in its header.
+
+    Args:
+        data: what `snapshot` gave.
+        name: what errors call it.
+        space: the space it was of; None builds it from its description.
+        strategy: to go on with; None is the one it had.
+    """
+    contents = parse(io.BytesIO(data), name)
+    header = contents.header
+    try:
+        space = _space(header, name, space)
+        chosen = _strategy(header, strategy)
+        study = Study(space, header["goal"], chosen, header["seed"], gp=GP(**header["gp"]))
+    except (KeyError, TypeError) as error:
+        raise JournalError(
+            f"{name} is not the journal of a study that this covey understands ({error!r})."
+        ) from error
+    _replay(contents, study)
+    return study, {"notes": {}, **header}
+
+
+def _pickled(space: Space | Pool) -> str | None:
+    """An opaque space, for who restores without it; a pool in memory is too large for that."""
+    if isinstance(space, Pool) or not space.describe()["opaque"]:
+        return None
+    try:
+        return b64encode(pickle.dumps(space)).decode()
+    except Exception as error:  # an option may refuse as it likes
+        _log.info("this space must be passed again to go on with a snapshot: %r", error)
+        return None
+
+
+def _space(header: Mapping[str, Any], name: str, space: Space | Pool | None) -> Space | Pool:
+    if space is None and header.get("pickle"):
+        try:
+            space = pickle.loads(b64decode(header["pickle"]))
+        except Exception as error:  # code it needs is not here, or has changed
+            raise SpaceError(
+                f"the space in {name} cannot be unpickled ({error!r}); pass it again."
+            ) from error
+    if space is None:
+        return space_from_description(header["space"])
+    if space.fingerprint != header["fingerprint"]:
+        raise JournalError(
+            f"{name} belongs to a search of another space, {header['space']!r}; "
+            f"it cannot go on in {space!r}."
+        )
+    return space
+
+
+def _strategy(header: Mapping[str, Any], strategy: str | Strategy | None) -> str | Strategy:
+    if strategy is not None:
+        return strategy
+    if header["strategy"]["object"]:
+        raise StrategyError(
+            f"this search used a strategy object ({header['strategy']['name']}), which a log "
+            "cannot hold; pass it again, as strategy=..."
+        )
+    return str(header["strategy"]["name"])
+
+
+def _replay(contents: Contents, study: Study) -> None:
+    for line in contents.events:
+        event = event_from_json(line, study.space.from_json, len(study.history))
+        if event is not None:
+            study.note(event)  # the one way a log grows; nothing is asked or told anew

@@ -1,0 +1,162 @@
+"""Spaces from and to Ax's search spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from covey import Choice, Integer, Linear, Real, Space
+from covey.errors import MissingExtraError, SpaceError
+from covey.space import Parameter
+
+try:
+    from ax.core import parameter as ax
+    from ax.core.parameter_constraint import ParameterConstraint
+    from ax.core.search_space import SearchSpace
+except ImportError as error:
+    raise MissingExtraError("ax-platform", "ax") from error
+
+_MOST_STEPS = 1000  # of a float with digits, each of which becomes an option; above it is rounded
+_KINDS = {
+    bool: ax.ParameterType.BOOL,
+    int: ax.ParameterType.INT,
+    float: ax.ParameterType.FLOAT,
+    str: ax.ParameterType.STRING,
+}
+
+
+def space_from_ax(search_space: SearchSpace) -> Space:
+    """The space of what Ax may vary: range and choice parameters, with their linear constraints.
+
+    Fixed and derived parameters follow from those and are left out. A float with ``digits`` becomes
+    an ordered Choice of its values if they are not many.
+
+    >>> x = ax.RangeParameter("x", ax.ParameterType.FLOAT, 0.1, 10.0, log_scale=True)
+    >>> space_from_ax(SearchSpace([x]))
+    Space({'x': Real(low=0.1, high=10.0, log=True)})
+
+    Raises:
+        SpaceError: a parameter depends on another, is a fidelity or a task, or is on a logit scale;
+            or a constraint is an equality.
+    """
+    if not isinstance(search_space, SearchSpace):
+        raise SpaceError(f"this needs an Ax SearchSpace; got {type(search_space).__name__}.")
+    parameters = {}
+    for name, parameter in search_space.parameters.items():
+        if isinstance(parameter, ax.DerivedParameter):
+            continue
+        try:
+            _refuse(parameter)
+            if not isinstance(parameter, ax.FixedParameter):
+                parameters[name] = _parameter(parameter)
+        except SpaceError as error:
+            raise SpaceError(f"parameter {name!r}: {error}") from error
+    if not parameters:
+        raise SpaceError("nothing may vary in this search space: every parameter is fixed.")
+    return Space(parameters, [_linear(row) for row in search_space.parameter_constraints])
+
+
+def space_to_ax(space: Space) -> SearchSpace:
+    """The search space of a Space; one value only becomes a fixed parameter.
+
+    Raises:
+        SpaceError: a constraint is a function, or options are of several kinds, or of one that Ax
+            does not know.
+    """
+    if not isinstance(space, Space):
+        raise SpaceError(f"only a covey.Space has parameters; got {type(space).__name__}.")
+    if space.predicates:
+        raise SpaceError("Ax has linear constraints only, and one of `where` is a function.")
+    parameters = []
+    for name, parameter in space.parameters.items():
+        try:
+            parameters.append(_ax_parameter(name, parameter))
+        except SpaceError as error:
+            raise SpaceError(f"parameter {name!r}: {error}") from error
+    rows = [row for rule in space.linear for row in _inequalities(rule)]
+    return SearchSpace(parameters, [ParameterConstraint(inequality=row) for row in rows])
+
+
+def _refuse(parameter: ax.Parameter) -> None:
+    """Raise for what a Space has no word for."""
+    if parameter.is_hierarchical:
+        raise SpaceError("other parameters depend on it, and a Space has no conditions.")
+    if parameter.is_fidelity:
+        raise SpaceError("it is a fidelity, and Covey compares points at one only. Fix it.")
+    if isinstance(parameter, ax.ChoiceParameter) and parameter.is_task:
+        raise SpaceError("it is a task, and Covey learns one at a time. Fix it.")
+    if isinstance(parameter, ax.RangeParameter) and parameter.logit_scale:
+        raise SpaceError("it is on a logit scale; use a linear one or a log scale.")
+
+
+def _parameter(parameter: ax.Parameter) -> Parameter:
+    if isinstance(parameter, ax.ChoiceParameter):
+        return Choice(parameter.values, ordered=parameter.is_ordered)
+    if not isinstance(parameter, ax.RangeParameter):
+        raise SpaceError(f"it is a {type(parameter).__name__}, which is not known.")
+    low, high, log = parameter.lower, parameter.upper, parameter.log_scale
+    if parameter.parameter_type is ax.ParameterType.INT:
+        return Integer(int(low), int(high), log=log)
+    if parameter.digits is not None and not log:
+        first, step = Decimal(str(low)), Decimal(1).scaleb(-parameter.digits)
+        count = int((Decimal(str(high)) - first) / step) + 1
+        if count <= _MOST_STEPS:
+            return Choice([float(first + i * step) for i in range(count)], ordered=True)
+    return Real(float(low), float(high), log=log)
+
+
+def _linear(row: ParameterConstraint) -> Linear:
+    if row.is_equality:
+        raise SpaceError(
+            f"{row} is an equality, and that has no volume to search: leave one parameter out and "
+            "compute it from the others (in Ax, as a derived parameter)."
+        )
+    weights = {name: float(weight) for name, weight in row.constraint_dict.items()}
+    return Linear(weights, upper=float(row.bound))
+
+
+def _ax_parameter(name: str, parameter: Parameter) -> ax.Parameter:
+    if isinstance(parameter, Real):
+        return ax.RangeParameter(
+            name, ax.ParameterType.FLOAT, parameter.low, parameter.high, log_scale=parameter.log
+        )
+    if isinstance(parameter, Choice):
+        return _one_of(name, parameter.options, parameter.ordered)
+    if parameter.size > 1 and parameter.step == 1:
+        return ax.RangeParameter(
+            name, ax.ParameterType.INT, parameter.low, parameter.high, log_scale=parameter.log
+        )
+    if parameter.log and parameter.size > 1:
+        raise SpaceError("Ax has no integers in logs with a step; leave log or step out.")
+    return _one_of(name, range(parameter.low, parameter.high + 1, parameter.step), ordered=True)
+
+
+def _one_of(name: str, options: Sequence[Any], ordered: bool) -> ax.Parameter:
+    """Options of one kind; numbers in an order of their own have none in Ax."""
+    kinds = {type(option) for option in options}
+    kind = _KINDS.get(next(iter(kinds))) if len(kinds) == 1 else None
+    if kind is None:
+        raise SpaceError(
+            "Ax takes options that are all str, all int, all float or all bool; got "
+            f"{list(options)!r}."
+        )
+    if len(options) == 1:
+        return ax.FixedParameter(name, kind, options[0])
+    if ordered and kind.is_numeric and list(options) != sorted(options):
+        raise SpaceError(f"Ax orders numbers by size; got {list(options)!r}.")
+    return ax.ChoiceParameter(
+        name,
+        kind,
+        list(options),
+        is_ordered=ordered,
+        sort_values=ordered and kind.is_numeric,
+        log_scale=False,
+    )
+
+
+def _inequalities(rule: Linear) -> list[str]:
+    """A rule as Ax writes it, one line for each bound."""
+    total = " + ".join(f"{weight!r} * {name}" for name, weight in rule.weights.items())
+    lines = [f"{total} <= {rule.upper!r}"] if rule.upper < float("inf") else []
+    return lines + ([f"{total} >= {rule.lower!r}"] if rule.lower > float("-inf") else [])

@@ -1,0 +1,144 @@
+"""Spaces from and to ConfigSpace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from covey import Choice, Integer, Real, Space
+from covey.errors import MissingExtraError, SpaceError
+from covey.space import Parameter
+
+try:
+    import ConfigSpace
+except ImportError as error:
+    raise MissingExtraError("ConfigSpace", "configspace") from error
+
+_MOST_LEVELS = 10_000  # of integers in steps, which ConfigSpace has to list
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """A forbidden clause of ConfigSpace as a constraint of Covey: True where it does not hold."""
+
+    clause: Any
+
+    def __post_init__(self) -> None:
+        # By this name a Space speaks of a constraint, and tells two of them apart in its log.
+        object.__setattr__(self, "__qualname__", str(self.clause))
+
+    def __call__(self, point: dict[str, Any]) -> bool:
+        """Whether the clause leaves the point alone."""
+        return not self.clause.is_forbidden_value(point)
+
+
+def space_from_configspace(given: ConfigSpace.ConfigurationSpace) -> Space:
+    """The space of a ConfigurationSpace without conditions.
+
+    A constant becomes a Choice of one option, so that every point is a whole configuration, and a
+    forbidden clause a function in ``where``. Default values and ``meta`` are not carried over.
+
+    >>> given = ConfigSpace.ConfigurationSpace({"x": (0.0, 1.0), "kind": ["a", "b"]})
+    >>> space_from_configspace(given)  # doctest: +NORMALIZE_WHITESPACE
+    Space({'kind': Choice(options=('a', 'b'), ordered=False),
+           'x': Real(low=0.0, high=1.0, log=False)})
+    """
+    if not isinstance(given, ConfigSpace.ConfigurationSpace):
+        raise SpaceError(f"a ConfigSpace.ConfigurationSpace is needed; got {type(given).__name__}.")
+    if given.conditions:
+        raise SpaceError(
+            f"{', '.join(map(repr, given.conditional_hyperparameters))} exist only under a "
+            "condition, and every parameter of a Space exists always. Search each branch by "
+            "itself, or drop the conditions and let the objective ignore what does not apply."
+        )
+    parameters = {}
+    for name, hyperparameter in given.items():
+        try:
+            parameters[name] = _parameter(hyperparameter)
+        except SpaceError as error:
+            raise SpaceError(f"parameter {name!r}: {error}") from error
+    return Space(parameters, where=[Allowed(clause) for clause in given.forbidden_clauses])
+
+
+def space_to_configspace(space: Space) -> ConfigSpace.ConfigurationSpace:
+    """The ConfigurationSpace of a space without constraints.
+
+    >>> print(space_to_configspace(Space({"n": Integer(1, 8, log=True)}))["n"])
+    n, Type: UniformInteger, Range: [1, 8], Default: 3, on log-scale
+    """
+    if not isinstance(space, Space):
+        raise SpaceError(f"only a covey.Space has hyperparameters; got {type(space).__name__}.")
+    if space.where:
+        raise SpaceError(
+            "ConfigSpace forbids single values and relations, not what `where` says: "
+            f"{', '.join(map(str, space.where))}. Convert the parameters alone, and add forbidden "
+            "clauses by hand."
+        )
+    made = []
+    for name, parameter in space.parameters.items():
+        try:
+            made.append(_hyperparameter(name, parameter))
+        except SpaceError as error:
+            raise SpaceError(f"parameter {name!r}: {error}") from error
+        except (ValueError, TypeError, OverflowError) as error:
+            reason = error.__cause__ or error
+            raise SpaceError(f"parameter {name!r}: ConfigSpace refuses it: {reason}") from error
+    return ConfigSpace.ConfigurationSpace(space=made)
+
+
+def _parameter(given: Any) -> Parameter:
+    if isinstance(given, ConfigSpace.UniformFloatHyperparameter):
+        return Real(given.lower, given.upper, log=given.log)
+    if isinstance(given, ConfigSpace.UniformIntegerHyperparameter):
+        return Integer(given.lower, given.upper, log=given.log)
+    if isinstance(given, ConfigSpace.OrdinalHyperparameter):
+        return Choice(given.sequence, ordered=True)
+    if isinstance(given, ConfigSpace.Constant):
+        return Choice([given.value])
+    if isinstance(given, ConfigSpace.CategoricalHyperparameter):
+        if given.weights is not None and len(set(given.weights)) > 1:
+            raise SpaceError(
+                f"its weights {given.weights} cannot be expressed; use .to_uniform() of it."
+            )
+        return Choice(given.choices)
+    raise SpaceError(
+        f"a {type(given).__name__} cannot be expressed: Covey looks everywhere between two bounds "
+        "alike; use a uniform one over the range you believe in."
+    )
+
+
+def _hyperparameter(name: str, parameter: Parameter) -> Any:
+    if isinstance(parameter, Real):
+        return _float(name, parameter)
+    if isinstance(parameter, Integer):
+        return _integer(name, parameter)
+    if parameter.ordered:
+        return ConfigSpace.OrdinalHyperparameter(name, list(parameter.options))
+    if parameter.size == 1:
+        return ConfigSpace.Constant(name, parameter.options[0])
+    return ConfigSpace.CategoricalHyperparameter(name, list(parameter.options))
+
+
+def _float(name: str, parameter: Real) -> Any:
+    made = ConfigSpace.UniformFloatHyperparameter(name, *parameter.span, log=parameter.log)
+    if (made.lower, made.upper) != parameter.span:
+        raise SpaceError(
+            f"the bounds {parameter.span} are rounded to {made.lower, made.upper}; choose bounds "
+            "of 13 decimals at most, or another unit."
+        )
+    return made
+
+
+def _integer(name: str, parameter: Integer) -> Any:
+    low, high, step = parameter.low, parameter.high, parameter.step
+    if low == high:
+        return ConfigSpace.Constant(name, low)
+    if step == 1:
+        return ConfigSpace.UniformIntegerHyperparameter(name, low, high, log=parameter.log)
+    if parameter.log or parameter.size > _MOST_LEVELS:
+        many = f"of {parameter.size} values (more than {_MOST_LEVELS})"
+        raise SpaceError(
+            f"integers {'on a logarithmic scale' if parameter.log else many} cannot go in steps; "
+            "leave step out."
+        )
+    return ConfigSpace.OrdinalHyperparameter(name, list(range(low, high + 1, step)))

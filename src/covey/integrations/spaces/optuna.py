@@ -1,0 +1,170 @@
+"""Spaces from and to Optuna's distributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from covey import Choice, Integer, Real, Space
+from covey.errors import MissingExtraError, SpaceError
+from covey.space import Parameter
+
+try:
+    from optuna.distributions import (
+        BaseDistribution,
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+    )
+except ImportError as error:
+    raise MissingExtraError("optuna", "optuna") from error
+
+_MOST_STEPS = 10_000  # of a float with a step, each of which becomes an option
+_STORED = (bool, int, float, str, type(None))
+
+
+def space_from_optuna(distributions: Mapping[str, BaseDistribution]) -> Space:
+    """The space of distributions by name, such as ``study.best_trial.distributions``.
+
+    A float with a step, or of one value only, becomes an ordered Choice.
+
+    >>> space_from_optuna({"lr": FloatDistribution(1e-4, 1.0, log=True)})
+    Space({'lr': Real(low=0.0001, high=1.0, log=True)})
+    >>> space_from_optuna({"p": FloatDistribution(0.1, 0.4, step=0.1)})
+    Space({'p': Choice(options=(0.1, 0.2, 0.3, 0.4), ordered=True)})
+
+    Raises:
+        SpaceError: a distribution is of another kind, its steps are too many, or Optuna takes two
+            of its choices for one.
+    """
+    if not isinstance(distributions, Mapping):
+        raise SpaceError(
+            f"distributions are a dict such as {{'x': FloatDistribution(0, 1)}}; "
+            f"got {distributions!r}."
+        )
+    parameters: dict[str, Parameter] = {}
+    for name, distribution in distributions.items():
+        try:
+            parameters[name] = _parameter(distribution)
+        except SpaceError as error:
+            raise SpaceError(f"parameter {name!r}: {error}") from error
+    return Space(parameters)
+
+
+def space_to_optuna(space: Space) -> dict[str, BaseDistribution]:
+    """The distributions of a space by name, as ``study.ask`` takes them.
+
+    >>> space_to_optuna(Space({"p": Choice([0.1, 0.2, 0.3], ordered=True)}))
+    {'p': FloatDistribution(high=0.3, log=False, low=0.1, step=0.1)}
+
+    Raises:
+        SpaceError: the space has constraints, integers in logs with a step, options in an uneven
+            order, or options Optuna cannot store or tell apart.
+    """
+    if not isinstance(space, Space):
+        raise SpaceError(f"only a covey.Space has distributions; got {type(space).__name__}.")
+    if space.where:
+        raise SpaceError(
+            "distributions cannot hold constraints (`where`): "
+            f"{', '.join(map(str, space.where))}. Leave them out, and return early in the "
+            "objective with trial.set_constraint."
+        )
+    distributions: dict[str, BaseDistribution] = {}
+    for name, parameter in space.parameters.items():
+        try:
+            distributions[name] = _distribution(parameter)
+        except SpaceError as error:
+            raise SpaceError(f"parameter {name!r}: {error}") from error
+    return distributions
+
+
+def _parameter(distribution: BaseDistribution) -> Parameter:
+    match distribution:
+        case IntDistribution():
+            d = distribution
+            return Integer(d.low, d.high, log=d.log, step=d.step)
+        case FloatDistribution(step=None, low=low, high=high, log=log) if low < high:
+            return Real(low, high, log=log)
+        case FloatDistribution(step=step, low=low, high=high):
+            return Choice(_grid(low, high, step or 1.0), ordered=True)
+        case CategoricalDistribution(choices=choices):
+            _told_apart(choices)
+            return Choice(choices)
+    raise SpaceError(
+        f"it must be a FloatDistribution, IntDistribution or CategoricalDistribution; "
+        f"got {distribution!r}."
+    )
+
+
+def _distribution(parameter: Parameter) -> BaseDistribution:
+    if isinstance(parameter, Real):
+        return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+    if isinstance(parameter, Choice):
+        return _stepped(parameter.options) if parameter.ordered else _categories(parameter.options)
+    if parameter.log and parameter.step != 1:
+        raise SpaceError(
+            f"Optuna has no integers in logs with a step; got step={parameter.step}. "
+            "Leave log or step out."
+        )
+    return IntDistribution(parameter.low, parameter.high, log=parameter.log, step=parameter.step)
+
+
+def _grid(low: float, high: float, step: float) -> list[float]:
+    """The values low, low + step, ..., high, as decimals: 0.3, not 0.30000000000000004."""
+    first, gap = Decimal(str(low)), Decimal(str(step))
+    count = int((Decimal(str(high)) - first) / gap) + 1
+    if count > _MOST_STEPS:
+        raise SpaceError(
+            f"{count} steps of {step!r} from {low!r} to {high!r} are too fine for a list of "
+            f"options, of which there may be {_MOST_STEPS}; use a larger step, or none."
+        )
+    return [float(first + rank * gap) for rank in range(count)]
+
+
+def _stepped(options: Sequence[Any]) -> BaseDistribution:
+    """Numbers at equal distances are the one order that Optuna knows."""
+    kinds = {type(option) for option in options}
+    if kinds in ({int}, {float}) and all(map(math.isfinite, options)):
+        low, high = options[0], options[-1]
+        step = 1 if len(options) == 1 else Decimal(str(options[1])) - Decimal(str(low))
+        if step > 0 and len(options) <= _MOST_STEPS:
+            if kinds == {int} and list(range(low, high + 1, int(step))) == list(options):
+                return IntDistribution(low, high, step=int(step))
+            if kinds == {float} and _grid(low, high, float(step)) == list(options):
+                return FloatDistribution(low, high, step=float(step))
+    raise SpaceError(
+        "Optuna has no order of options but that of ints or floats in equal steps; got "
+        f"{list(options)!r}. Use Choice(..., ordered=False)."
+    )
+
+
+def _categories(options: Sequence[Any]) -> BaseDistribution:
+    for option in options:
+        if not isinstance(option, _STORED):
+            raise SpaceError(
+                f"Optuna stores choices that are None, bool, int, float or str; got {option!r}. "
+                "Use its name instead."
+            )
+    _told_apart(options)
+    return CategoricalDistribution(list(options))
+
+
+def _told_apart(options: Sequence[Any]) -> None:
+    """Optuna finds a choice by equality: of True, 1 and 1.0 it would store the first for all."""
+    for place, option in enumerate(options):
+        same = [other for other in options[:place] if _equal(other, option)]
+        if same:
+            raise SpaceError(
+                f"Optuna takes the choices {same[0]!r} and {option!r} for one; give one of them "
+                "another name."
+            )
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool(a == b) or (_is_nan(a) and _is_nan(b))
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)

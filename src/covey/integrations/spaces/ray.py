@@ -1,0 +1,165 @@
+"""Spaces from and to the domains of a Ray Tune ``param_space``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from covey import Choice, Integer, Real, Space
+from covey.errors import MissingExtraError, SpaceError
+from covey.integrations.spaces.paths import nested
+from covey.space import Parameter
+from covey.space.scalars import is_finite, plain
+
+try:
+    from ray import tune
+    from ray.tune.search import sample
+    from ray.tune.search.variant_generator import parse_spec_vars
+except ImportError as error:
+    raise MissingExtraError("ray", "ray") from error
+
+_MOST_LEVELS = 10_000  # of a quantised float; beyond, a Real and a rounding say it better
+
+
+def space_from_ray(param_space: Mapping[str, Any]) -> Space:
+    """The space of the domains in a ``param_space``; its constants are left to Ray.
+
+    A domain inside dicts is named by its path. A choice among numbers becomes an ordered one,
+    smallest first: 16 is nearer to 32 than to 512.
+
+    >>> space_from_ray({"opt": {"lr": tune.loguniform(1e-4, 1e-1)}, "epochs": 10})
+    Space({'opt/lr': Real(low=0.0001, high=0.1, log=True)})
+    """
+    parameters = {}
+    for name, domain in domains_in(param_space).items():
+        try:
+            parameters[name] = _parameter(domain)
+        except SpaceError as error:
+            raise SpaceError(f"parameter {name!r}: {error}") from error
+    if not parameters:
+        raise SpaceError(
+            "param_space has nothing to search: it needs a domain such as tune.uniform(0, 1); "
+            f"got {param_space!r}."
+        )
+    return Space(parameters)
+
+
+def space_to_ray(space: Space) -> dict[str, Any]:
+    """The ``param_space`` of a space; a name with slashes becomes a path of dicts.
+
+    >>> space_to_ray(Space({"opt/lr": Real(0, 1)}))["opt"]["lr"].domain_str
+    '(0.0, 1.0)'
+    """
+    if not isinstance(space, Space):
+        raise SpaceError(f"only a covey.Space has Ray domains; got {type(space).__name__}.")
+    if space.where:
+        raise SpaceError(
+            "Ray draws each parameter by itself and cannot hold constraints (`where`): "
+            f"{', '.join(map(str, space.where))}. Give the space itself to CoveySearch."
+        )
+    return nested({name: _domain(name, p) for name, p in space.parameters.items()})
+
+
+def domains_in(param_space: Mapping[str, Any]) -> dict[str, sample.Domain]:
+    """What is to be searched in a ``param_space``, by path."""
+    if not isinstance(param_space, Mapping):
+        raise SpaceError(
+            f"param_space is a dict such as {{'x': tune.uniform(0, 1)}}; got {param_space!r}."
+        )
+    _, domains, grids = parse_spec_vars(dict(param_space))
+    found = {}
+    for path, domain in (*domains, *grids):
+        if not all(isinstance(key, str) and key and "/" not in key for key in path):
+            raise SpaceError(
+                f"a domain lies at {' > '.join(map(repr, path))}; Ray can put a suggestion only "
+                "where a path of dict keys leads, which are texts without '/'."
+            )
+        found["/".join(path)] = domain
+    return found
+
+
+def _parameter(domain: Any) -> Parameter:
+    if not isinstance(domain, sample.Float | sample.Integer | sample.Categorical):
+        raise SpaceError(
+            f"{'sample_from' if domain.is_function() else type(domain).__name__} may draw as it "
+            "likes; compute the value from the others in the trainable."
+        )
+    sampler, step = _sampler(domain)
+    log = isinstance(sampler, sample.LogUniform)
+    if not log and not isinstance(sampler, sample.Uniform):
+        raise SpaceError(_refusal(sampler))
+    if isinstance(domain, sample.Categorical):
+        return _choice(domain.categories)
+    if isinstance(domain, sample.Integer):
+        return _integer(domain.lower, domain.upper, log, step or 1)
+    return Real(domain.lower, domain.upper, log=log) if step is None else _levels(domain, log, step)
+
+
+def _sampler(domain: Any) -> tuple[Any, Any]:
+    """How a domain draws, and in which steps, None for none."""
+    sampler = domain.get_sampler()
+    quantised = isinstance(sampler, sample.Quantized)
+    return (sampler.sampler, sampler.q) if quantised else (sampler, None)
+
+
+def _refusal(sampler: Any) -> str:
+    if isinstance(sampler, sample.Grid):
+        return "grid_search tries every value, and a search chooses; use tune.choice."
+    if isinstance(sampler, sample.Normal):
+        return "a normal distribution has no bounds; use tune.uniform where you expect it to lie."
+    return f"the sampler {type(sampler).__name__} is not known; use one of ray.tune's own."
+
+
+def _choice(options: list[Any]) -> Choice:
+    options = [plain(option) for option in options]
+    if all(map(is_finite, options)) and len(set(options)) == len(options):
+        return Choice(sorted(options), ordered=True)
+    return Choice(options)
+
+
+def _integer(lower: int, upper: int, log: bool, step: int) -> Integer:
+    if step == 1:
+        return Integer(lower, upper - 1, log=log)  # Ray leaves the upper end out
+    # In steps Ray takes the multiples of the step, both ends included.
+    return Integer(-(-lower // step) * step, upper // step * step, log=log, step=step)
+
+
+def _levels(domain: sample.Float, log: bool, step: float) -> Choice:
+    if log:
+        raise SpaceError(
+            f"steps of {step} on a logarithmic scale cannot be expressed; use tune.loguniform and "
+            "round in the trainable, or tune.qlograndint."
+        )
+    first, last = round(domain.lower / step), round(domain.upper / step)
+    if last - first >= _MOST_LEVELS:
+        raise SpaceError(
+            f"steps of {step} make {last - first + 1} levels, more than {_MOST_LEVELS}; use "
+            "tune.uniform and round in the trainable."
+        )
+    return Choice([rank * step for rank in range(first, last + 1)], ordered=True)
+
+
+def _domain(name: str, parameter: Parameter) -> sample.Domain:
+    if isinstance(parameter, Real):
+        return (tune.loguniform if parameter.log else tune.uniform)(*parameter.span)
+    if isinstance(parameter, Integer):
+        return _integers(name, parameter)
+    options = list(parameter.options)
+    if parameter.ordered and not (parameter.numeric and options == sorted(options)):
+        raise SpaceError(
+            f"parameter {name!r}: Ray knows an order only among numbers that rise; leave "
+            "ordered=True out, or give the space itself to CoveySearch."
+        )
+    return tune.choice(options)
+
+
+def _integers(name: str, parameter: Integer) -> sample.Domain:
+    low, high, step = parameter.low, parameter.high, parameter.step
+    if step == 1:
+        return (tune.lograndint if parameter.log else tune.randint)(low, high + 1)
+    if low % step:
+        raise SpaceError(
+            f"parameter {name!r}: the steps of Ray are multiples of {step}, and {low} is none; "
+            "shift it in the trainable, or give the space itself to CoveySearch."
+        )
+    return (tune.qlograndint if parameter.log else tune.qrandint)(low, high, step)

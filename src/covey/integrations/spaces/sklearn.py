@@ -1,0 +1,137 @@
+"""Spaces from and to the ``param_distributions`` of scikit-learn's RandomizedSearchCV.
+
+It needs SciPy only, whose distributions these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from covey import Choice, Integer, Real, Space
+from covey.errors import SpaceError
+from covey.space.parameters import Parameter
+from covey.space.scalars import is_finite, plain
+
+_KNOWN = "uniform, loguniform, randint, a range, a list, or covey.Real, Integer, Choice"
+
+
+def space_from_sklearn(distributions: Any) -> Space:
+    """The space of a ``param_distributions`` dict; Covey's own parameters may stand among them.
+
+    A list of distinct numbers becomes an ordered Choice, smallest first: 0.1 is nearer to 1 than
+    to 10. Any other list becomes a Choice without order.
+
+    >>> from scipy.stats import loguniform, randint
+    >>> space_from_sklearn({"C": loguniform(0.1, 10), "degree": randint(1, 4), "tol": [1, 0.1]})
+    ... # doctest: +NORMALIZE_WHITESPACE
+    Space({'C': Real(low=0.1, high=10.0, log=True),
+           'degree': Integer(low=1, high=3, log=False, step=1),
+           'tol': Choice(options=(0.1, 1), ordered=True)})
+    """
+    if isinstance(distributions, list | tuple):
+        raise SpaceError(
+            "a list of dicts is a search over several spaces, and a Space is one; "
+            "search each by itself, or write one dict."
+        )
+    if not isinstance(distributions, Mapping):
+        raise SpaceError(
+            f"param_distributions is a dict such as {{'C': loguniform(0.1, 10)}}; "
+            f"got {distributions!r}."
+        )
+    parameters = {}
+    for name, given in distributions.items():
+        try:
+            parameters[name] = _parameter(given)
+        except SpaceError as error:
+            raise SpaceError(f"parameter {name!r}: {error}") from error
+    return Space(parameters)
+
+
+def space_to_sklearn(space: Space) -> dict[str, Any]:
+    """The ``param_distributions`` that draw uniformly from a space (in logs, where it says so).
+
+    The upper end of a Real is right up to the rounding of ``low + (high - low)``.
+
+    >>> space_to_sklearn(Space({"n": Integer(2, 8, step=2), "kernel": Choice(["rbf", "poly"])}))
+    {'n': range(2, 9, 2), 'kernel': ['rbf', 'poly']}
+    """
+    if not isinstance(space, Space):
+        raise SpaceError(f"only a covey.Space has distributions; got {type(space).__name__}.")
+    if space.where:
+        raise SpaceError(
+            "distributions are drawn one by one and cannot hold constraints (`where`): "
+            f"{', '.join(map(str, space.where))}."
+        )
+    return {name: _distribution(name, p) for name, p in space.parameters.items()}
+
+
+def _parameter(given: Any) -> Parameter:
+    from scipy.stats.distributions import rv_frozen
+
+    if isinstance(given, Parameter):
+        return given
+    if isinstance(given, rv_frozen):
+        return _from_frozen(given)
+    if isinstance(given, range) and given:
+        first, last = sorted((given[0], given[-1]))
+        return Integer(first, last, step=abs(given.step) if len(given) > 1 else 1)
+    if isinstance(given, list | tuple | range | np.ndarray):
+        options = [plain(option) for option in given]
+        if all(map(is_finite, options)) and len(set(options)) == len(options):
+            return Choice(sorted(options), ordered=True)
+        return Choice(options)
+    raise SpaceError(f"{_called(given)} cannot be expressed; it may be {_KNOWN}.")
+
+
+def _from_frozen(given: Any) -> Real | Integer:
+    """The parameter of a distribution with its arguments, such as ``uniform(0, 2)``."""
+    name = given.dist.name
+    if name not in ("uniform", "loguniform", "reciprocal", "randint"):
+        raise SpaceError(
+            f"the distribution {name} is not uniform between two ends, in itself or in logs; "
+            f"it may be {_KNOWN}."
+        )
+    low, high = given.support()
+    if np.ndim(low) or np.ndim(high):
+        raise SpaceError(f"{name} of several parameters at once; give each a name of its own.")
+    if name == "randint":
+        return Integer(_whole(low), _whole(high))
+    shift = given.kwds.get("loc", given.args[2] if len(given.args) > 2 else 0)
+    if name != "uniform" and shift != 0:
+        raise SpaceError(f"{name} with loc={shift!r} is not uniform in logs; leave loc out.")
+    return Real(low, high, log=name != "uniform")
+
+
+def _whole(end: Any) -> int:
+    if not float(end).is_integer():
+        raise SpaceError(f"randint needs whole ends below its high; its support ends at {end!r}.")
+    return int(end)
+
+
+def _called(given: Any) -> str:
+    from scipy.stats import rv_continuous, rv_discrete
+
+    if isinstance(given, rv_continuous | rv_discrete):
+        return f"the distribution {given.name} without its arguments, as in uniform(0, 1),"
+    return repr(given)
+
+
+def _distribution(name: str, parameter: Parameter) -> Any:
+    from scipy.stats import loguniform, randint, uniform
+
+    if isinstance(parameter, Choice):
+        return list(parameter.options)
+    if isinstance(parameter, Real):
+        low, high = parameter.span
+        return loguniform(low, high) if parameter.log else uniform(low, high - low)
+    if parameter.log:
+        raise SpaceError(
+            f"parameter {name!r}: no distribution draws integers evenly in logs; "
+            "leave log out, or use a Real and round it."
+        )
+    if parameter.step > 1:
+        return range(parameter.low, parameter.high + 1, parameter.step)
+    return randint(parameter.low, parameter.high + 1)

@@ -1,0 +1,244 @@
+"""A belief says what the BoTorch model says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="pip install 'covey[botorch]'")
+pytest.importorskip("botorch", reason="pip install 'covey[botorch]'")
+
+from botorch.acquisition.objective import ScalarizedPosteriorTransform
+from botorch.models import MixedSingleTaskGP, ModelListGP, SingleTaskGP
+from botorch.models.map_saas import EnsembleMapSaasSingleTaskGP
+from botorch.models.transforms import Log, Normalize, Standardize
+
+from covey.errors import StrategyError
+from covey.integrations.botorch import belief_from_model
+from covey.integrations.botorch_covariance import KernelPrior, PosteriorPrior
+
+D = torch.double
+TWO = ScalarizedPosteriorTransform(torch.tensor([0.3, 0.7], dtype=D))
+
+
+def data(m=15, d=3):
+    g = torch.Generator().manual_seed(3)
+    X = torch.rand(m, d, generator=g, dtype=D)
+    return X, 2.0 + torch.sin(4.0 * X).sum(-1, True), torch.rand(25, d, generator=g, dtype=D)
+
+
+def kinds(X):
+    return torch.cat([X[:, :2], (torch.arange(len(X), dtype=D) % 3)[:, None]], -1)
+
+
+def single():
+    X, Y, at = data()
+    other, raw = torch.cos(3.0 * Y), (Y - Y.mean()) / Y.std()
+    return {
+        "single task": (SingleTaskGP(X, Y), at, None),
+        "raw outcomes": (
+            SingleTaskGP(X, raw, outcome_transform=None),
+            at,
+            None,
+        ),
+        "scaled": (SingleTaskGP(X, 100.0 * Y, input_transform=Normalize(3)), at, None),
+        "known noise": (SingleTaskGP(X, Y, torch.full_like(Y, 0.03)), at, None),
+        "mixed": (MixedSingleTaskGP(kinds(X), Y, cat_dims=[2]), kinds(at), None),
+        "two outcomes, weighed": (SingleTaskGP(X, torch.cat([Y, other], -1)), at, TWO),
+        "a list, weighed": (ModelListGP(SingleTaskGP(X, Y), SingleTaskGP(X, other)), at, TWO),
+    }
+
+
+@pytest.mark.parametrize("name", single())
+def test_mean_variance_and_columns_are_those_of_the_dense_posterior(name):
+    model, X, transform = single()[name]
+    belief = belief_from_model(model, X, posterior_transform=transform)
+    with torch.no_grad():
+        dense = model.posterior(X, posterior_transform=transform)
+        noisy = model.posterior(X, posterior_transform=transform, observation_noise=True)
+        whole = dense.distribution.covariance_matrix.numpy()
+        noise = noisy.variance[:, 0] - dense.variance[:, 0]
+    np.testing.assert_allclose(belief.mean, dense.mean[:, 0], atol=1e-8)
+    np.testing.assert_allclose(belief.var, whole.diagonal(), atol=1e-8)
+    np.testing.assert_allclose(belief.columns([3, 0, 24]), whole[:, [3, 0, 24]], atol=1e-8)
+    np.testing.assert_allclose(belief.noise, noise, rtol=1e-6)
+    weighed = transform is not None
+    assert isinstance(belief.parts[0].prior, PosteriorPrior if weighed else KernelPrior)
+
+
+@pytest.mark.parametrize("name", ["single task", "scaled", "mixed"])
+def test_looking_at_candidates_is_conditioning_on_them(name):
+    model, X, _ = single()[name]
+    after = belief_from_model(model, X).after_looking_at([2, 9])
+    with torch.no_grad():
+        told = model.condition_on_observations(X[[2, 9]], torch.zeros(2, 1, dtype=D))
+        whole = told.posterior(X).distribution.covariance_matrix.numpy()
+    np.testing.assert_allclose(after.columns(np.arange(25)), whole, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["single task", "two outcomes, weighed"])
+def test_pending_points_shrink_the_covariance_and_leave_the_mean(name):
+    model, X, transform = single()[name]
+    belief = belief_from_model(model, X, posterior_transform=transform)
+    pending = belief_from_model(model, X[5:], X_pending=X[:5], posterior_transform=transform)
+    expected = belief.after_looking_at(range(5)).on(np.arange(5, 25))
+    np.testing.assert_allclose(pending.mean, expected.mean, atol=1e-12)
+    np.testing.assert_allclose(pending.var, expected.var, atol=1e-10)
+    np.testing.assert_allclose(pending.columns([4]), expected.columns([4]), atol=1e-10)
+    assert pending.looks == belief.looks + 5
+    assert len(pending) == 20
+
+
+@pytest.mark.parametrize("n", [25, 4500])
+def test_draws_have_the_moments_of_the_posterior(n):
+    """Exact below some thousand candidates, along random paths above."""
+    X, Y, _ = data()
+    at = torch.rand(n, 3, generator=torch.Generator().manual_seed(0), dtype=D)
+    belief = belief_from_model(SingleTaskGP(X, Y), at)
+    some = np.arange(0, n, n // 25)
+    drawn = belief.draw(np.random.default_rng(0), 600)[:, some]
+    scores = (drawn.mean(axis=0) - belief.mean[some]) / (belief.std[some] / np.sqrt(600.0))
+    assert np.abs(scores).max() < 4.5
+    assert np.abs(drawn.var(axis=0) / belief.var[some] - 1.0).max() < 0.35
+    assert np.abs((drawn + belief.std[some]).mean(axis=0) - belief.mean[some]).min() > 0.5 * (
+        belief.std[some].min()
+    )  # a shift by one standard deviation would be seen
+
+
+def test_the_slope_is_the_steepest_of_the_mean():
+    model, X, _ = single()["scaled"]
+    at = X.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(model.posterior(at.unsqueeze(-2)).mean.sum(), at)
+    expected = gradient.norm(dim=1).max().item()
+    assert belief_from_model(model, X).slope == pytest.approx(expected, rel=1e-6)
+
+
+def test_what_is_known_is_told():
+    model, X, _ = single()["single task"]
+    belief = belief_from_model(model, X)
+    with torch.no_grad():
+        seen = model.posterior(data()[0])
+    np.testing.assert_allclose(belief.told[0], seen.mean[:, 0], atol=1e-8)
+    np.testing.assert_allclose(belief.told[1] ** 2, seen.variance[:, 0], atol=1e-8)
+    assert belief.best == pytest.approx(seen.mean.max().item())
+    assert belief.looks == 15
+
+
+def test_standardised_beliefs_do_not_depend_on_units():
+    X, Y, at = data()
+    small, large = (
+        belief_from_model(SingleTaskGP(X, scale * Y + shift), at, standardize=True)
+        for scale, shift in [(1e-6, 0.0), (1e5, 3e4)]
+    )
+    np.testing.assert_allclose(small.mean, large.mean, atol=1e-6)
+    np.testing.assert_allclose(small.columns([1]), large.columns([1]), atol=1e-6)
+    assert small.noise == pytest.approx(large.noise, rel=1e-4)
+    assert small.best == pytest.approx(large.best, rel=1e-6)
+    np.testing.assert_allclose(small.told[1], large.told[1], rtol=1e-4)
+    assert small.told[0].std() == pytest.approx(1.0)
+
+
+@pytest.mark.filterwarnings("ignore:Data :botorch.exceptions.warnings.InputDataWarning")
+def test_constant_outcomes_have_units_too():
+    X, _, at = data()
+    belief = belief_from_model(SingleTaskGP(X, torch.ones(15, 1, dtype=D)), at, standardize=True)
+    assert np.isfinite(belief.columns(np.arange(25))).all()
+    assert 0.0 < belief.std.max() < 1e3
+
+
+@pytest.mark.filterwarnings("ignore:Data :botorch.exceptions.warnings.InputDataWarning")
+def test_a_log_outcome_is_believed_in_logs():
+    X, Y, at = data()
+    model = SingleTaskGP(X, Y + 2.0, outcome_transform=Log())
+    belief = belief_from_model(model, at)
+    with torch.no_grad():
+        base = model.posterior(at)._posterior
+    np.testing.assert_allclose(belief.mean, base.mean[:, 0], atol=1e-8)
+    np.testing.assert_allclose(belief.var, base.variance[:, 0], atol=1e-8)
+    assert belief.noise == pytest.approx(model.likelihood.noise.item(), rel=1e-6)
+    assert belief.best < 2.0
+
+
+def mixture(model, X):
+    """The averaged posterior, by its definition."""
+    with torch.no_grad():
+        posterior = model.posterior(X)
+    mean = posterior.mixture_mean[:, 0].numpy()
+    return mean, posterior.mixture_variance[:, 0].numpy(), posterior.distribution.covariance_matrix
+
+
+def test_an_ensemble_is_one_part_for_each_member():
+    X, Y, at = data()
+    model = EnsembleMapSaasSingleTaskGP(X, Y, taus=torch.tensor([0.1, 0.3, 1.0, 2.0]))
+    model.covar_module.base_kernel.lengthscale = torch.linspace(0.2, 2.0, 12).reshape(4, 1, 3)
+    belief = belief_from_model(model, at)
+    mean, variance, each = mixture(model, at)
+    assert len(belief.parts) == 4
+    np.testing.assert_allclose(belief.mean, mean, atol=1e-8)
+    np.testing.assert_allclose(belief.var, variance, atol=1e-8)
+    for part, whole in zip(belief.parts, each, strict=True):
+        np.testing.assert_allclose(part.columns(np.arange(25)), whole, atol=1e-8)
+
+
+@pytest.mark.parametrize("warped", [False, True])
+def test_a_fully_bayesian_model_is_averaged_over_its_samples(warped):
+    pytest.importorskip("numpyro", reason="pip install 'botorch[fully_bayesian]'")
+    from botorch.models.fully_bayesian import SaasFullyBayesianSingleTaskGP
+
+    X, Y, at = data()
+    model = SaasFullyBayesianSingleTaskGP(
+        X, Y, outcome_transform=Standardize(1), use_input_warping=warped
+    )
+    g = torch.Generator().manual_seed(0)
+    samples = {
+        "lengthscale": 0.2 + torch.rand(5, 1, 3, generator=g, dtype=D),
+        "outputscale": 0.5 + torch.rand(5, generator=g, dtype=D),
+        "mean": 0.1 * torch.randn(5, generator=g, dtype=D),
+        "noise": 0.01 + 0.02 * torch.rand(5, generator=g, dtype=D),
+    }
+    if warped:
+        samples |= {c: 1.0 + 0.3 * torch.rand(5, 3, generator=g, dtype=D) for c in ("c0", "c1")}
+    model.load_mcmc_samples(samples)
+    belief = belief_from_model(model, at)
+    mean, variance, each = mixture(model, at)
+    np.testing.assert_allclose(belief.mean, mean, atol=1e-8)
+    np.testing.assert_allclose(belief.var, variance, atol=1e-8)
+    for part, whole, noise in zip(belief.parts, each, samples["noise"], strict=True):
+        np.testing.assert_allclose(part.columns(np.arange(25)), whole, atol=1e-8)
+        assert part.noise == pytest.approx(noise.item() * Y.var().item(), rel=1e-6)
+
+
+def test_many_candidates_need_no_square_matrix():
+    X, Y, _ = data()
+    at = torch.rand(100_000, 3, dtype=D)
+    belief = belief_from_model(SingleTaskGP(X, Y), at)
+    with torch.no_grad():
+        pair = SingleTaskGP(X, Y).posterior(at[[7, 99_999]]).distribution.covariance_matrix
+    assert belief.columns([7])[99_999, 0] == pytest.approx(pair[0, 1].item(), abs=1e-8)
+
+
+def test_a_noise_of_ones_own():
+    model, X, _ = single()["single task"]
+    assert belief_from_model(model, X, noise=0.5).noise == 0.5
+    with pytest.raises(StrategyError, match="above 0"):
+        belief_from_model(model, X, noise=-1.0)
+
+
+@pytest.mark.parametrize(
+    ("X", "reason"),
+    [
+        (torch.rand(3), r"n x d; got \(3,\)"),
+        (torch.rand(0, 3), r"n x d; got \(0, 3\)"),
+        ([[0.0, 0.0, 0.0]], "n x d; got list"),
+        (torch.rand(4, 2), "3 inputs, and X has 2 columns"),
+        (torch.full((2, 3), torch.nan), "nan or infinity"),
+    ],
+)
+def test_malformed_candidates_are_refused(X, reason):
+    with pytest.raises(StrategyError, match=reason):
+        belief_from_model(single()["single task"][0], X)
+
+
+def test_single_precision_is_taken_as_it_comes():
+    model, X, _ = single()["single task"]
+    assert belief_from_model(model, X.float()).at.dtype == np.float64

@@ -1,0 +1,457 @@
+"""CoveySampler in Optuna's own loop: alone, in threads, and in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
+
+from optuna.distributions import FloatDistribution, IntDistribution
+from optuna.trial import TrialState
+
+from covey.baselines import Random
+from covey.errors import SpaceError, StrategyError
+from covey.integrations.optuna import CoveySampler
+from covey.integrations.optuna_shelf import Place, Shelf, put_claim
+from covey.integrations.optuna_turns import Turns, everyone
+from covey.integrations.spaces.optuna import space_from_optuna
+
+ROOT = Path(__file__).parents[3]
+SQUARE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
+
+
+def batches(study):
+    """Numbers of the trials that computed a batch."""
+    return [
+        trial.number
+        for trial in everyone(study)
+        for key, value in trial.system_attrs.items()
+        if key.startswith("covey:batch") and isinstance(value, dict)
+    ]
+
+
+def points(trials):
+    return [tuple(sorted(trial.params.items())) for trial in trials]
+
+
+def bowl(trial):
+    return (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + (trial.suggest_float("y", 0, 1) - 0.6) ** 2
+
+
+# One worker.
+
+
+@pytest.mark.parametrize(("direction", "sign"), [("minimize", 1.0), ("maximize", -1.0)])
+def test_it_goes_where_the_direction_says(direction, sign):
+    study = optuna.create_study(direction=direction, sampler=CoveySampler(4, seed=0))
+    study.optimize(lambda trial: sign * bowl(trial), n_trials=25)
+    assert abs(study.best_value) < 1e-3
+    best, (first, *_) = study.best_value, study.trials
+    assert abs(first.value) > 10 * abs(best)  # a lucky start would prove nothing
+
+
+def test_the_first_trial_is_random_and_then_come_batches():
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+    study.optimize(bowl, n_trials=13)
+    assert batches(study) == [1, 5, 9]
+    assert len(set(points(study.trials))) == 13
+    claims = [trial.system_attrs.get("covey:claim") for trial in study.trials]
+    assert claims == [None, *([n, s, r] for s, n in enumerate([1, 5, 9]) for r in range(4))]
+
+
+def test_with_a_search_space_the_first_trials_are_a_batch_too():
+    study = optuna.create_study(sampler=CoveySampler(8, seed=0, search_space=SQUARE))
+    asked = [study.ask(SQUARE) for _ in range(8)]
+    assert batches(study) == [0]
+    quarters = {(trial.params["x"] > 0.5, trial.params["y"] > 0.5) for trial in asked}
+    assert len(quarters) == 4  # eight points of a Sobol sequence
+
+
+@pytest.mark.parametrize("strategy", ["auto", "ucb-dpp-sample", "random", Random()])
+def test_the_same_seed_gives_the_same_run(strategy):
+    def run(seed):
+        study = optuna.create_study(sampler=CoveySampler(3, strategy, seed=seed))
+        study.optimize(bowl, n_trials=8)
+        return points(study.trials)
+
+    assert run(5) == run(5)
+    assert run(5) != run(6)
+
+
+def test_a_trial_opened_again_keeps_its_point():
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
+    trial = study.ask()
+    x = trial.suggest_float("x", 0, 1)
+    again = optuna.Trial(study, trial._trial_id)
+    assert again.suggest_float("x", 0, 1) == x
+    assert again.suggest_float("y", 0, 1) == trial.suggest_float("y", 0, 1)
+    assert len(Shelf(everyone(study), space_from_optuna(SQUARE)).claims) == 1
+
+
+def test_a_point_that_two_took_is_kept_by_neither():
+    """As when a worker went on although another, believed dead, was still in its turn."""
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
+    first, second = study.ask(SQUARE), study.ask()
+    put_claim(study, everyone(study)[1], Place(0, 0, 0))
+    assert second.suggest_float("x", 0, 1) != first.params["x"]
+    assert Shelf(everyone(study), space_from_optuna(SQUARE)).claims[1] == Place(0, 0, 1)
+
+
+def test_without_turns_rivals_still_never_get_the_same_point(monkeypatch):
+    """Two workers that both found nothing on the shelf compute the same batch twice."""
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
+    early = everyone(study)
+
+    @contextmanager
+    def no_turns(self, study, trial):
+        yield early
+
+    monkeypatch.setattr(Turns, "take", no_turns)
+    asked = [study.ask(SQUARE), study.ask(SQUARE)]
+    assert batches(study) == [0, 1]
+    shelf = Shelf(everyone(study), space_from_optuna(SQUARE))
+    assert shelf.batches[0].points == shelf.batches[1].points
+    assert asked[0].params != asked[1].params
+
+
+def test_a_finite_space_is_tried_once_through_before_anything_is_repeated():
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+    choices = [None, True, "a", 2.5, 7]
+
+    def objective(trial):
+        n, c = trial.suggest_int("n", 1, 3), trial.suggest_categorical("c", choices)
+        return n * choices.index(c)
+
+    study.optimize(objective, n_trials=17)
+    assert len(set(map(str, points(study.trials[:15])))) == 15
+    assert len(set(map(str, points(study.trials)))) == 15
+
+
+def test_running_trials_are_pending_points():
+    space = {"n": IntDistribution(0, 5)}
+    study = optuna.create_study(sampler=CoveySampler(2, seed=0, search_space=space))
+    study.add_trial(optuna.create_trial(params={"n": 0}, distributions=space, value=0.0))
+    asked = [study.ask(space).params["n"] for _ in range(5)]  # none is told
+    assert sorted(asked) == [1, 2, 3, 4, 5]
+    assert len(batches(study)) == 3
+
+
+def test_what_failed_is_not_tried_again():
+    space = {"n": IntDistribution(0, 4)}
+    study = optuna.create_study(sampler=CoveySampler(1, seed=0, search_space=space))
+    states = [TrialState.FAIL, TrialState.PRUNED]
+    for state in states:
+        study.tell(study.ask(space), state=state)
+    violated = study.ask(space)
+    violated.set_constraint("weight", 0.5)
+    study.tell(violated, -100.0)
+    study.tell(study.ask(space), math.inf)
+    study.tell(study.ask(space), 1.0)
+    assert len(set(points(study.trials))) == 5
+
+
+def test_a_violated_constraint_does_not_lure():
+    """The best values are on the right, and forbidden there; the model never sees them."""
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        trial.set_constraint("left", x - 0.5)
+        return -100.0 * x if x > 0.5 else (x - 0.2) ** 2
+
+    study.optimize(objective, n_trials=25)
+    assert abs(study.best_params["x"] - 0.2) < 0.05
+    assert sum(trial.params["x"] < 0.5 for trial in study.trials[9:]) > 8
+
+
+def test_pruning_and_hyperband():
+    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0), pruner=pruner)
+
+    def objective(trial):
+        value = bowl(trial)
+        for step in range(9):
+            trial.report(value + 1.0 / (step + 1), step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    study.optimize(objective, n_trials=30)
+    states = {trial.state for trial in study.trials}
+    assert states == {TrialState.COMPLETE, TrialState.PRUNED}
+    assert len(set(points(study.trials))) == 30
+
+
+def test_conditional_parameters_are_drawn_by_themselves():
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1)
+        if trial.suggest_categorical("deep", [True, False]):
+            return x + trial.suggest_int("layers", 2, 8, log=True)
+        return x + trial.suggest_float("width", 0, 1)
+
+    study.optimize(objective, n_trials=15)
+    last = study.trials[-1]
+    space = study.sampler.infer_relative_search_space(study, last)
+    assert list(space) == ["deep", "x"]
+    seen = {name for trial in study.trials for name in trial.params}
+    assert seen == {"x", "deep", "layers", "width"}
+
+
+def test_when_the_search_space_changes_the_rest_of_the_batch_is_dropped():
+    study = optuna.create_study(sampler=CoveySampler(8, seed=0))
+    study.optimize(bowl, n_trials=4)
+    assert batches(study) == [1]
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)  # y is gone
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=8)
+    assert batches(study) == [1, 5]
+
+
+def test_single_values_and_steps_too_fine_are_not_searched():
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+
+    def objective(trial):
+        trial.suggest_float("one", 2.0, 2.0)
+        trial.suggest_categorical("only", ["a"])
+        trial.suggest_categorical("same", [True, 1])
+        return trial.suggest_float("fine", 0, 1, step=1e-6) + trial.suggest_float("x", 0, 1)
+
+    study.optimize(objective, n_trials=10)
+    assert list(study.sampler.infer_relative_search_space(study, study.trials[0])) == ["x"]
+
+
+def test_what_is_enqueued_is_run_and_the_rest_of_it_chosen():
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
+    study.enqueue_trial({"x": 0.125})
+    study.enqueue_trial({"x": 0.5, "y": 0.5})
+    study.optimize(bowl, n_trials=6)
+    assert study.trials[0].params["x"] == 0.125
+    assert study.trials[1].params == {"x": 0.5, "y": 0.5}
+    assert "covey:claim" not in study.trials[1].system_attrs
+    assert batches(study) == [0, 5]
+
+
+def test_awkward_choices_survive_a_database(tmp_path):
+    choices = [None, True, "a", 2.5, 7, math.nan, -0.0, "né"]
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    study = optuna.create_study(storage=storage, sampler=CoveySampler(4, seed=0))
+    study.optimize(lambda trial: choices.index(trial.suggest_categorical("c", choices)), n_trials=1)
+
+    def objective(trial):
+        return float(str(trial.suggest_categorical("c", choices)) == "a")
+
+    study.optimize(objective, n_trials=8)
+    assert {str(trial.params["c"]) for trial in study.trials} == set(map(str, choices))
+    storage.engine.dispose()
+
+
+def test_it_can_be_pickled_and_takes_several_studies():
+    sampler = pickle.loads(pickle.dumps(CoveySampler(3, "est-dpp-max", seed=1)))
+    for _ in range(2):
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(bowl, n_trials=7)
+        assert len(set(points(study.trials))) == 7
+
+
+# Wrong inputs.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"batch": 0}, "batch is a whole number of points, at least 1; got 0"),
+        ({"batch": True}, "batch is a whole number"),
+        ({"batch": 2.5}, "batch is a whole number"),
+        ({"strategy": "randon"}, "Did you mean 'random'"),
+        ({"strategy": Random}, "a strategy is a name, or an object"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"patience": 0.0}, "patience is a number of seconds above 0"),
+        ({"patience": math.nan}, "patience is a number of seconds above 0"),
+    ],
+)
+def test_wrong_arguments_say_what_is_right(arguments, reason):
+    with pytest.raises(StrategyError, match=reason):
+        CoveySampler(**arguments)
+
+
+@pytest.mark.parametrize("space", [{}, {"x": FloatDistribution(0, 1, step=1e-6)}, {"x": (0, 1)}, 7])
+def test_a_wrong_search_space_is_refused_at_once(space):
+    with pytest.raises(SpaceError):
+        CoveySampler(search_space=space)
+
+
+def test_several_objectives_are_refused():
+    study = optuna.create_study(directions=["minimize", "maximize"], sampler=CoveySampler(seed=0))
+    with pytest.raises(StrategyError, match="has one objective; this study has 2 directions"):
+        study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=1)
+
+
+@pytest.mark.filterwarnings("ignore:The value nan is not acceptable:UserWarning")
+def test_nan_is_a_failure_and_the_study_goes_on():
+    study = optuna.create_study(sampler=CoveySampler(3, seed=0))
+    study.optimize(lambda t: bowl(t) if t.number % 2 else math.nan, n_trials=12)
+    assert [t.state.name for t in study.trials] == ["FAIL", "COMPLETE"] * 6
+
+
+def test_without_optuna_the_error_says_what_to_install():
+    code = "import sys; sys.modules['optuna'] = None; import covey.integrations.optuna"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingExtraError: this needs optuna: pip install 'covey[optuna]'" in done.stderr
+
+
+# Several workers.
+
+
+def test_two_threads_share_each_batch():
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
+    study.optimize(bowl, n_trials=16, n_jobs=2)
+    assert len(set(points(study.trials))) == 16
+    assert len(batches(study)) == 4
+
+
+def test_workers_that_share_a_seed_do_not_share_their_first_draws():
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
+    twin = optuna.load_study(
+        study_name=study.study_name, storage=study._storage, sampler=CoveySampler(seed=0)
+    )
+    first, second = study.ask(SQUARE), twin.ask(SQUARE)
+    assert not set(first.params.values()) & set(second.params.values())
+
+
+WORKER = """
+import json, sys, threading, time
+from pathlib import Path
+import optuna
+from covey.integrations.optuna import CoveySampler
+
+kind, folder, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+if kind == "sqlite":
+    storage = optuna.storages.RDBStorage(
+        f"sqlite:///{folder / 'study.db'}", engine_kwargs={"connect_args": {"timeout": 60}}
+    )
+else:
+    log = optuna.storages.journal.JournalFileBackend(str(folder / "study.log"))
+    storage = optuna.storages.JournalStorage(log)
+space = {
+    "x": optuna.distributions.FloatDistribution(0.0, 1.0),
+    "k": optuna.distributions.CategoricalDistribution([None, True, "a", 2.5]),
+}
+sampler = CoveySampler(batch=8, seed=0, search_space=space)
+study = optuna.load_study(study_name="shared", storage=storage, sampler=sampler)
+
+def ask(gate, asked):
+    gate.wait()
+    asked.append(study.ask(space))
+
+for wave in range(2):
+    (folder / f"ready-{wave}-{name}").touch()
+    while len(list(folder.glob(f"ready-{wave}-*"))) < 2:
+        time.sleep(0.001)
+    gate, asked = threading.Barrier(4), []
+    threads = [threading.Thread(target=ask, args=(gate, asked)) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    for trial in asked:
+        study.tell(trial, trial.params["x"] ** 2)
+    print(json.dumps([trial.params for trial in asked]))
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+def test_two_processes_that_ask_at_once_share_one_batch(kind, tmp_path):
+    """Twice eight asks, four in each of two processes, all of them at the same moment."""
+    if kind == "sqlite":
+        storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    else:
+        log = optuna.storages.journal.JournalFileBackend(str(tmp_path / "study.log"))
+        storage = optuna.storages.JournalStorage(log)
+    study = optuna.create_study(study_name="shared", storage=storage)
+    command = [sys.executable, "-c", WORKER, kind, str(tmp_path)]
+    workers = [
+        subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True)
+        for name in ("one", "two")
+    ]
+    said = [worker.communicate(timeout=100)[0].splitlines() for worker in workers]
+    waves = [chain.from_iterable(map(json.loads, wave)) for wave in zip(*said, strict=True)]
+    asked = [json.dumps(point, sort_keys=True) for wave in waves for point in wave]
+    assert len(asked) == 16
+    assert len(set(asked)) == 16
+    space = space_from_optuna(dict(sorted(study.trials[0].distributions.items())))
+    shelf = Shelf(everyone(study), space)
+    assert [len(batch.points) for batch in shelf.batches] == [8, 8]  # no rivals
+    assert sorted(place.rank for place in shelf.claims.values()) == sorted([*range(8)] * 2)
+    if kind == "sqlite":
+        storage.engine.dispose()
+
+
+# What comes along.
+
+
+def test_the_example_runs():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "with_optuna.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("28 trials at 28 points\nerror 0.1")
+
+
+HUB = ROOT / "contrib" / "optunahub" / "package"
+
+
+@pytest.fixture
+def optunahub():
+    return pytest.importorskip("optunahub", reason="pip install optunahub")
+
+
+def test_the_package_for_optunahub_loads(optunahub):
+    package = optunahub.load_local_module("samplers/covey", registry_root=str(HUB))
+    assert package.CoveySampler is CoveySampler
+
+
+def test_the_example_for_optunahub_runs(optunahub, monkeypatch, capsys):
+    """As it is in the registry, but for where the package comes from."""
+
+    def load(package):
+        return optunahub.load_local_module(package, registry_root=str(HUB))
+
+    monkeypatch.setattr(optunahub, "load_module", load)
+    code = (HUB / "samplers" / "covey" / "example.py").read_text()
+    exec(compile(code, "example.py", "exec"), {"__name__": "__main__"})
+    assert float(capsys.readouterr().out.split()[-1]) < 0.45
+
+
+def test_the_package_for_optunahub_has_what_the_registry_wants():
+    folder = HUB / "samplers" / "covey"
+    assert {path.name for path in folder.iterdir() if path.is_file()} == {
+        "LICENSE",
+        "README.md",
+        "__init__.py",
+        "example.py",
+        "requirements.txt",
+    }
+    text = (folder / "README.md").read_text()
+    front = dict(re.findall(r"^(\w+): (.+)$", text.split("---")[1], re.MULTILINE))
+    assert list(front) == ["author", "title", "description", "tags", "optuna_versions", "license"]
+    assert front["tags"].startswith("[sampler,")
+    assert front["license"] == "MIT License"
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE)[:4] == [
+        "Abstract",
+        "APIs",
+        "Installation",
+        "Example",
+    ]
+    assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()

@@ -1,0 +1,530 @@
+"""CoveySearch keeps the contract of Ray's Searcher, alone and under a real Ray."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import covey
+from covey import Choice, Pool, Real, Space, Study
+from covey.baselines import Sobol
+from covey.errors import ExhaustedError, JournalError, SpaceError, StrategyError
+
+pytest.importorskip("ray.tune", reason="pip install 'covey[ray]'")
+
+import ray
+from ray import tune
+from ray.tune.search import ConcurrencyLimiter, Searcher
+from ray.tune.search.repeater import Repeater
+
+from covey.integrations.ray import CoveySearch
+from covey.integrations.spaces.paths import nested
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "with_ray.py"
+
+PARAMS = {"x": tune.uniform(0, 1), "model": {"kind": tune.choice(["a", "b"])}, "epochs": 10}
+SPACE = Space({"x": Real(0, 1), "model/kind": Choice(["a", "b"])})
+
+
+def loss_of(config: dict) -> float:
+    return (config["x"] - 0.3) ** 2 + (config["model"]["kind"] == "b")
+
+
+def plain_run(rounds: int, batch: int, seed: int = 0) -> list[dict]:
+    """The points that a Study of the same seed asks for, round by round."""
+    study, points = Study(SPACE, "min", seed=seed), []
+    for _ in range(rounds):
+        trials = study.ask(batch)
+        points += [{"x": t.point["x"], "model": {"kind": t.point["model/kind"]}} for t in trials]
+        study.tell(trials, [loss_of(point) for point in points[-batch:]])
+    return points
+
+
+def ready(**options: object) -> CoveySearch:
+    """A search that knows what a Tuner would have told it."""
+    search = CoveySearch(seed=0, **options)
+    assert search.set_search_properties("loss", "min", PARAMS, num_samples=10)
+    return search
+
+
+def run(search: Searcher, rounds: int, batch: int) -> list[dict]:
+    """What a Tuner does, one batch after another; the results come in the other order."""
+    ids, configs = count(), []
+    for _ in range(rounds):
+        started = {}
+        while len(started) < batch:
+            name = f"{id(search)}-{next(ids)}"
+            started[name] = search.suggest(name)
+        configs += started.values()
+        for name, config in reversed(started.items()):
+            search.on_trial_complete(name, {"loss": loss_of(config)})
+    return configs
+
+
+def statuses(search: CoveySearch) -> list[str]:
+    return [trial.status for trial in search.study.history.trials]
+
+
+def test_it_suggests_what_a_study_asks_for():
+    assert run(ready(batch=3), rounds=3, batch=3) == plain_run(rounds=3, batch=3)
+
+
+def test_it_says_none_while_the_batch_is_out():
+    search = ready(batch=2)
+    first, second = search.suggest("a"), search.suggest("b")
+    assert first != second
+    assert set(first) == {"x", "model"}  # constants are Ray's business
+    assert search.suggest("c") is None
+    search.on_trial_complete("b", {"loss": 1.0})
+    assert search.suggest("c") is None
+    search.on_trial_complete("a", {"loss": 2.0})
+    assert isinstance(search.suggest("c"), dict)
+    assert [t.value for t in search.study.history.trials] == [2.0, 1.0, None, None]
+
+
+def test_without_waiting_it_goes_on_with_what_is_pending():
+    search = ready(batch=1, wait=False)
+    configs = [search.suggest(name) for name in "abcd"]
+    assert len({config["x"] for config in configs}) == 4
+    assert statuses(search) == ["pending"] * 4
+    search.on_trial_complete("a", {"loss": loss_of(configs[0])})
+    assert isinstance(search.suggest("e"), dict)
+
+
+def test_how_a_trial_ends(caplog):
+    search = ready(batch=7)
+    for name in "abcdefg":
+        search.suggest(name)
+    search.on_trial_complete("a", {"loss": 1.0, "other": 2.0})
+    search.on_trial_complete("b", error=True)
+    search.on_trial_complete("c", {"other": 2.0})
+    search.on_trial_complete("d", {"loss": math.nan})
+    search.on_trial_complete("e")  # stopped before it ran
+    search.on_trial_result("f", {"loss": 4.0})
+    search.on_trial_result("f", {"loss": 3.0})
+    search.on_trial_complete("f")  # stopped while paused
+    search.on_trial_result("g", {"other": 3.0})
+    search.on_trial_complete("g")
+    assert statuses(search) == [
+        *("told", "failed", "failed", "failed", "cancelled", "told", "cancelled"),
+    ]
+    assert [t.value for t in search.study.history.told] == [1.0, 3.0]
+    assert "no 'loss'" in caplog.text
+
+
+def test_a_trial_of_somebody_else_is_left_alone(caplog):
+    search = ready()
+    search.on_trial_result("z", {"loss": 1.0})
+    search.on_trial_complete("z", {"loss": 1.0})
+    assert len(search.study.history) == 0
+    assert "trial z was not suggested" in caplog.text
+
+
+def test_it_finishes_when_a_finite_space_is_used_up():
+    search = CoveySearch({"n": tune.randint(0, 5)}, "loss", "max", batch=3, seed=0)
+    seen = []
+    while (config := search.suggest(f"{len(seen)}")) != Searcher.FINISHED:
+        seen.append(config["n"])
+        search.on_trial_complete(f"{len(seen) - 1}", {"loss": 0.0})
+    assert sorted(seen) == [0, 1, 2, 3, 4]
+
+
+def test_constraints_too_tight_are_an_error_and_no_end():
+    search = CoveySearch(Space({"x": Real(0, 1)}, where=[lambda p: p["x"] > 2]), "loss", "max")
+    with pytest.raises(ExhaustedError, match="Check the constraints"):
+        search.suggest("a")
+
+
+def test_points_from_elsewhere_are_learned():
+    search = ready(batch=2)
+    search.add_evaluated_point({"x": 0.5, "model": {"kind": "a"}, "epochs": 10}, 0.25)
+    search.add_evaluated_point({"x": 0.6, "model/kind": "b"}, 0.5, pruned=True)
+    search.add_evaluated_point({"x": 0.7, "model": {"kind": "b"}}, 0.0, error=True)
+    search.add_evaluated_point({"x": 0.8, "model": {"kind": "b"}}, math.nan)
+    assert statuses(search) == ["told", "told", "failed", "failed"]
+    assert search.study.best.point == {"x": 0.5, "model/kind": "a"}
+    assert search.suggest("a")["x"] not in (0.7, 0.8)
+    with pytest.raises(SpaceError, match="no 'model/kind'"):
+        search.add_evaluated_point({"x": 0.5}, 0.25)
+    with pytest.raises(SpaceError, match=r"7\.0 is outside"):
+        search.add_evaluated_point({"x": 7, "model": {"kind": "a"}}, 0.25)
+
+
+def test_points_of_ones_own_go_first():
+    search = CoveySearch(SPACE, "loss", "min", batch=4)
+    search.study.enqueue([{"x": 0.5, "model/kind": "b"}])
+    assert search.suggest("a") == {"x": 0.5, "model": {"kind": "b"}}
+
+
+def test_a_pool_is_a_space_too():
+    rows = [{"name": f"dye {i}", "ph": i} for i in range(6)]
+    search = CoveySearch(Pool(rows, labels=["name"]), "loss", "max", batch=6, seed=0)
+    configs = [search.suggest(f"{i}") for i in range(6)]
+    assert sorted(configs, key=lambda row: row["ph"]) == rows
+
+
+def test_the_tuner_and_the_search_must_not_contradict_each_other():
+    own = CoveySearch(SPACE, batch=2)
+    assert own.set_search_properties("loss", "min", {"epochs": 10})
+    assert own.study.space == SPACE
+    assert (own.metric, own.mode, own.study.goal) == ("loss", "min", "min")
+    assert own.set_search_properties("loss", "min", PARAMS)  # the same space in other words
+    assert not own.set_search_properties("loss", "min", {"x": tune.uniform(0, 2)})
+    assert not own.set_search_properties("loss", "max", {"epochs": 10})
+    assert own.mode == "min"
+
+
+def test_another_run_frees_what_the_last_one_left_running():
+    search = ready(batch=3)
+    search.suggest("a"), search.suggest("b")
+    search.on_trial_complete("a", {"loss": 1.0})
+    assert search.set_search_properties("loss", "min", PARAMS)
+    assert statuses(search) == ["told", "cancelled", "pending"]
+    assert isinstance(search.suggest("c"), dict)
+    search.on_trial_complete("c", {"loss": 1.0})
+    assert isinstance(search.suggest("d"), dict)
+
+
+def test_a_trainable_that_returns_a_number_needs_no_metric():
+    search = CoveySearch(SPACE, mode="max", batch=1)
+    search.suggest("a")
+    search.on_trial_complete("a", {"_metric": 3.0})
+    assert search.study.best.value == 3.0
+    other = CoveySearch(batch=1)
+    other.set_search_properties(None, "max", PARAMS)
+    assert other.metric == "_metric"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"batch": 0}, StrategyError, "batch is a whole number, at least 1; got 0"),
+        ({"batch": 2.5}, StrategyError, r"got 2\.5"),
+        ({"mode": "maximize"}, StrategyError, "got None, 'maximize'"),
+        ({"metric": ["a", "b"], "mode": ["min", "max"]}, StrategyError, "takes one metric"),
+        ({"space": {"x": 3}}, SpaceError, "nothing to search"),
+        ({"space": {"x": tune.grid_search([1, 2])}}, SpaceError, "grid_search"),
+        ({"space": 3}, SpaceError, "param_space is a dict"),
+    ],
+)
+def test_wrong_arguments_are_refused_at_once(arguments, error, said):
+    with pytest.raises(error, match=said):
+        CoveySearch(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({}, SpaceError, "has no space; give param_space= to the Tuner"),
+        ({"space": SPACE}, StrategyError, "has no mode"),
+        ({"space": SPACE, "mode": "min", "strategy": "best"}, StrategyError, "unknown strategy"),
+        ({"space": SPACE, "mode": "min", "seed": -1}, StrategyError, "seed must be"),
+    ],
+)
+def test_what_is_missing_is_said_when_it_is_needed(arguments, error, said):
+    with pytest.raises(error, match=said):
+        CoveySearch(**arguments).suggest("a")
+
+
+def test_two_objectives_of_the_tuner_are_refused():
+    with pytest.raises(StrategyError, match="takes one metric"):
+        CoveySearch().set_search_properties(["a", "b"], ["min", "min"], PARAMS)
+
+
+def test_the_limit_of_concurrent_trials_is_the_batch():
+    search = ready()
+    limited = ConcurrencyLimiter(search, max_concurrent=3)
+    assert [type(limited.suggest(name)) for name in "abcd"] == [dict, dict, dict, type(None)]
+    assert search.study.history.asked_count == 3
+    for name in "abc":
+        limited.on_trial_complete(name, {"loss": 1.0})
+    assert isinstance(limited.suggest("d"), dict)
+
+
+def test_a_batch_may_be_larger_than_the_limit():
+    limited = ConcurrencyLimiter(ready(batch=4), max_concurrent=2)
+    assert run(limited, rounds=4, batch=2) == plain_run(rounds=2, batch=4)
+
+
+@pytest.mark.parametrize(("wait", "warned"), [(True, True), (False, False)])
+def test_a_batch_that_leaves_trials_idle_is_mentioned(wait, warned, caplog):
+    with caplog.at_level(logging.WARNING, logger="covey"):
+        ConcurrencyLimiter(ready(batch=2, wait=wait), max_concurrent=4)
+    assert ("use batch=4, or wait=False" in caplog.text) == warned
+
+
+def test_repeats_are_told_as_their_mean():
+    repeated = Repeater(ready(batch=2), repeat=2)
+    configs = [repeated.suggest(name) for name in "abcd"]
+    assert configs[0]["x"] == configs[1]["x"] != configs[2]["x"]
+    for name, value in zip("abcd", (1.0, 2.0, 3.0, 4.0), strict=True):
+        repeated.on_trial_complete(name, {"loss": value})
+    assert [t.value for t in repeated.searcher.study.history.told] == [1.5, 3.5]
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        copy.deepcopy,
+        lambda search: pickle.loads(pickle.dumps(search)),
+        lambda search: pickle.loads(ray.cloudpickle.dumps(search)),
+    ],
+)
+def test_a_copy_goes_on_alike(copied):
+    search = ready(batch=3)
+    run(search, rounds=1, batch=3)
+    search.suggest("a")
+    again = copied(search)
+    assert again.suggest("a") == search.suggest("a")
+    assert again.suggest("b") == search.suggest("b")
+    assert copied(CoveySearch(batch=2)).set_search_properties("loss", "min", PARAMS)
+
+
+def test_a_restored_search_goes_on_alike(tmp_path):
+    path = str(tmp_path / "search.jsonl")
+    search = ready(batch=3, strategy="ucb-dpp-sample")
+    run(search, rounds=2, batch=3)
+    search.suggest("a"), search.suggest("b")
+    search.on_trial_complete("a", {"loss": 0.125})
+    search.on_trial_result("b", {"loss": 0.5})
+    search.save(path)
+    again = CoveySearch(batch=3)
+    again.restore(path)
+    assert (again.metric, again.mode) == ("loss", "min")
+    for one in (search, again):
+        assert one.suggest("c") is not None
+        assert one.suggest("d") is None
+        one.on_trial_complete("b")
+        one.on_trial_complete("c", error=True)
+    assert again.study.history.events == search.study.history.events
+    assert again.suggest("d") == search.suggest("d")
+    assert again.study.history.events[-1].strategy == "ucb-dpp-sample"
+    assert covey.Study.load(path).history.told[-1].value == 0.125
+
+
+def test_a_restored_search_saves_the_strategy_it_has(tmp_path):
+    path = str(tmp_path / "search.jsonl")
+    ready(strategy="sobol").save(path)
+    again = CoveySearch()
+    again.restore(path)
+    again.save(path)
+    assert "sobol" in repr(covey.Study.load(path))
+
+
+def test_a_directory_of_ray_is_restored_from(tmp_path):
+    search = ready(batch=2)
+    run(search, rounds=1, batch=2)
+    search.save_to_dir(str(tmp_path), session_str="one")
+    assert [path.name for path in tmp_path.iterdir()] == ["searcher-state-one.jsonl"]
+    again = ready(batch=2)
+    again.restore_from_dir(str(tmp_path))
+    assert again.suggest("z") == search.suggest("z")
+
+
+def test_another_tuner_begins_with_what_was_learned(tmp_path):
+    path = str(tmp_path / "search.jsonl")
+    search = ready(batch=3)
+    run(search, rounds=1, batch=3)
+    search.suggest("a")  # and then the machine was switched off
+    search.save(path)
+    again = CoveySearch(batch=3)
+    again.restore(path)
+    assert again.set_search_properties("loss", "min", PARAMS)
+    assert statuses(again) == ["told"] * 3 + ["cancelled", "pending", "pending"]
+    for name in "bc":
+        assert isinstance(again.suggest(name), dict)
+        again.on_trial_complete(name, {"loss": 1.0})
+    assert isinstance(again.suggest("d"), dict)
+
+
+def test_the_journal_of_a_study_is_a_beginning_too(tmp_path):
+    study = Study(SPACE, "min", seed=0, journal=tmp_path / "run.jsonl")
+    study.tell(study.ask(3), [1.0, 2.0, 3.0])
+    search = CoveySearch(batch=2)
+    search.restore(str(tmp_path / "run.jsonl"))
+    assert search.suggest("a") == nested(study.ask(2)[0].point)
+
+
+def test_what_does_not_belong_together_is_not_restored(tmp_path):
+    path = tmp_path / "search.jsonl"
+    ready().save(str(path))
+    with pytest.raises(JournalError, match="belongs to a search of another space"):
+        CoveySearch({"x": tune.uniform(0, 2)}).restore(str(path))
+    with pytest.raises(JournalError, match="belongs to a search with mode 'min'"):
+        CoveySearch(mode="max").restore(str(path))
+    with pytest.raises(JournalError, match="no saved search at"):
+        CoveySearch().restore(str(tmp_path / "nothing"))
+    path.write_bytes(path.read_bytes().replace(b'"min"', b'"max"'))
+    with pytest.raises(JournalError, match="damaged"):
+        CoveySearch().restore(str(path))
+
+
+def test_what_a_file_cannot_hold_must_be_given_again(tmp_path):
+    path, space = str(tmp_path / "search.jsonl"), Space({"x": Real(0, 1)}, where=[lambda p: True])
+    CoveySearch(space, "loss", "min", strategy=Sobol(), seed=0).save(path)
+    with pytest.raises(SpaceError, match=r"Tuner\.restore\(\.\.\., param_space=\.\.\.\)"):
+        CoveySearch(strategy=Sobol()).restore(path)
+    with pytest.raises(StrategyError, match="strategy object"):
+        CoveySearch(space).restore(path)
+    CoveySearch(space, strategy=Sobol()).restore(path)
+
+
+def test_without_ray_the_error_says_what_to_install():
+    code = "import sys; sys.modules['ray'] = None\nfrom covey.integrations.ray import CoveySearch"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "this needs ray: pip install 'covey[ray]'" in done.stderr
+
+
+def test_the_example_runs():
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE)], check=True, capture_output=True, text=True, timeout=120
+    )
+    assert "best of 16" in done.stdout
+
+
+# From here on under a real Ray: one for all tests, four logical CPUs.
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    quiet = {
+        "RAY_AUTH_MODE": "disabled",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+        "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    }
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in quiet.items():
+            environment.setenv(name, value)
+        ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        yield
+        ray.shutdown()
+
+
+def tuner(trainable: object, search: CoveySearch, storage: Path, **options: object) -> tune.Tuner:
+    return tune.Tuner(
+        trainable,
+        param_space=options.pop("param_space", PARAMS),
+        tune_config=tune.TuneConfig(
+            metric="loss",
+            mode="min",
+            search_alg=search,
+            num_samples=options.pop("num_samples"),
+            max_concurrent_trials=options.pop("together", 2),
+            reuse_actors=True,
+        ),
+        run_config=tune.RunConfig(name="run", storage_path=str(storage), verbose=0, **options),
+    )
+
+
+def meeting(place: Path, together: int) -> object:
+    """A trainable whose trials wait for each other, so that it ends only if they run together."""
+
+    def trainable(config: dict) -> dict:
+        import time
+        import uuid
+
+        here = place / uuid.uuid4().hex
+        here.touch()
+        mine = len(list(place.iterdir()))
+        enough = -(-mine // together) * together
+        deadline = time.monotonic() + 60
+        while len(list(place.iterdir())) < enough:
+            if time.monotonic() > deadline:
+                raise TimeoutError("the others did not come")
+            time.sleep(0.02)
+        return {"loss": (config["x"] - 0.3) ** 2 + (config["model"]["kind"] == "b")}
+
+    return trainable
+
+
+def test_four_trials_run_together_and_the_batches_are_those_of_a_study(cluster, tmp_path):
+    place = tmp_path / "place"
+    place.mkdir()
+    search = CoveySearch(seed=0)
+    results = tuner(meeting(place, 4), search, tmp_path, num_samples=8, together=4).fit()
+    assert results.num_errors == 0
+    kinds = [type(event).__name__ for event in search.study.history.events]
+    assert kinds == ["Asked", "Told", "Told", "Told", "Told"] * 2
+    asked = [nested(t.point) for t in search.study.history.trials]
+    assert asked == plain_run(rounds=2, batch=4)
+    assert {r.config["epochs"] for r in results} == {10}
+    best = results.get_best_result()
+    assert best.metrics["loss"] == search.study.best.value < 0.05
+
+
+class Interruption(tune.Callback):
+    """Presses Ctrl+C when a number of trials are complete, once."""
+
+    def __init__(self, after: int, mark: Path) -> None:
+        self.left, self.mark = after, mark
+
+    def on_trial_complete(
+        self, iteration: int, trials: list, trial: object, **info: object
+    ) -> None:
+        self.left -= 1
+        if self.left == 0 and not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def slow(config: dict) -> dict:
+    import time
+
+    time.sleep(0.2)
+    return {"loss": (config["x"] - 0.3) ** 2 + (config["model"]["kind"] == ["b"])}
+
+
+def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(cluster, tmp_path):
+    search = CoveySearch(batch=4, seed=0)
+    params = {"x": tune.uniform(0, 1), "model": {"kind": tune.choice([["a"], ["b"]])}}
+    stop = Interruption(5, tmp_path / "interrupted")
+    tuner(slow, search, tmp_path, num_samples=8, callbacks=[stop], param_space=params).fit()
+    assert 5 <= len(search.study.history.told) < 8
+    results = tune.Tuner.restore(str(tmp_path / "run"), slow).fit()
+    assert len(results) == results.num_terminated == 8
+    again = CoveySearch()
+    again.restore_from_dir(str(tmp_path / "run"))
+    whole = Study(again.study.space, "min", seed=0)
+    for _ in range(2):
+        batch = whole.ask(4)
+        whole.tell(batch, [slow(nested(t.point))["loss"] for t in batch])
+    assert again.study.history.trials == whole.history.trials
+
+
+def test_failures_and_the_end_of_a_finite_space(cluster, tmp_path):
+    def trainable(config: dict) -> dict:
+        if config["n"] == 1:
+            raise RuntimeError("this one crashes")
+        return {"loss": float("nan") if config["n"] == 2 else config["n"]}
+
+    search = CoveySearch(batch=2, wait=False, seed=0)
+    params = {"n": tune.randint(0, 5)}
+    results = tuner(trainable, search, tmp_path, num_samples=20, param_space=params).fit()
+    assert len(results) == 5
+    assert results.num_errors == 1
+    ended = {t.point["n"]: (t.status, t.value) for t in search.study.history.trials}
+    assert ended == {
+        0: ("told", 0.0),
+        1: ("failed", None),
+        2: ("failed", None),
+        3: ("told", 3.0),
+        4: ("told", 4.0),
+    }
+
+
+def test_a_space_in_two_places_is_refused_by_ray(cluster, tmp_path):
+    search = CoveySearch(Space({"y": Real(0, 1)}), "loss", "min")
+    with pytest.raises(ValueError, match="already instantiated with a search space"):
+        tuner(slow, search, tmp_path, num_samples=1).fit()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from covey import dpp
+    from covey.cli.exits import ExitCode
     from covey.errors import CoveyError
     from covey.gp import GP
     from covey.history import History, Trial
@@ -33,6 +34,7 @@ __all__ = [
     "GP",
     "Choice",
     "CoveyError",
+    "ExitCode",
     "History",
     "Integer",
     "Linear",
@@ -53,6 +55,7 @@ _ROOMS = {
     "GP": "covey.gp",
     "Choice": "covey.space",
     "CoveyError": "covey.errors",
+    "ExitCode": "covey.cli.exits",
     "History": "covey.history",
     "Integer": "covey.space",
     "Linear": "covey.space",

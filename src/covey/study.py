@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
@@ -35,6 +35,11 @@ from covey.opening import Wanted, open_study, reopen
 from covey.propose import Goal, Recipe, Request, propose
 from covey.space import Pool, Space, space_from_description
 from covey.strategies import Strategy
+
+if TYPE_CHECKING:
+    from covey.run.plan import RunOptions
+    from covey.run.runner import Objective, Result
+    from covey.run.workers import Workers
 
 _TRIES = 5  # asks that begin again because another process wrote meanwhile
 
@@ -207,8 +212,22 @@ class Study:
         added = events.Added(checked, several(values, "values"), each(sem, len(checked)))
         return self._commit(added, key)
 
-    def note(self, event: events.Dispatched | events.Lost | events.Late) -> None:
-        """Write down what became of an evaluation; what runs a study calls this."""
+    def run(
+        self,
+        f: Objective,
+        *,
+        batch: int = 8,
+        rounds: int = 20,
+        workers: Workers = 4,
+        **options: Unpack[RunOptions],
+    ) -> Result:
+        """Evaluate f to the end of a budget, in parallel; see `covey.run.run`."""
+        from covey.run import run  # a door: the one import that points up, and only when called
+
+        return run(self, f, batch=batch, rounds=rounds, workers=workers, **options)
+
+    def note(self, event: events.Event) -> None:
+        """Write an event down as it is: for what runs a study, or brings one back."""
         self._commit(event)
 
     def refresh(self) -> None:

@@ -1,62 +1,52 @@
-"""The `covey` command. Heavy imports happen inside commands, so that help is quick."""
+"""The `covey` command: every end has its exit code."""
 
 from __future__ import annotations
 
+import json
+import logging
 import sys
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    name="covey",
-    help="Choose the next batch of experiments.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+from covey.cli import verbs, views
+from covey.cli.group import ClickException
+from covey.cli.root import app
+
+__all__ = ["app", "main", "verbs", "views"]  # importing the commands is what registers them
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        from covey import __version__
+class _Talk(logging.Handler):
+    """What the library has to say, on stderr."""
 
-        typer.echo(f"covey {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def covey(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Choose the next batch of experiments."""
-
-
-@app.command()
-def demo(
-    batch: Annotated[int, typer.Option(min=1, help="Points per batch.")] = 8,
-    rounds: Annotated[int, typer.Option(min=1, help="Batches.")] = 12,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all randomness.")] = 0,
-    out: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("covey-demo.png"),
-) -> None:
-    """Maximise Hartmann-6, a function of six variables, in batches.
-
-    Example: covey demo --batch 4 --rounds 5 --out run.png
-    """
-    from covey.cli.demo import run_demo
-
-    run_demo(batch, rounds, seed, out)
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        typer.echo(f"covey: {record.getMessage()}", err=True)
 
 
 def main() -> None:
-    """Entry point: our own errors become one line on stderr and exit code 1."""
+    """Entry point: every end has its exit code, and our errors are one line on stderr."""
+    from covey.cli.exits import ExitCode, code_of
     from covey.errors import CoveyError
 
+    logging.getLogger("covey").addHandler(_Talk(logging.WARNING))
+    words = sys.argv[1:] or ["--help"]
     try:
-        app()
+        sys.exit(app(words, standalone_mode=False) or 0)
     except CoveyError as error:
-        typer.echo(f"covey: {error}", err=True)
-        sys.exit(1)
+        code, text = code_of(error), str(error)
+    except SystemExit as end:
+        if end.code != ExitCode.INTERRUPTED:  # which is how typer hands on Ctrl-C
+            raise
+        code, text = ExitCode.INTERRUPTED, "stopped; what was recorded is safe."
+    except (typer.Abort, KeyboardInterrupt):
+        code, text = ExitCode.INTERRUPTED, "stopped; what was recorded is safe."
+    except ClickException as error:
+        code, text = ExitCode.USAGE, f"{error} See --help."
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has gone; nothing is left to say
+        sys.exit(0)
+    if "--json" in sys.argv:
+        sys.stderr.write(json.dumps({"error": code.name.lower(), "message": text}) + "\n")
+    else:
+        typer.echo(f"covey: {text}", err=True)
+    sys.exit(int(code))

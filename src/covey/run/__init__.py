@@ -1,5 +1,66 @@
-"""Run a study to its end: evaluate batches in parallel and tell the results."""
+"""Run a study to its end: evaluate batches in parallel, here or on a cluster."""
 
-from covey.run.loop import Result, maximize, minimize
+from __future__ import annotations
 
-__all__ = ["Result", "maximize", "minimize"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from covey.run.command import Command
+    from covey.run.dask import DaskEngine
+    from covey.run.engine import Engine
+    from covey.run.futures import FuturesEngine
+    from covey.run.local import LocalEngine
+    from covey.run.loop import maximize, minimize
+    from covey.run.progress import Progress
+    from covey.run.ray import RayEngine
+    from covey.run.retries import Retries
+    from covey.run.runner import Result, run
+    from covey.run.task import Outcome, Task
+
+__all__ = [
+    "Command",
+    "DaskEngine",
+    "Engine",
+    "FuturesEngine",
+    "LocalEngine",
+    "Outcome",
+    "Progress",
+    "RayEngine",
+    "Result",
+    "Retries",
+    "Task",
+    "maximize",
+    "minimize",
+    "run",
+]
+
+# Opened when entered: the process of each evaluation passes through here, and needs little.
+_ROOMS = {
+    "Command": "command",
+    "DaskEngine": "dask",
+    "Engine": "engine",
+    "FuturesEngine": "futures",
+    "LocalEngine": "local",
+    "Outcome": "task",
+    "Progress": "progress",
+    "RayEngine": "ray",
+    "Result": "runner",
+    "Retries": "retries",
+    "Task": "task",
+    "maximize": "loop",
+    "minimize": "loop",
+    "run": "runner",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module 'covey.run' has no attribute {name!r}")
+    value = getattr(import_module(f"covey.run.{_ROOMS[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,98 @@
+"""`covey ask`: the open batch again, or the next one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from covey.arrays import one_thread
+from covey.catalog import strategy_of
+from covey.cli import sheets
+from covey.cli.exits import ExitCode, Stop
+from covey.cli.points import fixed_from_text
+from covey.cli.settings import Settings
+from covey.cli.voice import put, put_json, say, table
+from covey.history import Trial
+from covey.propose import Request, propose
+from covey.study import Study
+
+
+@dataclass(frozen=True)
+class AskOptions:
+    """What `covey ask` was told."""
+
+    batch: int | None = None
+    new: bool = False
+    strategy: str | None = None
+    fix: tuple[str, ...] = ()
+    out: Path | None = None
+    json: bool = False
+    dry_run: bool = False
+
+
+def ask(settings: Settings, options: AskOptions) -> None:
+    """Print the open batch, or ask for one; the points are data, the rest is talk."""
+    if options.dry_run and not settings.journal.exists():
+        study = Study(settings.space, settings.goal, settings.strategy, settings.seed)
+    elif options.dry_run:
+        study = Study.load(settings.journal, settings.space, settings.strategy, read_only=True)
+    else:
+        study = settings.study()
+    pending = study.history.pending
+    if pending and not options.new:
+        _show(study, pending, options)
+        say(f"{_open(study)}; `covey tell` takes results, `covey ask --new` asks for more.")
+        return
+    k = options.batch or settings.batch
+    fixed = fixed_from_text(study.space, _pairs(options.fix))
+    say(f"choosing {k} points after {len(study.history.told)} results ...")
+    if options.dry_run:
+        points = _proposed(study, k, options.strategy or settings.strategy or "auto", fixed)
+        first = len(study.history)
+        _show(study, [Trial(first + i, p) for i, p in enumerate(points)], options)
+        say("dry run: nothing was recorded.")
+        return
+    trials = study.ask(k, strategy=options.strategy, fixed=fixed)
+    _show(study, trials, options)
+    say(f"batch {study.history.rounds} is open: {k} trials recorded in {settings.journal}.")
+    say("next: evaluate them, then  covey tell results.csv  or  covey tell ID=VALUE ...")
+
+
+def _proposed(study: Study, k: int, strategy: str, fixed: Mapping[str, Any]) -> list[Any]:
+    name, chosen = strategy_of(strategy)
+    with one_thread():
+        return propose(study.history, study.recipe, Request(k, chosen, name, fixed)).points
+
+
+def _open(study: Study) -> str:
+    history = study.history
+    count = len(history.pending)
+    return f"{count} trial{'s are' if count > 1 else ' is'} still open (batch {history.rounds})"
+
+
+def _pairs(words: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise Stop(ExitCode.USAGE, f"--fix takes NAME=VALUE, got {word!r}.")
+        pairs[name] = value
+    return pairs
+
+
+def _show(study: Study, trials: Sequence[Trial], options: AskOptions) -> None:
+    names = list(study.space.names)
+    rows = [{"id": t.id, **t.point, "value": None} for t in trials]
+    if options.out is not None:
+        sheets.save(options.out, sheets.write(["id", *names, "value"], rows))
+        say(f"{len(rows)} points written to {options.out}; fill in the column value.")
+    if options.json:
+        listed = [{"id": t.id, "point": study.space.to_json(t.point)} for t in trials]
+        put_json("covey.ask/1", {"trials": listed})
+    elif options.out is None and sys.stdout.isatty():
+        put(table(["id", *names], [[t.id, *(t.point.get(n) for n in names)] for t in trials]))
+    elif options.out is None:
+        put(sheets.write(["id", *names, "value"], rows))

@@ -1,0 +1,108 @@
+"""`covey run`: evaluate batches with a command of the user's, here and in parallel."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field, replace
+
+from covey.cli.exits import ExitCode, Stop
+from covey.cli.settings import RunSettings, Settings
+from covey.cli.voice import put, put_json, say
+from covey.run import Command, Progress, run
+from covey.study import Study
+
+_QUIET = 10.0  # seconds between lines where there is no terminal
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What `covey run` was told, over what the file says; None leaves the file's."""
+
+    command: tuple[str, ...] = ()
+    batch: int | None = None
+    rounds: int | None = None
+    workers: int | None = None
+    timeout: float | None = None
+    asynchronous: bool = False
+    json: bool = False
+    dry_run: bool = False
+
+
+def evaluate(settings: Settings, options: RunOptions) -> None:
+    """Run to the end of the budget, or go on where an earlier run stopped."""
+    given = {
+        name: value
+        for name in ("command", "rounds", "workers", "timeout")
+        if (value := getattr(options, name))
+    }
+    plan = replace(settings.run, **given)
+    plan = replace(plan, asynchronous=options.asynchronous or plan.asynchronous)
+    if not plan.command:
+        raise Stop(
+            ExitCode.USAGE,
+            "no command to run; write it after --, as in `covey run -- python train.py "
+            "--lr={x.lr}`, or as command in the table [run].",
+        )
+    command = Command(plan.command, result=plan.result)
+    batch = options.batch or settings.batch
+    if options.dry_run:
+        _dry_run(settings, plan, command, batch)
+        return
+    study = settings.study()
+    result = run(
+        study,
+        command,
+        batch=batch,
+        rounds=plan.rounds,
+        workers=plan.workers,
+        timeout=plan.timeout,
+        asynchronous=plan.asynchronous,
+        watch=Watch(quiet=options.json),
+    )
+    if options.json:
+        point = study.space.to_json(result.point)
+        put_json("covey.run/1", {"value": result.value, "point": point})
+    else:
+        shown = ", ".join(f"{name}={value}" for name, value in result.point.items())
+        put(f"{result.value!r} at {shown}")
+
+
+def _dry_run(settings: Settings, plan: RunSettings, command: Command, batch: int) -> None:
+    example = Study(settings.space, strategy="random", seed=0).ask(1)[0].point
+    words = command.words(example, trial=0, seed=0, result="RESULT.json")
+    put(" ".join(words))
+    say(
+        f"dry run: {plan.rounds} batches of {batch}, {plan.workers} at a time, each as above; "
+        "nothing was run or recorded."
+    )
+
+
+@dataclass
+class Watch:
+    """Shows progress on stderr: one line that is rewritten, or a line now and then."""
+
+    quiet: bool = False
+    _last: float = field(default=0.0, init=False)
+
+    def __call__(self, progress: Progress) -> None:
+        """One more thing happened."""
+        if self.quiet:
+            return
+        live = sys.stderr.isatty()
+        now = time.monotonic()
+        over = progress.done == progress.total
+        if not live and now - self._last < _QUIET and not over:
+            return
+        self._last = now
+        best = "-" if progress.best is None else f"{progress.best:.6g}"
+        left = "" if progress.left is None else f", about {progress.left:.0f} s left"
+        line = (
+            f"{progress.done}/{progress.total} done, {progress.running} running, "
+            f"{progress.failed} failed, best {best}{left}; waiting for {progress.waiting_for}"
+        )
+        if live:
+            sys.stderr.write(f"\r\x1b[K{line}" + ("\n" if over else ""))
+            sys.stderr.flush()
+        else:
+            say(line)

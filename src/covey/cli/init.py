@@ -1,0 +1,182 @@
+"""`covey init`: a commented covey.toml, from flags or by asking."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from covey.arguments import checked_seed
+from covey.cli import sheets
+from covey.cli.exits import ExitCode, Stop
+from covey.cli.settings import read_settings
+from covey.cli.voice import put, put_json, say
+from covey.errors import SpaceError
+from covey.space import Choice, Integer, Parameter, Real
+
+_HOW = (
+    "--real NAME=LOW:HIGH[:log], --integer NAME=LOW:HIGH[:log], --choice NAME=A,B,C or --pool FILE"
+)
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Parameters as flags give them."""
+
+    real: tuple[str, ...] = ()
+    integer: tuple[str, ...] = ()
+    choice: tuple[str, ...] = ()
+
+    def parameters(self) -> dict[str, Parameter]:
+        """By name, in the order of the flags of each kind."""
+        found: dict[str, Parameter] = {}
+        for words, read in ((self.real, _real), (self.integer, _integer), (self.choice, _choice)):
+            for word in words:
+                name, equals, rest = word.partition("=")
+                if not equals or not name:
+                    raise Stop(ExitCode.USAGE, f"a parameter is given as {_HOW}; got {word!r}.")
+                if name in found:
+                    raise Stop(ExitCode.USAGE, f"the parameter {name!r} is given twice.")
+                try:
+                    found[name] = read(rest)
+                except (SpaceError, ValueError) as error:
+                    raise Stop(ExitCode.USAGE, f"{name}: {error} Write {_HOW}.") from error
+        return found
+
+
+@dataclass(frozen=True)
+class InitOptions:
+    """What `covey init` was told."""
+
+    flags: Flags
+    pool: Path | None
+    goal: str
+    batch: int
+    seed: int | None
+    command: tuple[str, ...]
+    json: bool
+    dry_run: bool
+    force: bool
+
+
+def init(path: Path, options: InitOptions) -> None:
+    """Write the file, unless there is one."""
+    if path.exists() and not options.force and not options.dry_run:
+        raise Stop(ExitCode.CONFLICT, f"{path} exists already; edit it, or use --force.")
+    parameters = options.flags.parameters()
+    if parameters and options.pool is not None:
+        raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
+    if not parameters and options.pool is None:
+        parameters = _asked(parameters)
+    text = _text(parameters, options)
+    if options.dry_run:
+        put(text)
+        return
+    sheets.save(path, text)
+    read_settings(path)  # what was written must be readable, the pool's file included
+    if options.json:
+        put_json("covey.init/1", {"path": str(path), "parameters": list(parameters)})
+    else:
+        put(str(path))
+    say("next: look at it, then  covey ask")
+
+
+def _range(text: str, kind: Callable[[str], float]) -> tuple[float, float, bool]:
+    parts = text.split(":")
+    if len(parts) not in (2, 3) or (len(parts) == 3 and parts[2] != "log"):
+        raise ValueError(f"{text!r} is no range LOW:HIGH or LOW:HIGH:log.")
+    return kind(parts[0]), kind(parts[1]), len(parts) == 3
+
+
+def _real(text: str) -> Real:
+    return Real(*_range(text, float))
+
+
+def _integer(text: str) -> Integer:
+    low, high, log = _range(text, int)
+    return Integer(int(low), int(high), log)
+
+
+def _choice(text: str) -> Choice:
+    return Choice([word.strip() for word in text.split(",")])
+
+
+def _asked(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
+    """Ask for parameters, one by one; without a terminal, say which flags to use instead."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Stop(ExitCode.USAGE, f"no parameters were given; use {_HOW}.")
+    say("One parameter at a time; an empty name ends the list.")
+    while True:
+        name = _answer("name" if parameters else "name of the first parameter")
+        if not name and parameters:
+            return parameters
+        rest = _answer("  LOW:HIGH (or LOW:HIGH:log), with decimal points for a real; or A,B,C")
+        read = (
+            _choice if "," in rest else _integer if "." not in rest and "e" not in rest else _real
+        )
+        try:
+            parameters[name] = read(rest)
+        except (SpaceError, ValueError) as error:
+            say(f"  {error} Once more.")
+
+
+def _answer(question: str) -> str:
+    sys.stderr.write(f"{question}: ")
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    if not line:
+        raise Stop(ExitCode.INTERRUPTED, "stopped; nothing was written.")
+    return line.strip()
+
+
+def _text(parameters: dict[str, Parameter], options: InitOptions) -> str:
+    lines = [
+        "# A study of Covey. `covey ask` chooses the next batch, `covey tell` takes results.",
+        "",
+        "[study]",
+        f'goal = "{options.goal}"          # max or min',
+        f"batch = {options.batch}             # points of one batch",
+        '# strategy = "auto"    # or est-dpp-sample, ucb-dpp-max, bucb, lp-ucb, thompson, ...',
+        f"seed = {checked_seed(options.seed)}",
+        'journal = "covey.jsonl"  # everything that happens, one line each; keep it',
+        "",
+    ]
+    if options.pool is not None:
+        lines += ["[pool]", f"file = {json.dumps(str(options.pool))}", "# inputs = []", ""]
+    for name, parameter in parameters.items():
+        lines += [f"[parameters.{_key(name)}]", *_lines(parameter), ""]
+    if not options.pool:
+        lines += [
+            "# Known constraints, as many as there are:",
+            "# [[constraints]]",
+            "# weights = {x = 1.0, y = 1.0}",
+            "# upper = 1.0",
+            "",
+        ]
+    command = json.dumps(list(options.command)) if options.command else None
+    example = '["python", "train.py", "--lr={x.lr}"]'
+    lines += [
+        "[run]",
+        f"command = {command}" if command else f"# command = {example}  # for `covey run`",
+        '# result = "stdout"  # the value is its last line; or "file": JSON at {result}',
+        "# rounds = 20",
+        "# workers = 4",
+        "# timeout = 3600  # seconds, from the start of an evaluation",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    """A name as TOML wants it: bare where it may be."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+
+def _lines(parameter: Parameter) -> Sequence[str]:
+    if isinstance(parameter, Choice):
+        return ['type = "choice"', f"options = {json.dumps(list(parameter.options))}"]
+    kind = "real" if isinstance(parameter, Real) else "integer"
+    lines = [f'type = "{kind}"', f"low = {parameter.low!r}", f"high = {parameter.high!r}"]
+    return [*lines, "log = true"] if parameter.log else lines

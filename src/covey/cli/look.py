@@ -1,0 +1,143 @@
+"""`covey status`, `covey best`, `covey export`: look, and change nothing."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from covey.cli import sheets
+from covey.cli.exits import ExitCode, Stop
+from covey.cli.settings import Settings
+from covey.cli.voice import put, put_json, say, table
+from covey.history import Trial
+from covey.study import Study
+
+
+def _study(settings: Settings) -> Study:
+    if not settings.journal.exists():
+        raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
+    return Study.load(settings.journal, settings.space, settings.strategy, read_only=True)
+
+
+def status(settings: Settings, as_json: bool) -> None:
+    """How far the study is."""
+    if not settings.journal.exists():
+        if as_json:
+            put_json("covey.status/1", {"journal": str(settings.journal), "trials": {}})
+        else:
+            put(f"{settings.path}: nothing was asked yet. next: covey ask")
+        return
+    study = _study(settings)
+    history, best = study.history, study.best
+    counts = dict(Counter(trial.status for trial in history.trials))
+    if as_json:
+        fields = {
+            "journal": str(settings.journal),
+            "goal": study.goal,
+            "seed": study.seed,
+            "batches": history.rounds,
+            "trials": counts,
+            "open": [trial.id for trial in history.pending],
+            "best": _described(study, best),
+        }
+        put_json("covey.status/1", fields)
+        return
+    put(f"{settings.journal}: {history.rounds} batches, goal {study.goal}, seed {study.seed}")
+    put("trials: " + (", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "none"))
+    if best is not None:
+        put(f"best: {best.value:.6g} (trial {best.id})")
+    put(f"next: covey {'tell' if history.pending else 'ask'}")
+
+
+def best(settings: Settings, as_json: bool) -> None:
+    """The best value told, and the point the model would use."""
+    study = _study(settings)
+    found = study.best
+    if found is None:
+        raise Stop(ExitCode.NOTHING, "nothing was told yet, so there is no best.")
+    advised = study.recommend()
+    if as_json:
+        fields = {
+            "best": _described(study, found),
+            "recommended": {
+                "point": study.space.to_json(advised.point),
+                "mean": advised.mean,
+                "std": advised.std,
+            },
+        }
+        put_json("covey.best/1", fields)
+        return
+    put(table(["", "value", *study.space.names], [_line(study, "best", found.value, found.point)]))
+    if dict(advised.point) != dict(found.point):
+        say("by the model, which sees through noise:")
+        row = _line(study, "recommended", advised.mean, advised.point)
+        put(table(["", "expected", *study.space.names], [row]))
+
+
+def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]:
+    return [word, value, *(point.get(name) for name in study.space.names)]
+
+
+def export(settings: Settings, out: Path | None, as_json: bool) -> None:
+    """Every trial, as CSV or JSON."""
+    study = _study(settings)
+    names = list(study.space.names)
+    trials = study.history.trials
+    if as_json:
+        put_json("covey.export/1", {"trials": [_described(study, trial) for trial in trials]})
+        return
+    columns = ["id", "status", "value", "sem", "origin"]
+    rows = [
+        {**{name: getattr(trial, name) for name in columns}, **_prefixed(trial, columns)}
+        for trial in trials
+    ]
+    text = sheets.write([*columns, *(_heading(name, columns) for name in names)], rows)
+    if out is None:
+        put(text)
+    else:
+        sheets.save(out, text)
+        say(f"{len(rows)} trials written to {out}")
+
+
+def report(settings: Settings, out: Path, as_json: bool) -> None:
+    """The report card, as a page or as JSON."""
+    from covey.report import Commands, card, page_path, write_page
+    from covey.report.commands import python_commands
+    from covey.report.lots import lots_of
+
+    if not as_json:
+        page_path(out)  # before the work, not after
+    study = _study(settings)
+    history = study.history
+    following = "covey tell results.csv" if history.pending else "covey ask"
+    again = python_commands(history, lots_of(history), str(settings.journal)).again
+    made = card(study, Commands((following,), again))
+    if as_json:
+        put(json.dumps(made.to_json(), allow_nan=False))
+        return
+    write_page(made, out)
+    say(made.headline)
+    put(str(out.resolve()))
+
+
+def _heading(name: str, taken: list[str]) -> str:
+    return f"point.{name}" if name in taken else name
+
+
+def _prefixed(trial: Trial, taken: list[str]) -> dict[str, Any]:
+    return {_heading(name, taken): value for name, value in trial.point.items()}
+
+
+def _described(study: Study, trial: Trial | None) -> dict[str, Any] | None:
+    if trial is None:
+        return None
+    return {
+        "id": trial.id,
+        "status": trial.status,
+        "value": trial.value,
+        "sem": trial.sem,
+        "origin": trial.origin,
+        "point": study.space.to_json(trial.point),
+    }

@@ -1,0 +1,110 @@
+"""`covey next`: results in a file, the next batch in a file; no journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from covey.cli import sheets
+from covey.cli.exits import ExitCode, Stop
+from covey.cli.init import Flags
+from covey.cli.points import point_from_text
+from covey.cli.settings import read_settings
+from covey.cli.sheets import Row
+from covey.cli.voice import put, put_json, say
+from covey.errors import SpaceError, did_you_mean
+from covey.history import Trial
+from covey.propose import Goal
+from covey.space import Pool, Space
+from covey.study import Study
+
+
+@dataclass(frozen=True)
+class NextOptions:
+    """What `covey next` was told."""
+
+    results: str | None
+    value: str
+    batch: int
+    goal: Goal
+    strategy: str
+    seed: int
+    out: Path | None
+    json: bool
+    dry_run: bool
+
+
+def space_of(flags: Flags, pool: Path | None, config: Path) -> Space | Pool:
+    """The space: of the flags, of a pool, or of the study's file, whichever is given."""
+    parameters = flags.parameters()
+    if parameters and pool is not None:
+        raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
+    if parameters:
+        return Space(parameters)
+    return Pool(pool) if pool is not None else read_settings(config).space
+
+
+def next_batch(space: Space | Pool, options: NextOptions) -> None:
+    """Read results, choose the next batch, write it."""
+    study = Study(space, options.goal, options.strategy, options.seed)
+    if options.results is not None:
+        told, waiting = _read(study, options.results, options.value)
+        say(f"{told} results and {waiting} rows without one read from {options.results}")
+    say(f"choosing {options.batch} points ...")
+    trials = study.ask(options.batch)
+    _write(study, trials, options)
+
+
+def _read(study: Study, path: str, value: str) -> tuple[int, int]:
+    """Rows with a value are results; rows without one are under way."""
+    names, rows = sheets.read(path)
+    if value not in names:
+        hint = did_you_mean(value, names)
+        raise Stop(
+            ExitCode.INVALID,
+            f"{path} has no column {value!r}; it has {', '.join(names)}. Name it with --value."
+            f"{hint}",
+        )
+    told: list[tuple[dict[str, object], float]] = []
+    waiting: list[dict[str, object]] = []
+    for row in rows:
+        point = _point(study.space, row)
+        if row.cells[value]:
+            told.append((point, _number(row, value)))
+        else:
+            waiting.append(point)
+    if told:
+        study.add([point for point, _ in told], [number for _, number in told])
+    if waiting:
+        study.enqueue(waiting)
+    return len(told), len(waiting)
+
+
+def _point(space: Space | Pool, row: Row) -> dict[str, object]:
+    try:
+        return point_from_text(space, row.cells)
+    except SpaceError as error:
+        raise row.error(str(error)) from error
+
+
+def _number(row: Row, value: str) -> float:
+    try:
+        return float(row.cells[value])
+    except ValueError as error:
+        raise row.error(f"{value} is {row.cells[value]!r}, which is no number.") from error
+
+
+def _write(study: Study, trials: Sequence[Trial], options: NextOptions) -> None:
+    names = list(study.space.names)
+    if options.json:
+        points = [study.space.to_json(trial.point) for trial in trials]
+        put_json("covey.next/1", {"points": points})
+        return
+    rows = [{**trial.point, options.value: None} for trial in trials]
+    text = sheets.write([*names, options.value], rows)
+    if options.out is None or options.dry_run:
+        put(text)
+    else:
+        sheets.save(options.out, text)
+        say(f"{len(rows)} points written to {options.out}; fill in the column {options.value}.")

@@ -1,0 +1,23 @@
+"""Options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Config = Annotated[
+    Path, typer.Option("--config", "-c", envvar="COVEY_CONFIG", help="The study's file.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; write nothing.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
+Batch = Annotated[int | None, typer.Option("--batch", "-b", min=1, help="Points of a batch.")]
+Strategy = Annotated[str | None, typer.Option(help="auto, est-dpp-sample, lp-ucb, ...")]
+Reals = Annotated[list[str], typer.Option("--real", metavar="NAME=LOW:HIGH[:log]", help="Real.")]
+Integers = Annotated[
+    list[str], typer.Option("--integer", metavar="NAME=LOW:HIGH[:log]", help="Integer.")
+]
+Choices = Annotated[list[str], typer.Option("--choice", metavar="NAME=A,B,C", help="Choice.")]
+PoolFile = Annotated[Path | None, typer.Option("--pool", help="CSV or Parquet of candidates.")]

@@ -1,0 +1,159 @@
+"""Settings: the file covey.toml, read with every key checked."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from covey.cli.exits import ExitCode, Stop
+from covey.errors import SpaceError, did_you_mean
+from covey.propose import Goal
+from covey.space import Choice, Integer, Linear, Parameter, Pool, Real, Space
+from covey.study import Study
+
+FILE = "covey.toml"
+
+_KINDS: dict[str, tuple[type[Real] | type[Integer] | type[Choice], tuple[str, ...]]] = {
+    "real": (Real, ("low", "high", "log")),
+    "integer": (Integer, ("low", "high", "log", "step")),
+    "choice": (Choice, ("options", "ordered")),
+}
+_STUDY = {"goal": str, "batch": int, "strategy": str, "seed": int, "journal": str}
+_RUN = {
+    "command": list,
+    "result": str,
+    "rounds": int,
+    "workers": int,
+    "timeout": (int, float),
+    "asynchronous": bool,
+}
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The table [run]: what evaluates a point, and how."""
+
+    command: tuple[str, ...] = ()
+    result: Literal["stdout", "file"] = "stdout"
+    rounds: int = 20
+    workers: int = 4
+    timeout: float | None = None
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A study as covey.toml describes it; paths are relative to the file."""
+
+    path: Path
+    space: Space | Pool
+    goal: Goal = "max"
+    batch: int = 8
+    strategy: str | None = None
+    seed: int | None = None
+    journal: Path = Path("covey.jsonl")
+    run: RunSettings = field(default_factory=RunSettings)
+
+    def study(self) -> Study:
+        """The study, begun or continued."""
+        return Study(self.space, self.goal, self.strategy, self.seed, self.journal)
+
+
+def read_settings(path: Path) -> Settings:
+    """Read and check covey.toml."""
+    try:
+        with path.open("rb") as file:
+            tables = tomllib.load(file)
+    except FileNotFoundError as error:
+        raise Stop(
+            ExitCode.CONFLICT,
+            f"there is no {path}; `covey init` writes one, or name yours with --config.",
+        ) from error
+    except OSError as error:
+        raise Stop(ExitCode.FAILED, f"cannot read {path}: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Stop(ExitCode.INVALID, f"{path} is not TOML: {error}.") from error
+    try:
+        return _settings(tables, path)
+    except SpaceError as error:
+        raise Stop(ExitCode.INVALID, f"{path}: {error}") from error
+
+
+def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
+    _require_known(tables, ("study", "parameters", "constraints", "pool", "run"), "the file")
+    study = _typed(tables.get("study", {}), _STUDY, "[study]")
+    run = _typed(tables.get("run", {}), _RUN, "[run]")
+    if "command" in run:
+        run["command"] = tuple(str(word) for word in run["command"])
+    journal = path.parent / study.pop("journal", "covey.jsonl")
+    return Settings(path, _space(tables, path), journal=journal, run=RunSettings(**run), **study)
+
+
+def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:
+    if ("pool" in tables) == ("parameters" in tables):
+        raise SpaceError("give either a table [parameters.NAME] for each parameter, or [pool].")
+    if "pool" in tables:
+        pool = _typed(tables["pool"], {"file": str, "inputs": list, "labels": list}, "[pool]")
+        if "file" not in pool:
+            raise SpaceError("[pool] needs file, a CSV or Parquet file of candidates.")
+        return Pool(path.parent / pool.pop("file"), **pool)
+    named = tables["parameters"]
+    if not isinstance(named, Mapping) or not all(isinstance(t, Mapping) for t in named.values()):
+        raise SpaceError('write each parameter as a table: [parameters.lr], then type = "real" ...')
+    rows = tables.get("constraints", [])
+    return Space(
+        {name: _parameter(name, entry) for name, entry in named.items()},
+        where=[_constraint(row) for row in rows],
+    )
+
+
+def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
+    kind = entry.get("type")
+    if kind not in _KINDS:
+        hint = did_you_mean(kind, _KINDS)
+        raise SpaceError(
+            f'[parameters.{name}]: type must be "real", "integer" or "choice", got {kind!r}.{hint}'
+        )
+    made, keys = _KINDS[kind]
+    given = {key: value for key, value in entry.items() if key != "type"}
+    _require_known(given, keys, f"[parameters.{name}]")
+    try:
+        return made(**given)
+    except TypeError as error:
+        raise SpaceError(
+            f"[parameters.{name}]: a {kind} needs {' and '.join(keys[: 1 + (kind != 'choice')])}."
+        ) from error
+    except SpaceError as error:
+        raise SpaceError(f"[parameters.{name}]: {error}") from error
+
+
+def _constraint(row: Any) -> Linear:
+    kinds = {"weights": dict, "lower": (int, float), "upper": (int, float)}
+    given = _typed(row, kinds, "[[constraints]]")
+    if "weights" not in given:
+        raise SpaceError("[[constraints]] needs weights, such as weights = {x = 1, y = 1}.")
+    return Linear(given.pop("weights"), **given)
+
+
+def _typed(table: Any, kinds: Mapping[str, Any], where: str) -> dict[str, Any]:
+    if not isinstance(table, Mapping):
+        raise SpaceError(f"{where} must be a table, got {table!r}.")
+    _require_known(table, kinds, where)
+    for key, value in table.items():
+        wrong = isinstance(value, bool) != (kinds[key] is bool)
+        if wrong or not isinstance(value, kinds[key]):
+            names = [
+                k.__name__ for k in (kinds[key] if isinstance(kinds[key], tuple) else (kinds[key],))
+            ]
+            raise SpaceError(f"{where}: {key} must be {' or '.join(names)}, got {value!r}.")
+    return dict(table)
+
+
+def _require_known(table: Iterable[str], known: Iterable[str], where: str) -> None:
+    for key in table:
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise SpaceError(f"{where} has no key {key!r}; it may have {', '.join(known)}.{hint}")

@@ -1,0 +1,54 @@
+"""Voice: data goes to stdout, talk to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def put(text: str) -> None:
+    """Data: the result of the command, on stdout."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()
+
+
+def put_json(schema: str, fields: Mapping[str, Any]) -> None:
+    """Data as one JSON object; ``schema`` names its shape."""
+    put(json.dumps({"schema": schema, **fields}, allow_nan=False, default=str))
+
+
+def say(text: str) -> None:
+    """Talk: anything else, on stderr."""
+    sys.stderr.write(printable(text) + "\n")
+    sys.stderr.flush()
+
+
+def printable(text: str) -> str:
+    r"""The text without control characters, which names may carry and terminals obey.
+
+    >>> printable("a\x1b[31mb")
+    'a[31mb'
+    """
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
+
+
+def number(value: Any) -> str:
+    """A value for people: four significant digits.
+
+    >>> number(0.0123456), number("adam"), number(None)
+    ('0.01235', 'adam', '')
+    """
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows in columns, for people; numbers to four digits."""
+    cells = [[printable(name) for name in names], *([number(v) for v in row] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(names))]
+    lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells)
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,207 @@
+"""Campaign: a run under way, batch after batch or with all workers busy."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+from covey.errors import EvaluationError, ExhaustedError, JournalError
+from covey.history import Added, Asked, Enqueued, History, Trial
+from covey.run.desk import Desk
+from covey.run.interrupt import Interrupt
+from covey.run.plan import Plan
+from covey.run.progress import Progress
+from covey.study import Study
+
+_log = logging.getLogger("covey")
+
+_TICK = 0.5  # seconds: the longest the engine is waited for before Ctrl-C is noticed
+_TALK = 60.0  # seconds between two lines that say what is awaited
+
+
+class Campaign:
+    """Asks, hands out, and waits, until the budget is spent."""
+
+    def __init__(
+        self, study: Study, plan: Plan, desk: Desk, interrupt: Interrupt, wide: int
+    ) -> None:
+        self._study = study
+        self._plan = plan
+        self._desk = desk
+        self._interrupt = interrupt
+        self._wide = wide  # how many to keep under way, asynchronously
+        self._began = self._talked = time.monotonic()
+        self._batch: Sequence[int] = ()
+
+    def go(self) -> None:
+        """Run to the end; whatever goes wrong, say what is safe."""
+        try:
+            self._take_up()
+            if self._plan.asynchronous:
+                self._keep_busy()
+            else:
+                self._in_batches()
+        except KeyboardInterrupt:
+            self._stop()
+            raise
+        except JournalError:
+            # Nothing can be written down, so nothing is stopped: evaluations that can be found
+            # again go on, and their results wait for the next run.
+            _log.error("%d evaluations were out when the log failed", self._desk.running)
+            raise
+        except BaseException:
+            self._desk.kill()
+            raise
+
+    def _take_up(self) -> None:
+        history = self._study.history
+        self._batch = sorted({*_last_batch(history), *(t.id for t in history.pending)})
+        self._desk.adopt(history.pending)
+
+    def _in_batches(self) -> None:
+        while True:
+            while self._desk.awaited:
+                self._work()
+            self._check_batch()
+            trials = self._ask(min(self._plan.batch, self._left()))
+            if not trials:
+                return
+            self._batch = [trial.id for trial in trials]
+            self._desk.admit(trials)
+
+    def _keep_busy(self) -> None:
+        exhausted = False
+        while True:
+            free = min(self._wide - len(self._desk.awaited), self._left())
+            if free > 0 and not exhausted:
+                trials = self._ask(free)
+                exhausted = not trials
+                self._desk.admit(trials)
+            elif not self._desk.awaited:
+                return
+            else:
+                self._work()
+            self._batch = self._desk.awaited
+            if self._desk.streak >= self._plan.batch:
+                raise _nothing_came(f"the last {self._desk.streak} evaluations", self._desk)
+
+    def _work(self) -> None:
+        self._interrupt.check()
+        before = self._desk.settled
+        self._desk.work(_TICK)
+        self._interrupt.check()
+        self._report(something=self._desk.settled > before)
+
+    def _ask(self, count: int) -> list[Trial]:
+        """The next points, or what is left of a finite space."""
+        if count < 1:
+            return []
+        self._interrupt.check()
+        try:
+            return self._study.ask(count)
+        except ExhaustedError as error:
+            if self._study.space.size is None:
+                raise
+            if error.left:
+                return self._study.ask(error.left)
+            _log.info("the space is exhausted after %d trials", len(self._study.history))
+            return []
+
+    def _left(self) -> int:
+        counted = ("told", "failed", "pending")
+        trials = self._study.history.trials
+        used = sum(t.origin == "asked" and t.status in counted for t in trials)
+        return self._plan.batch * self._plan.rounds - used
+
+    def _check_batch(self) -> None:
+        """Raise if a whole batch came to nothing in this life."""
+        ended = [self._study.history.trial(id).status for id in self._batch]
+        bad = self._desk.streak and ("failed" in ended or "lost" in ended)
+        if bad and "told" not in ended:
+            raise _nothing_came(f"all {len(ended)} evaluations of this batch", self._desk)
+
+    def _report(self, *, something: bool) -> None:
+        progress = self._progress()
+        if self._plan.watch is not None:
+            self._plan.watch(progress)
+        now = time.monotonic()
+        if something or now - self._talked > _TALK:
+            self._talked = now
+            left = "" if progress.left is None else f", about {progress.left:.0f} s left"
+            _log.info(
+                "%d of %d done, %d running, best %s%s; waiting for %s",
+                *(progress.done, progress.total, progress.running, progress.best),
+                *(left, progress.waiting_for),
+            )
+
+    def _progress(self) -> Progress:
+        best = self._study.best
+        ended = [t.status for t in self._study.history.trials if t.origin != "added"]
+        failed = ended.count("failed")
+        done = ended.count("told") + failed
+        total = done + max(0, self._left()) + len(self._desk.awaited)
+        pace = (time.monotonic() - self._began) / self._desk.settled if self._desk.settled else None
+        return Progress(
+            done,
+            total,
+            self._desk.running,
+            failed,
+            None if best is None else best.value,
+            self._waiting_for(),
+            None if pace is None else pace * (total - done),
+        )
+
+    def _waiting_for(self) -> str:
+        awaited = self._desk.awaited
+        if not awaited:
+            return "the next points" if self._left() > 0 else "nothing more"
+        shown = ", ".join(map(str, awaited[:4])) + (", ..." if len(awaited) > 4 else "")
+        noun = "trial" if len(awaited) == 1 else "trials"
+        if self._plan.asynchronous:
+            return f"{noun} {shown}"
+        return f"{len(awaited)} of {len(self._batch)} of this batch ({noun} {shown})"
+
+    def _stop(self) -> None:
+        """Ctrl-C: stop what runs, and say what is safe."""
+        try:
+            self._desk.stop()
+        except BaseException:
+            self._desk.kill()
+            raise
+        finally:
+            _log.warning("stopped: %s", self._safe())
+
+    def _safe(self) -> str:
+        """What is recorded, and how to go on."""
+        history, journal = self._study.history, self._study.journal
+        if self._plan.asynchronous:
+            kept = f"{len(history.told)} results"
+        else:
+            here = [history.trial(id).status != "pending" for id in self._batch]
+            kept = f"{sum(here)} of {len(here)} results of this batch"
+        if journal is None:
+            return f"{kept} are recorded in memory, in this study; run it again to go on"
+        return f"{kept} are recorded in {journal}; run the same command again to go on"
+
+
+def _last_batch(history: History) -> range:
+    """The ids of the last batch that was asked for."""
+    first, found = 0, range(0)
+    for event in history.events:
+        if isinstance(event, Asked | Enqueued | Added):
+            last = first + len(event.points)
+            found = range(first, last) if isinstance(event, Asked) else found
+            first = last
+    return found
+
+
+def _nothing_came(which: str, desk: Desk) -> EvaluationError:
+    last, point = desk.last
+    verb = {"lost": "were lost", "timed-out": "timed out"}.get(last.status, "failed")
+    error = EvaluationError(
+        f"{which} {verb}; the last one with {last.reason}. Try f({point!r}) by hand."
+    )
+    if last.log.strip():
+        error.add_note(last.log[-2000:])
+    return error

@@ -1,0 +1,224 @@
+"""Command: a program to run for each point, by an argument list with placeholders, no shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from covey.errors import StrategyError, did_you_mean
+from covey.run.task import Outcome, Task
+from covey.run.workplace import TAIL, environment, tail
+
+# {{name}} is {name} itself. What does not begin with a letter is not ours: JSON may stand as it is.
+_PLACEHOLDER = re.compile(r"\{(\{[A-Za-z][^{}]*\})\}|\{([A-Za-z][^{}]*)\}")
+_OWN = ("id", "seed", "result")  # placeholders that are not parameters
+_WORDS = 2000  # characters of a reason
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program and its arguments; its value is read from its output.
+
+    In an element of ``argv`` stand ``{x.lr}`` for a parameter, ``{id}`` for the trial, ``{seed}``
+    for its seed and ``{result}`` for a file of its own; ``{{id}}`` is ``{id}`` itself. Nothing goes
+    through a shell: a value is part of one argument, whatever it holds. Without any parameter in
+    it, the point comes as JSON on standard input. The environment has ``COVEY_TRIAL``,
+    ``COVEY_SEED`` and ``PYTHONHASHSEED``.
+
+    The value is the last line of standard output that is not empty (``result="stdout"``) or what
+    is in the file (``result="file"``): a number, or ``{"value": 1.5, "sem": 0.1}``. A program that
+    ends with another status than 0 has failed, one killed by a signal is lost.
+
+    >>> command = Command(["train", "--lr={x.lr}", "{x.net}"])
+    >>> command.words({"lr": -0.5, "net": "a b; rm"}, trial=0, seed=1)
+    ['train', '--lr=-0.5', 'a b; rm']
+    """
+
+    argv: Sequence[str]
+    result: Literal["stdout", "file"] = "stdout"
+    stdin: bool = False  # the point as JSON on standard input, in any case
+
+    def __post_init__(self) -> None:
+        if isinstance(self.argv, str) or not all(isinstance(word, str) for word in self.argv):
+            raise StrategyError(
+                f"a command is a list of strings, such as ['python', 'train.py', '--lr={{x.lr}}']; "
+                f"got {self.argv!r}."
+            )
+        object.__setattr__(self, "argv", tuple(self.argv))
+        if not self.argv or not self.argv[0]:
+            raise StrategyError("a command needs a program as its first word; got none.")
+        if self.result not in ("stdout", "file"):
+            raise StrategyError(f"result is 'stdout' or 'file'; got {self.result!r}.")
+        self._check_placeholders()
+
+    def _check_placeholders(self) -> None:
+        for name in self._placeholders(self.argv):
+            if not name.startswith("x.") and name not in _OWN:
+                near = did_you_mean(name, (*_OWN, f"x.{name}"))
+                raise StrategyError(
+                    f"unknown placeholder {{{name}}}; there are {{x.NAME}} for a parameter, "
+                    f"{{id}}, {{seed}} and {{result}}; write {{{{{name}}}}} to have it as it is."
+                    f"{near}"
+                )
+        if any(name.startswith("x.") for name in self._placeholders(self.argv[:1])):
+            raise StrategyError(
+                f"the program itself cannot depend on the point; got {self.argv[0]!r}."
+            )
+        if ("result" in self._placeholders(self.argv)) != (self.result == "file"):
+            raise StrategyError(
+                "{result} is where a program with result='file' writes its value; use both, or "
+                "neither."
+            )
+
+    @staticmethod
+    def _placeholders(words: Sequence[str]) -> list[str]:
+        return [match[2] for word in words for match in _PLACEHOLDER.finditer(word) if match[2]]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters its arguments name, in order."""
+        names = [n.removeprefix("x.") for n in self._placeholders(self.argv) if n[:2] == "x."]
+        return tuple(dict.fromkeys(names))
+
+    def check(self, names: Sequence[str], examples: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Raise StrategyError unless it fits points with these parameters, such as the examples."""
+        for name in self.parameters:
+            if name not in names:
+                raise StrategyError(
+                    f"unknown placeholder {{x.{name}}}; the parameters are {', '.join(names)}."
+                    f"{did_you_mean(name, names)}"
+                )
+        for point in examples:
+            self.words(point, trial=0, seed=0)
+            self._input(point)
+
+    def words(
+        self, point: Mapping[str, Any], *, trial: int, seed: int, result: str = "result.json"
+    ) -> list[str]:
+        """The arguments for one point.
+
+        Raises:
+            StrategyError: A value would be taken for an option, or cannot be an argument.
+        """
+        values: dict[str, Any] = {"id": trial, "seed": seed, "result": result}
+        values |= {f"x.{name}": value for name, value in point.items()}
+        return [_filled(word, values) for word in self.argv]
+
+    def evaluate(self, task: Task, folder: Path, /) -> Outcome:
+        """Run it and wait for it."""
+        result = folder / "value.json"
+        try:
+            words = self.words(task.point, trial=task.id, seed=task.seed, result=str(result))
+            (folder / "stdin").write_text(self._input(task.point))
+        except StrategyError as error:
+            return Outcome(task.name, "failed", reason=str(error))
+        out, err = folder / "stdout", folder / "stderr"
+        try:
+            with (
+                (folder / "stdin").open("rb") as given,
+                out.open("wb") as told,
+                err.open("wb") as said,
+                _outliving_sigterm(),
+            ):
+                code = subprocess.Popen(
+                    words, stdin=given, stdout=told, stderr=said, env=environment(task)
+                ).wait()
+        except OSError as error:
+            reason = f"{words[0]} could not be started: {error.strerror or error}"
+            return Outcome(task.name, "lost", reason=reason)
+        output, errors = tail(out), tail(err)
+        log = (output + errors)[-TAIL:]
+        if code < 0:
+            reason = f"the command was killed by signal {_signal_name(-code)}"
+            return Outcome(task.name, "lost", reason=reason, log=log)
+        if code > 0:
+            last = "\n".join((errors or output).strip().splitlines()[-5:])[-_WORDS:]
+            reason = f"the command ended with status {code}" + (f": {last}" if last else "")
+            return Outcome(task.name, "failed", reason=reason, log=log)
+        return _valued(task.name, *self._said(output, result), log)
+
+    def _input(self, point: Mapping[str, Any]) -> str:
+        if self.parameters and not self.stdin:
+            return ""
+        try:
+            return json.dumps(dict(point), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise StrategyError(f"the point cannot be written as JSON: {error}.") from error
+
+    def _said(self, output: str, result: Path) -> tuple[str, str]:
+        """What it answered, and where that was read."""
+        if self.result == "file":
+            return tail(result).strip(), "its result file"
+        lines = [line for line in output.splitlines() if line.strip()]
+        return (lines[-1].strip() if lines else ""), "the last line of its output"
+
+
+def _filled(word: str, values: Mapping[str, Any]) -> str:
+    def value(match: re.Match[str]) -> str:
+        return match[1] or _text(match[2], values)
+
+    filled = _PLACEHOLDER.sub(value, word)
+    if filled.startswith("-") and not word.startswith("-"):
+        raise StrategyError(
+            f"{word} would be {filled!r} here, which a program takes for an option; write it "
+            f"as --name={word}."
+        )
+    return filled
+
+
+def _text(name: str, values: Mapping[str, Any]) -> str:
+    if name not in values:
+        raise StrategyError(f"unknown placeholder {{{name}}}.{did_you_mean(name, values)}")
+    value = values[name]
+    if isinstance(value, str):
+        if "\0" in value:
+            raise StrategyError(f"{name} holds a NUL character, which no argument can.")
+        return value
+    try:
+        return json.dumps(value, allow_nan=False)  # the shortest digits that read back the same
+    except (TypeError, ValueError) as error:
+        raise StrategyError(f"{name} cannot be written as an argument: {error}.") from error
+
+
+def _valued(name: str, said: str, where: str, log: str) -> Outcome:
+    try:
+        answer = json.loads(said)
+    except ValueError:
+        try:
+            answer = float(said)
+        except ValueError:
+            shown = repr(said[:200]) if said else "nothing"
+            reason = f'{where} is {shown}, not a number or {{"value": number}}'
+            return Outcome(name, "failed", reason=reason, log=log)
+    outcome = Outcome.of(name, answer)
+    return Outcome(name, outcome.status, outcome.value, outcome.reason, log, outcome.sem)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+@contextmanager
+def _outliving_sigterm() -> Iterator[None]:
+    """Leave SIGTERM to the program, which may want to save its work, and wait for it."""
+    if threading.current_thread() is not threading.main_thread() or os.name != "posix":
+        yield
+        return
+    # A handler that does nothing, not SIG_IGN, which the program would inherit.
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

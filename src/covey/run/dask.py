@@ -1,0 +1,148 @@
+"""Dask: evaluations on the workers of a `distributed.Client`, found again after a crash."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from covey.errors import MissingExtraError, StrategyError
+from covey.run.courier import Parcels, deliver, labelled
+from covey.run.process import GRACE
+from covey.run.task import Outcome, Task
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+
+def is_client(thing: object) -> bool:
+    """Whether this is a Dask client; who has one has imported it."""
+    module = sys.modules.get("distributed")
+    return module is not None and isinstance(thing, module.Client)
+
+
+class DaskEngine:
+    """Hands tasks to Dask, one key each.
+
+    The futures are published under their names, so the scheduler keeps them while no runner is
+    there, and the next one finds them. On its worker an evaluation has a process of its own.
+    A task whose worker dies Dask moves to another by itself, as often as its setting
+    ``distributed.scheduler.allowed-failures`` says (3 times); then it is lost.
+
+    Args:
+        client: stays open.
+        grace: seconds between asking an evaluation to end and killing it.
+        **options: for `Client.submit`, such as ``resources={"GPU": 1}``.
+    """
+
+    slots = None
+
+    def __init__(self, client: Client, *, grace: float = GRACE, **options: Any) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            raise MissingExtraError("dask", "dask") from error
+        if not isinstance(client, distributed.Client) or client.asynchronous:
+            raise StrategyError(f"workers: a Dask client that is not asynchronous; got {client!r}.")
+        self._client = client
+        self._grace = grace
+        self._options = options
+        self._open: dict[str, Future] = {}
+        self._parcels = Parcels()
+        self._ready: list[Outcome] = []
+
+    def submit(self, task: Task) -> None:
+        """Send it to the scheduler, and publish it there."""
+        parcel = self._parcels.of(task.call)
+        try:
+            future = self._client.submit(
+                evaluate_here,
+                task.name,
+                labelled(task),
+                parcel,
+                self._grace,
+                key=task.name,
+                pure=False,
+                retries=0,
+                **self._options,
+            )
+            self._client.publish_dataset(future, name=task.name, override=True)
+        except Exception as error:  # the scheduler is gone, or does not want it
+            reason = f"it could not be sent ({type(error).__name__}: {error})"
+            self._ready.append(Outcome(task.name, "lost", reason=reason))
+            return
+        self._open[task.name] = future
+
+    def poll(self, seconds: float) -> list[Outcome]:
+        """What ended meanwhile, waiting at most so long for the first."""
+        import distributed
+
+        found, self._ready = self._ready, []
+        if found or not self._open:
+            time.sleep(0.0 if found else seconds)
+            return found
+        try:
+            distributed.wait(
+                list(self._open.values()),
+                timeout=max(seconds, 0.001),
+                return_when="FIRST_COMPLETED",
+            )
+        except (TimeoutError, distributed.TimeoutError):
+            pass
+        except Exception:  # the connection is gone; the futures themselves say so below
+            time.sleep(min(seconds, 0.1))
+        for name, future in list(self._open.items()):
+            if future.done():
+                found += _outcomes(name, future)
+                self._forget(name)
+        return found
+
+    def cancel(self, names: Collection[str]) -> None:
+        """Have the scheduler drop these; their workers notice and stop the process."""
+        wanted = [self._open[name] for name in names if name in self._open]
+        if wanted:
+            self._client.cancel(wanted, force=True)
+
+    def adopt(self, tasks: Sequence[Task]) -> set[str]:
+        """Take over those the scheduler still keeps."""
+        published = set(self._client.list_datasets())
+        for task in tasks:
+            if task.name in published:
+                self._open[task.name] = self._client.get_dataset(task.name)
+        return {task.name for task in tasks if task.name in self._open}
+
+    def close(self) -> None:
+        """Let go; what is published stays, and the client stays open."""
+        self._open.clear()
+
+    def _forget(self, name: str) -> None:
+        del self._open[name]
+        with suppress(Exception):  # the scheduler may be gone, and then forgets by itself
+            self._client.unpublish_dataset(name)
+
+
+def evaluate_here(name: str, label: bytes, parcel: bytes, grace: float) -> list[dict[str, Any]]:
+    """What the worker runs."""
+    from distributed import get_worker
+
+    worker = get_worker()
+
+    def wanted() -> bool:
+        task = worker.state.tasks.get(name)
+        return task is not None and task.state != "cancelled"
+
+    return deliver(label, parcel, grace, wanted)
+
+
+def _outcomes(name: str, future: Future) -> list[Outcome]:
+    if future.status == "finished":
+        try:
+            return [Outcome(**outcome) for outcome in future.result(timeout=60)]
+        except Exception as error:  # the worker that held it is gone
+            return [Outcome(name, "lost", reason=f"its result could not be fetched: {error}")]
+    if future.status == "cancelled":
+        return [Outcome(name, "lost", reason="it was cancelled, or the scheduler forgot it")]
+    raised = future.exception(timeout=60)  # KilledWorker, or a worker without covey
+    return [Outcome(name, "lost", reason=f"{type(raised).__name__}: {raised}")]

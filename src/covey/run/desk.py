@@ -1,0 +1,226 @@
+"""Desk: hands trials to an engine, and writes down what becomes of them."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from covey.errors import HistoryError
+from covey.history import Dispatched, Late, Lost, Trial
+from covey.run.call import Call
+from covey.run.engine import Engine
+from covey.run.retries import Retries
+from covey.run.task import Outcome, Task
+from covey.study import Study
+
+_log = logging.getLogger("covey")
+
+_PATIENCE = 30.0  # seconds for an engine to stop what it was told to stop
+
+
+class Desk:
+    """The trials that a run waits for.
+
+    The log comes first: an attempt is written down before the engine hears of it, and a result is
+    written down when it comes. All else here is forgotten in a crash, and can be.
+    """
+
+    def __init__(
+        self, study: Study, engine: Engine, call: Call, timeout: float | None, retries: Retries
+    ) -> None:
+        self._study = study
+        self._engine = engine
+        self._call = call
+        self._timeout = timeout
+        self._retries = retries
+        self._life = secrets.token_hex(4)  # in every name, so that no two runs share one
+        self._sent: dict[str, Task] = {}  # every attempt of this life, for what comes late
+        self._open: dict[str, Task] = {}  # those whose outcome is awaited
+        self._queue: dict[int, float] = {}  # trial id -> not to be started before
+        self._used: dict[int, Counter[str]] = {}  # retries of this life
+        self.settled = 0  # trials that came to an end in this life
+        self.streak = 0  # of those, since the last one with a value
+        self.last: tuple[Outcome, dict[str, Any]] = Outcome("", "lost"), {}  # that went wrong
+
+    @property
+    def running(self) -> int:
+        """How many evaluations the engine has."""
+        return len(self._open)
+
+    @property
+    def awaited(self) -> list[int]:
+        """The ids of all trials that are not settled, running or queued."""
+        return sorted({*self._queue, *(task.id for task in self._open.values())})
+
+    def admit(self, trials: Iterable[Trial]) -> None:
+        """Take these on."""
+        now = time.monotonic()
+        self._queue |= {trial.id: now for trial in trials}
+
+    def adopt(self, trials: Iterable[Trial]) -> None:
+        """Take on trials that an earlier life may have handed out already."""
+        trials = list(trials)
+        tasks = []
+        for trial in trials:
+            attempts = self._study.history.attempts(trial.id)
+            if attempts:
+                tasks.append(self._task(trial, attempts[-1]))
+        known = self._engine.adopt(tasks) if tasks else set()
+        for task in tasks:
+            if task.name in known:
+                self._sent[task.name] = self._open[task.name] = task
+        found = {task.id for task in self._open.values()}
+        self.admit(trial for trial in trials if trial.id not in found)
+        if tasks:
+            _log.info(
+                "of %d evaluations that were out, %d are found again and %d begin again",
+                *(len(tasks), len(known), len(tasks) - len(known)),
+            )
+
+    def work(self, seconds: float) -> None:
+        """Start what can start, and wait at most so long for something to end."""
+        self._start()
+        ready = min(self._queue.values(), default=None) if self._has_room() else None
+        if ready is not None:  # something is to be started soon
+            seconds = min(seconds, max(0.0, ready - time.monotonic()))
+        for outcome in self._engine.poll(seconds):
+            self._settle(outcome)
+        self._study.refresh()
+        self._withdraw()
+
+    def stop(self) -> None:
+        """Cancel what runs, and take what results come; all else stays pending."""
+        self._queue.clear()
+        self._engine.cancel(list(self._open))
+        until = time.monotonic() + _PATIENCE
+        while self._open and time.monotonic() < until:
+            for outcome in self._engine.poll(0.2):
+                task = self._open.pop(outcome.name, None) or self._sent.get(outcome.name)
+                if task is not None and outcome.status == "succeeded":
+                    self._tell(task, outcome)
+
+    def kill(self) -> None:
+        """End what runs at once."""
+        names = list(self._open)
+        self._engine.cancel(names)
+        self._engine.cancel(names)
+
+    def _has_room(self) -> bool:
+        return self._engine.slots is None or len(self._open) < self._engine.slots
+
+    def _start(self) -> None:
+        now = time.monotonic()
+        for id in sorted(self._queue):
+            if not self._has_room():
+                return
+            if self._queue[id] > now:
+                continue
+            del self._queue[id]
+            if self._pending(id):
+                with self._unless_settled(id):
+                    self._dispatch(self._study.history.trial(id))
+
+    def _dispatch(self, trial: Trial) -> None:
+        attempt = len(self._study.history.attempts(trial.id)) + 1
+        name = f"covey-{self._life}-{trial.id}-a{attempt}"
+        sent = Dispatched(trial.id, attempt, name, evaluation_seed(self._study.seed, trial.id))
+        self._study.note(sent)  # before the engine hears of it
+        task = self._task(trial, sent)
+        self._sent[name] = self._open[name] = task
+        self._engine.submit(task)
+
+    def _task(self, trial: Trial, sent: Dispatched) -> Task:
+        return Task(
+            trial.id, sent.attempt, sent.name, trial.point, sent.seed, self._timeout, self._call
+        )
+
+    def _settle(self, outcome: Outcome) -> None:
+        task = self._sent.get(outcome.name)
+        if task is None:
+            return  # not of this study
+        awaited = self._open.pop(outcome.name, None) is not None
+        if outcome.status == "succeeded":
+            self._tell(task, outcome)
+        elif awaited:
+            self._give_up(task, outcome)
+
+    def _tell(self, task: Task, outcome: Outcome) -> None:
+        """Write a value down: the first of a trial counts, whatever the trial was before."""
+        if self._sent.pop(task.name, None) is None or outcome.value is None:
+            return  # the engine said it twice
+        before = self._study.history.trial(task.id).status
+        try:
+            self._study.tell(task.id, outcome.value, outcome.sem)
+        except HistoryError as error:
+            if self._study.history.trial(task.id).status != "told":
+                self._give_up(task, Outcome(task.name, "failed", reason=str(error)))
+                return
+            self._study.note(Late(task.id, task.attempt, outcome.value))
+            _log.info("a further result of trial %d came late: %r", task.id, outcome.value)
+            return
+        self._queue.pop(task.id, None)  # another attempt is not needed
+        self.settled += before == "pending"
+        self.streak = 0
+        if before != "pending":
+            _log.info("the result of trial %d, which was %s, came late", task.id, before)
+
+    def _give_up(self, task: Task, outcome: Outcome) -> None:
+        """Try again, or write down that it came to nothing."""
+        if not self._pending(task.id):
+            return
+        used = self._used.setdefault(task.id, Counter())
+        if self._retries.left(outcome.status, used[outcome.status]):
+            rng = np.random.default_rng([self._study.seed, task.id, task.attempt])
+            delay = self._retries.delay(used[outcome.status], rng)
+            used[outcome.status] += 1
+            self._queue[task.id] = time.monotonic() + delay
+            _log.warning(
+                "trial %d %s (%s); again in %.1f s", task.id, outcome.status, outcome.reason, delay
+            )
+            return
+        reason = outcome.reason.encode(errors="replace").decode()
+        _log.warning("trial %d %s: %s", task.id, outcome.status, reason)
+        self.settled, self.streak = self.settled + 1, self.streak + 1
+        self.last = outcome, dict(task.point)
+        with self._unless_settled(task.id):
+            if outcome.status == "lost":
+                self._study.note(Lost((task.id,), reason))
+            else:
+                self._study.fail(task.id, reason)
+
+    def _withdraw(self) -> None:
+        """Stop waiting for trials that somebody else has told, failed or cancelled."""
+        over = [n for n, t in self._open.items() if not self._pending(t.id)]
+        if over:
+            self._engine.cancel(over)
+        for name in over:
+            del self._open[name]
+        self._queue = {id: at for id, at in self._queue.items() if self._pending(id)}
+
+    @contextmanager
+    def _unless_settled(self, id: int) -> Iterator[None]:
+        """Pass over the log's refusal if somebody else has settled the trial this moment."""
+        try:
+            yield
+        except HistoryError:
+            if self._pending(id):
+                raise
+
+    def _pending(self, id: int) -> bool:
+        return self._study.history.trial(id).status == "pending"
+
+
+def evaluation_seed(seed: int, trial: int) -> int:
+    """The seed of a trial's evaluation, from the study's; below 2^32, as most libraries want it.
+
+    >>> evaluation_seed(0, 3) == evaluation_seed(0, 3) != evaluation_seed(0, 4)
+    True
+    """
+    return int(np.random.SeedSequence(seed, spawn_key=(trial,)).generate_state(1)[0])

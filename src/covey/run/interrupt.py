@@ -1,0 +1,49 @@
+"""Interrupt: the first Ctrl-C is noted and obeyed between two steps, the second at once."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+_log = logging.getLogger("covey")
+
+
+class Interrupt:
+    """While it is entered, Ctrl-C does not break off in the middle of writing the log.
+
+    Signals reach only the main thread; elsewhere, and where Ctrl-C is ignored, it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.pressed = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None):
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
+        if self.pressed:
+            raise KeyboardInterrupt
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.pressed:
+            raise KeyboardInterrupt
+        self.pressed = True
+        _log.warning("stopping; Ctrl-C again kills what runs at once")

@@ -1,0 +1,197 @@
+"""Process: one evaluation in a process of its own, watched from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from covey.run.task import Outcome, Task
+from covey.run.workplace import UNWRITTEN, Workplace, environment, tail
+
+GRACE = 10.0  # seconds between SIGTERM and SIGKILL
+_OVERDUE, _CANCELLED = "overdue", "cancelled"
+
+
+class Process:
+    """An evaluation that was started here, or by an earlier runner that is dead.
+
+    It leads a process group of its own, and signals go to the group: what it has started ends with
+    it. Only of the group of a lock that is held, so never of somebody else's.
+    """
+
+    def __init__(
+        self, task: Task, place: Workplace, grace: float, child: subprocess.Popen[bytes] | None
+    ) -> None:
+        self.task = task
+        self._place = place
+        self._grace = grace
+        self._child = child  # None: it is not ours
+        self._finished_at: float | None = None
+        self._stopped_at: float | None = None
+
+    @classmethod
+    def start(cls, task: Task, place: Workplace, call: Path, grace: float, *, tied: bool) -> Self:
+        """Begin; ``tied``: it is not to outlive this process.
+
+        Raises:
+            OSError: The machine cannot start it.
+        """
+        place.prepare(task, call)
+        lock = place.lock()
+        words = [sys.executable, "-m", "covey.run.evaluate", str(place.folder), str(lock)]
+        try:
+            with place.log.open("wb") as log:
+                child = subprocess.Popen(
+                    [*words, "tied"] if tied else words,
+                    stdin=subprocess.PIPE if tied else subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=environment(task),
+                    start_new_session=True,
+                    pass_fds=(lock,),
+                )
+        finally:
+            os.close(lock)
+        return cls(task, place, grace, child)
+
+    @classmethod
+    def adopt(cls, task: Task, place: Workplace, grace: float) -> Self | None:
+        """One that an earlier runner started; None if it neither runs nor came to anything."""
+        # Running before finished: the other way round, it may finish between the two looks.
+        if place.locked or place.finished or place.stopped == _OVERDUE:
+            return cls(task, place, grace, None)
+        return None
+
+    def check(self) -> list[Outcome]:
+        """What became of it, nothing while it runs; enforces its time limit."""
+        if not self._ended():
+            self._enforce()
+            return []
+        result, why = self._place.result(), self._place.stopped
+        good = result is not None and result.status == "succeeded"
+        if not good:
+            self._clear_up()
+        self._place.trim()
+        if why == _OVERDUE:
+            limit = f"it took longer than {self.task.timeout or 0.0:g} s"
+            ended = Outcome(self.task.name, "timed-out", reason=limit, log=tail(self._place.log))
+            return [ended, result] if result is not None and good else [ended]
+        if result is not None and (good or not why):
+            return [result]
+        return [self._without_result(why)]
+
+    def stop(self, why: str = _CANCELLED) -> None:
+        """Ask it to end; asked again, or after a while, it is killed."""
+        if self._stopped_at is None:
+            self._stopped_at = time.monotonic()
+            if not self._place.finished:
+                self._place.stop(why)
+            self._signal(signal.SIGTERM)
+        else:
+            self._signal(signal.SIGKILL)
+
+    def wait(self, seconds: float) -> None:
+        """Wait so long for its end."""
+        until = time.monotonic() + seconds
+        while not self._ended() and time.monotonic() < until:
+            self._enforce()
+            time.sleep(0.01)
+
+    def leave(self) -> None:
+        """Let it run on; somebody has to wait for a child, or it stays behind as a zombie."""
+        if self._child is not None:
+            threading.Thread(target=self._child.wait, daemon=True).start()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to end."""
+        return self._stopped_at is not None
+
+    def _ended(self) -> bool:
+        if self._child is not None:
+            if self._child.poll() is None:
+                return False
+            if self._child.stdin is not None:
+                self._child.stdin.close()
+            return True
+        if not self._place.locked:
+            return True
+        pid = self._pid()
+        if pid is None or _exists(pid):
+            return False
+        self._signal(signal.SIGKILL)  # it died, but something it forked lives on with its lock
+        return True
+
+    def _enforce(self) -> None:
+        now = time.monotonic()
+        if self._stopped_at is not None:
+            if now - self._stopped_at > self._grace:
+                self._signal(signal.SIGKILL)
+        elif self._place.finished:  # all it has to do is end
+            self._finished_at = self._finished_at or now
+            if now - self._finished_at > self._grace:
+                self.stop()
+        elif self.task.timeout is not None and self._elapsed() > self.task.timeout:
+            self.stop(_OVERDUE)
+
+    def _elapsed(self) -> float:
+        """Seconds since it began by its own account; 0 if it has not yet."""
+        who = self._place.worker
+        if who is None:
+            return 0.0
+        if who["host"] == os.uname().nodename:
+            return float(time.monotonic() - who["clock"])
+        return float(time.time() - who["since"])
+
+    def _pid(self) -> int | None:
+        """The process, if it is known and on this machine."""
+        if self._child is not None:
+            return self._child.pid
+        who = self._place.worker
+        return int(who["pid"]) if who and who["host"] == os.uname().nodename else None
+
+    def _signal(self, number: signal.Signals) -> None:
+        pid = self._pid()
+        if pid is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, number)
+
+    def _clear_up(self) -> None:
+        """End what it may have left behind; of a group that is not ours we cannot be sure."""
+        if self._child is not None:
+            self._signal(signal.SIGKILL)
+
+    def _without_result(self, why: str) -> Outcome:
+        name, log = self.task.name, tail(self._place.log)
+        if why:
+            return Outcome(name, "lost", reason=f"it was {why}", log=log)
+        if self._child is None:
+            return Outcome(name, "lost", reason="its process ended without a result", log=log)
+        code = self._child.returncode
+        if code < 0:
+            hint = "; perhaps out of memory" if -code == signal.SIGKILL else ""
+            reason = f"its process was killed by signal {-code}{hint}"
+            return Outcome(name, "lost", reason=reason, log=log)
+        last = log.strip().splitlines()[-1:] or [""]
+        if self._place.worker is None or code == UNWRITTEN:
+            reason = f"its process could not do its work: {last[0]}"
+            return Outcome(name, "lost", reason=reason, log=log)
+        reason = f"its process ended with status {code} before it returned"
+        return Outcome(name, "failed", reason=reason, log=log)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

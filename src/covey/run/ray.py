@@ -1,0 +1,102 @@
+"""Ray: evaluations as tasks of a Ray cluster; what runs there is lost when the runner dies."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import Any
+
+from covey.errors import MissingExtraError
+from covey.run.call import Call
+from covey.run.courier import Parcels, deliver, labelled
+from covey.run.process import GRACE
+from covey.run.task import Outcome, Task
+
+_log = logging.getLogger("covey")
+
+
+class RayEngine:
+    """Hands tasks to Ray, which this process is connected to, or starts here.
+
+    On its worker an evaluation has a process of its own. Ray tries nothing again by itself.
+
+    Args:
+        grace: seconds between asking an evaluation to end and killing it.
+        **resources: for `ray.remote`, such as ``num_cpus=2`` or ``num_gpus=1``.
+    """
+
+    slots = None
+
+    def __init__(self, *, grace: float = GRACE, **resources: Any) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise MissingExtraError("ray", "ray") from error
+        self._ray = ray
+        self._deliver = ray.remote(max_retries=0, **resources)(deliver)
+        self._grace = grace
+        self._open: dict[str, Any] = {}
+        self._parcels = Parcels()
+        self._stored: tuple[Call, Any] | None = None
+        self._stopping: set[str] = set()
+        self._ready: list[Outcome] = []
+
+    def submit(self, task: Task) -> None:
+        """Send it."""
+        if self._stored is None or self._stored[0] is not task.call:
+            self._stored = task.call, self._ray.put(self._parcels.of(task.call))
+        self._open[task.name] = self._deliver.options(name=task.name).remote(
+            labelled(task), self._stored[1], self._grace
+        )
+
+    def poll(self, seconds: float) -> list[Outcome]:
+        """What ended meanwhile, waiting at most so long for the first."""
+        found, self._ready = self._ready, []
+        if found or not self._open:
+            time.sleep(0.0 if found else seconds)
+            return found
+        names = {reference: name for name, reference in self._open.items()}
+        ready, _ = self._ray.wait(list(names), num_returns=1, timeout=seconds)
+        more, _ = self._ray.wait(list(names), num_returns=len(names), timeout=0)
+        for reference in dict.fromkeys([*ready, *more]):
+            name = names[reference]
+            del self._open[name]
+            found += self._outcomes(name, reference)
+        return found
+
+    def cancel(self, names: Collection[str]) -> None:
+        """Interrupt these; asked again, do not wait for their end, which the worker sees to."""
+        for name in names:
+            if name not in self._open:
+                continue
+            if name in self._stopping:
+                del self._open[name]
+                self._ready.append(Outcome(name, "lost", reason="it was cancelled"))
+                continue
+            self._stopping.add(name)
+            with suppress(ValueError, self._ray.exceptions.RayError):
+                self._ray.cancel(self._open[name], force=False)
+
+    def adopt(self, tasks: Sequence[Task]) -> set[str]:
+        """None: Ray drops results with the process that asked for them."""
+        if tasks:
+            _log.info(
+                "Ray does not keep evaluations of a run that has ended; %d begin again", len(tasks)
+            )
+        return set()
+
+    def close(self) -> None:
+        """Stop what still runs, which nobody could find again; Ray stays as it is."""
+        self.cancel(list(self._open))
+        self._open.clear()
+
+    def _outcomes(self, name: str, reference: Any) -> list[Outcome]:
+        try:
+            return [Outcome(**outcome) for outcome in self._ray.get(reference, timeout=60)]
+        except self._ray.exceptions.TaskCancelledError:
+            return [Outcome(name, "lost", reason="it was cancelled")]
+        except Exception as error:  # the worker or its node died, or has no covey
+            reason = f"{type(error).__name__}: {str(error)[:500]}"
+            return [Outcome(name, "lost", reason=reason)]

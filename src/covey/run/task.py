@@ -1,0 +1,81 @@
+"""Task and Outcome: what goes to an engine, and what comes back."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, TypeAlias
+
+if TYPE_CHECKING:
+    from covey.run.call import Call
+
+OutcomeStatus: TypeAlias = Literal["succeeded", "failed", "timed-out", "lost"]
+
+_MOST = 1e100  # in size, as the log takes it
+_shown = reprlib.Repr()
+_shown.maxother = _shown.maxstring = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One attempt to evaluate one trial."""
+
+    id: int  # of the trial
+    attempt: int  # 1 for the first
+    name: str  # what the engine and the log know it by
+    point: Mapping[str, Any]
+    seed: int  # of the evaluation, the same for every attempt
+    timeout: float | None  # seconds from its start
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one attempt.
+
+    ``failed`` and ``timed-out`` are the point's doing, ``lost`` is the machine's: the evaluation
+    was killed, cancelled, never started, or forgotten.
+    """
+
+    name: str
+    status: OutcomeStatus
+    value: float | None = None  # in the user's sign
+    reason: str = ""
+    log: str = ""  # the last of what it printed, where the engine keeps that
+    sem: float | None = None  # standard error of the value, where it is known
+
+    @classmethod
+    def of(cls, name: str, returned: Any) -> Outcome:
+        """What an evaluation that returned this comes to: a value, or a failure that says why.
+
+        >>> Outcome.of("a", {"value": 2, "sem": 0.5})
+        Outcome(name='a', status='succeeded', value=2.0, reason='', log='', sem=0.5)
+        >>> Outcome.of("a", "2").reason
+        "it returned '2', not a finite number"
+        """
+        if isinstance(returned, Mapping):
+            value, sem = returned.get("value"), returned.get("sem")
+        else:
+            value, sem = returned, None
+        number = _finite(value)
+        if number is None:
+            said = f"it returned {_shown.repr(returned)}, not a finite number"
+            return cls(name, "failed", reason=said)
+        error = None if sem is None else _finite(sem)
+        if sem is not None and (error is None or error < 0.0):
+            said = f"it returned the standard error {_shown.repr(sem)}, not a number >= 0"
+            return cls(name, "failed", reason=said)
+        return cls(name, "succeeded", number, sem=error)
+
+
+def _finite(value: Any) -> float | None:
+    """A float of sane size, or None; NumPy scalars and tensors of one element are numbers."""
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+        return None
+    try:
+        number = float(value)
+    except Exception:  # whatever a foreign number may raise
+        return None
+    return number if math.isfinite(number) and abs(number) <= _MOST else None

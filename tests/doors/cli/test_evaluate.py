@@ -1,0 +1,137 @@
+"""`covey run`, as it is meant to be used: killed, started again, run twice at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from covey.cli.evaluate import Watch
+from covey.run import Progress
+
+KILLS = int(os.environ.get("COVEY_KILLS", "8"))
+
+# Each evaluation signs a file when it ends; the sleep gives a kill something to interrupt.
+OBJECTIVE = """
+import os, sys, time
+x, trial = float(sys.argv[1].split("=")[1]), sys.argv[2]
+time.sleep(0.05)
+fd = os.open("ended", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+os.write(fd, (trial + "\\n").encode())
+print("some talk")
+print(-(x - 0.3) ** 2)
+"""
+
+
+@pytest.fixture
+def folder(call):
+    command = ["--", sys.executable, "f.py", "--x={x.x}", "{id}"]
+    call("init", "--real", "x=0:1", "--batch", "4", "--seed", "5", *command)
+    Path("f.py").write_text(OBJECTIVE)
+    return call
+
+
+def trials(path="covey.jsonl"):
+    import covey
+
+    return [
+        (t.id, t.status, t.value) for t in covey.Study.load(path, read_only=True).history.trials
+    ]
+
+
+def test_a_run_from_the_file(folder):
+    done = folder("run", "--rounds", "2", "--json")
+    assert done.code == 0, done.err
+    assert done.json["value"] <= 0.0
+    assert Counter(status for _, status, _ in trials()) == {"told": 8}
+    assert len(Path("ended").read_text().split()) == 8
+    assert folder("run", "--rounds", "2").code == 0  # nothing is left to do
+    assert len(Path("ended").read_text().split()) == 8
+
+
+def test_a_dry_run_shows_the_command(folder):
+    done = folder("run", "--dry-run", "--rounds", "3")
+    assert done.out.startswith(f"{sys.executable} f.py --x=0.")
+    assert "3 batches of 4" in done.err
+    assert not Path("covey.jsonl").exists()
+
+
+def test_what_cannot_be_run_says_why(call):
+    call("init", "--real", "x=0:1")
+    assert call("run").code == 2
+    done = call("run", "--", "python", "f.py", "{x.y}")
+    assert done.code == 5
+    assert "x.y" in done.err
+    assert call("run", "--rounds", "1", "--batch", "2", "--", "no-such-program", "{x.x}").code != 0
+
+
+def start(*words):
+    command = [sys.executable, "-m", "covey", "run", "--rounds", "4", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_killed_again_and_again_it_ends_as_if_undisturbed(folder):
+    """Every value once, no evaluation that ended repeated, the same trials in the end."""
+    undisturbed = start()
+    undisturbed.communicate(timeout=120)
+    assert undisturbed.returncode == 0
+    expected = trials()
+    for name in ("covey.jsonl", "ended"):
+        Path(name).unlink()
+    moments = random.Random(7)
+    for _ in range(KILLS):
+        run = start()
+        time.sleep(moments.uniform(0.1, 1.6))
+        run.send_signal(signal.SIGKILL)
+        run.communicate()
+    last = start()
+    _, err = last.communicate(timeout=120)
+    assert last.returncode == 0, err
+    assert trials() == expected
+    assert max(Counter(Path("ended").read_text().split()).values()) == 1
+
+
+def test_a_second_run_is_told_who_holds_the_journal(folder):
+    Path("f.py").write_text(OBJECTIVE.replace("0.05", "1.0"))
+    first = start()
+    try:
+        while not Path("covey.jsonl.lock").exists() or not Path("covey.jsonl.lock").read_text():
+            time.sleep(0.02)
+        second = start("--json")
+        _, err = second.communicate(timeout=60)
+        assert second.returncode == 3
+        assert f"process {first.pid} on " in json.loads(err.splitlines()[-1])["message"]
+    finally:
+        first.send_signal(signal.SIGINT)
+        out, err = first.communicate(timeout=60)
+    assert first.returncode == 130
+    assert out == ""
+    assert "run the same command again" in err
+    assert all(status in ("told", "pending") for _, status, _ in trials())
+
+
+def test_progress_is_a_line_now_and_then_without_a_terminal(capsys):
+    watch = Watch()
+    for done in range(5):
+        watch(Progress(done, 4, 1, 0, None if done < 1 else 0.5, "trial 3", 12.0))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2  # the first and the last
+    assert lines[0] == "0/4 done, 1 running, 0 failed, best -, about 12 s left; waiting for trial 3"
+    Watch(quiet=True)(Progress(1, 4, 1, 0, None, "x", None))
+    assert capsys.readouterr().err == ""
+
+
+def test_on_a_terminal_one_line_is_rewritten(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    watch = Watch()
+    watch(Progress(1, 2, 1, 0, 0.5, "trial 1", None))
+    watch(Progress(2, 2, 0, 0, 0.5, "nothing", None))
+    assert capsys.readouterr().err.count("\r\x1b[K") == 2

@@ -1,0 +1,88 @@
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from covey import Choice, Integer, Real
+from covey.cli.settings import read_settings
+
+
+def test_flags_become_a_file_that_reads_back(call):
+    done = call(
+        *("init", "--real", "lr=1e-5:0.1:log", "--integer", "n=1:8", "--choice", "opt=adam,sgd"),
+        *("--goal", "min", "--batch", "5", "--seed", "7", "--", "python", "f.py", "--lr={x.lr}"),
+    )
+    assert (done.code, done.out) == (0, "covey.toml\n")
+    settings = read_settings(Path("covey.toml"))
+    assert dict(settings.space.parameters) == {
+        "lr": Real(1e-5, 0.1, log=True),
+        "n": Integer(1, 8),
+        "opt": Choice(["adam", "sgd"]),
+    }
+    assert (settings.goal, settings.batch, settings.seed) == ("min", 5, 7)
+    assert settings.run.command == ("python", "f.py", "--lr={x.lr}")
+
+
+def test_an_existing_file_is_kept_unless_forced(call):
+    call("init", "--real", "x=0:1")
+    before = Path("covey.toml").read_text()
+    done = call("init", "--real", "y=0:1")
+    assert done.code == 3
+    assert Path("covey.toml").read_text() == before
+    assert call("init", "--real", "y=0:1", "--force", "--json").json["parameters"] == ["y"]
+
+
+def test_a_dry_run_prints_the_file(call):
+    assert "[parameters.x]" in call("init", "--real", "x=0:1", "--dry-run").out
+    assert not Path("covey.toml").exists()
+
+
+def test_a_pool(call):
+    Path("candidates.csv").write_text("a,b\n1,2\n3,4\n")
+    assert call("init", "--pool", "candidates.csv").code == 0
+    assert read_settings(Path("covey.toml")).space.size == 2
+    assert call("init", "--pool", "candidates.csv", "--real", "x=0:1", "--force").code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--real", "x"],
+        ["--real", "x=1"],
+        ["--real", "x=1:0"],
+        ["--real", "x=0:1:sqrt"],
+        ["--integer", "n=0.5:2"],
+        ["--choice", "c="],
+        ["--real", "x=0:1", "--real", "x=0:2"],
+        [],
+    ],
+)
+def test_wrong_flags_say_what_to_write(call, words):
+    done = call("init", *words)
+    if words == ["--choice", "c="]:  # one empty option is an option
+        assert done.code == 0
+        return
+    assert done.code == 2
+    assert not Path("covey.toml").exists()
+    assert "NAME=" in done.err or "twice" in done.err
+
+
+def test_the_wizard_asks_for_one_parameter_at_a_time(call, monkeypatch):
+    from covey.cli import init
+
+    answers = io.StringIO("lr\n1e-5:0.1:log\nlayers\n8:1\nlayers\n1:8\nopt\nadam, sgd\n\n")
+    answers.isatty = lambda: True
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(init.sys, "stdin", answers)
+    found = init._asked({})
+    assert list(found.values()) == [
+        Real(1e-5, 0.1, log=True),
+        Integer(1, 8),
+        Choice(["adam", "sgd"]),
+    ]
+    answers = io.StringIO("lr\n")
+    answers.isatty = lambda: True
+    monkeypatch.setattr(init.sys, "stdin", answers)
+    with pytest.raises(init.Stop, match="nothing was written"):
+        init._asked({})

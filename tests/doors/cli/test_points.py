@@ -1,0 +1,34 @@
+import pytest
+
+from covey import Choice, Integer, Pool, Real, Space
+from covey.cli.points import fixed_from_text, point_from_text
+from covey.errors import SpaceError
+
+SPACE = Space({"x": Real(0, 1), "n": Integer(1, 9), "c": Choice([True, 2, "2x", None])})
+
+
+def test_text_becomes_values():
+    cells = {"x": "0.5", "n": "3.0", "c": "None", "other": "?"}
+    assert point_from_text(SPACE, cells) == {"x": 0.5, "n": 3, "c": None}
+    assert point_from_text(SPACE, cells | {"c": "2"})["c"] == 2
+    assert fixed_from_text(SPACE, {"c": "True"}) == {"c": True}
+
+
+def test_mistakes_are_named():
+    with pytest.raises(SpaceError, match="no column 'n'"):
+        point_from_text(SPACE, {"x": "0.5"})
+    with pytest.raises(SpaceError, match="x: 'a' is not a number"):
+        point_from_text(SPACE, {"x": "a", "n": "1", "c": "2"})
+    with pytest.raises(SpaceError, match="z"):
+        fixed_from_text(SPACE, {"z": "1"})
+
+
+def test_rows_of_a_pool_are_found_by_their_inputs():
+    pool = Pool([{"t": 20, "dye": "1", "hot": True}, {"t": 40, "dye": "2", "hot": False}])
+    cells = {"t": "40", "dye": "2", "hot": "false"}
+    assert point_from_text(pool, cells) == {"t": 40, "dye": "2", "hot": False}
+    assert fixed_from_text(pool, {"t": "40", "dye": "x"}) == {"t": 40.0, "dye": "x"}
+    with pytest.raises(SpaceError, match="no column 't'"):
+        point_from_text(pool, {"dye": "2"})
+    with pytest.raises(SpaceError, match="t: 'warm' is not a number"):
+        point_from_text(pool, cells | {"t": "warm"})

@@ -1,0 +1,74 @@
+from pathlib import Path
+
+import pytest
+
+from covey.cli.exits import ExitCode, Stop
+from covey.cli.settings import read_settings
+
+GOOD = """
+[study]
+goal = "min"
+batch = 4
+journal = "log/run.jsonl"
+[parameters.x]
+type = "real"
+low = 0
+high = 1
+[parameters.y]
+type = "choice"
+options = [1, 2, 4]
+ordered = true
+[[constraints]]
+weights = {x = 1, y = 1}
+upper = 3.0
+[run]
+command = ["python", "f.py", "{x.x}"]
+timeout = 60
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "covey.toml"
+
+
+def test_a_file_becomes_a_study(path):
+    path.write_text(GOOD)
+    settings = read_settings(path)
+    assert (settings.goal, settings.batch, settings.run.timeout) == ("min", 4, 60)
+    assert settings.journal == path.parent / "log" / "run.jsonl"
+    assert len(settings.space.linear) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("batch =", "bacth =", r"\[study\] has no key 'bacth'.*Did you mean 'batch'"),
+        ("[study]", "[studdy]", "no key 'studdy'.*Did you mean 'study'"),
+        ('"real"', '"reel"', r"type must be \"real\".*got 'reel'.*Did you mean 'real'"),
+        ("low = 0", "low = 2", r"\[parameters.x\]: Real needs low < high"),
+        ("low = 0\n", "", "a real needs low and high"),
+        ("low = 0", "lo = 0", "no key 'lo'"),
+        ("batch = 4", 'batch = "4"', "batch must be int, got '4'"),
+        ("batch = 4", "batch = true", "batch must be int, got True"),
+        ("timeout = 60", 'timeout = "1 h"', "timeout must be int or float"),
+        ("weights = {x = 1, y = 1}", "", r"\[\[constraints\]\] needs weights"),
+        ("[parameters.x]", "[parameters]", "write each parameter as a table"),
+        ("[run]", "[run", "is not TOML"),
+        ("[run]", "[pool]\nfile = 'a.csv'\n[run]", "give either"),
+    ],
+)
+def test_a_mistake_is_named(path, old, new, words):
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(Stop, match=f"(?s){words}") as stop:
+        read_settings(path)
+    assert stop.value.code == ExitCode.INVALID
+    assert str(path) in str(stop.value)
+
+
+def test_a_missing_file_says_how_to_get_one(path):
+    with pytest.raises(Stop, match="covey init"):
+        read_settings(path)
+    with pytest.raises(Stop, match="cannot read"):
+        read_settings(Path(path.parent))

@@ -1,0 +1,120 @@
+"""A run to be killed: `python survivor.py JOURNAL ENDED [--die MOMENT:N] [--defect NAME]`.
+
+Every evaluation writes its trial into ENDED when it ends. With ``--die`` the runner is killed by
+its own hand at the N-th moment of a kind; with ``--defect`` it has a fault that must be noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import time
+from pathlib import Path
+
+import covey
+import covey.run.process
+from covey.run import LocalEngine
+from covey.run.desk import Desk
+from covey.study import Study
+
+SPACE = covey.Space({"x": covey.Real(-1.0, 1.0), "y": covey.Real(-1.0, 1.0)})
+
+
+def around(owner: object, name: str, *, before=lambda *_: None, after=lambda *_: None) -> None:
+    """Do something before and after each call of a function."""
+    function = getattr(owner, name)
+
+    def wrapped(*given, **named):
+        before(*given)
+        result = function(*given, **named)
+        after(*given)
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+def die_at(moment: str) -> None:
+    """Kill this process, and no other, at the N-th such moment."""
+    kind, count = moment.split(":")
+    left = int(count)
+
+    def die(*_):
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    owner, name, place = {
+        "before-intent": (Study, "note", "before"),
+        "after-intent": (Study, "note", "after"),
+        "before-process": (covey.run.process.subprocess, "Popen", "before"),
+        "after-process": (covey.run.process.subprocess, "Popen", "after"),
+        "after-submit": (LocalEngine, "submit", "after"),
+        "before-tell": (Study, "tell", "before"),
+        "after-tell": (Study, "tell", "after"),
+        "after-ask": (Study, "ask", "after"),
+    }[kind]
+    around(owner, name, **{place: die})
+
+
+def forgets() -> None:
+    """An engine that does not look for what it started in an earlier life."""
+    LocalEngine.adopt = lambda self, tasks: set()
+
+
+def acknowledges_first() -> None:
+    """An engine that throws a result away when it has said it, before it is in the log."""
+
+    def poll(self, seconds, real=LocalEngine.poll):
+        outcomes = real(self, seconds)
+        for outcome in outcomes:
+            (self._folder / outcome.name / "result.json").unlink()
+        return outcomes
+
+    LocalEngine.poll = poll
+
+
+def submits_first() -> None:
+    """A runner that writes an attempt down after the engine has heard of it."""
+
+    def dispatch(self, trial, real=Desk._dispatch):
+        noted = []
+        study, engine = self._study, self._engine
+        note, submit = study.note, engine.submit
+        study.note = noted.append
+        engine.submit = lambda task: (submit(task), [note(event) for event in noted])
+        try:
+            real(self, trial)
+        finally:
+            del study.note, engine.submit
+
+    Desk._dispatch = dispatch
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("journal")
+    parser.add_argument("ended")
+    parser.add_argument("--die", default="")
+    parser.add_argument("--defect", default="")
+    parser.add_argument("--seconds", type=float, default=0.1)
+    given = parser.parse_args()
+    if given.defect:
+        globals()[given.defect]()
+    if given.die:
+        die_at(given.die)
+    ended, seconds = Path(given.ended).absolute(), given.seconds
+
+    def f(point, seed):
+        time.sleep(seconds * (1.0 + abs(point["x"])))
+        file = os.open(ended, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(file, f"{os.environ['COVEY_TRIAL']}\n".encode())
+        os.close(file)
+        return (point["x"] - 0.3) ** 2 + point["y"] ** 2 + 1e-9 * (seed % 97)
+
+    covey.minimize(f, SPACE, batch=3, rounds=3, workers=2, seed=5, journal=given.journal)
+
+
+if __name__ == "__main__":
+    main()

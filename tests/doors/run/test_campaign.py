@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.doors.run.scripted import Scripted, nothing, value
+
+import covey
+from covey.errors import EvaluationError, ExhaustedError, JournalError
+from covey.journal import Journal
+from covey.run import LocalEngine, Outcome, Retries, run
+
+SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
+QUICK = Retries(wait=0.0)
+
+
+@pytest.fixture
+def study(tmp_path):
+    return covey.Study(SPACE, goal="min", seed=3, journal=tmp_path / "run.jsonl")
+
+
+def batches(study):
+    return [len(event.points) for event in study.history.events if type(event).__name__ == "Asked"]
+
+
+def test_in_batches_the_next_waits_for_the_last(study):
+    seen = []
+
+    def answer(task):
+        seen.append(len(study.history.pending))
+        return value(task)
+
+    run(study, abs, batch=3, rounds=3, workers=Scripted(answer, slots=1))
+    assert batches(study) == [3, 3, 3]
+    assert max(seen) == 3
+
+
+def test_asynchronously_all_are_kept_busy(study):
+    engine = Scripted(value, slots=3, one_by_one=True)
+    run(study, abs, batch=3, rounds=4, workers=engine, asynchronous=True)
+    assert len(study.history.told) == 12
+    assert engine.most == 3
+    assert batches(study)[0] == 3
+    assert set(batches(study)[1:]) == {1}
+
+
+def test_asynchronously_an_engine_that_queues_gets_a_batch(study):
+    engine = Scripted(value)
+    run(study, abs, batch=4, rounds=2, workers=engine, asynchronous=True)
+    assert engine.most == 4
+    assert len(study.history.told) == 8
+
+
+def test_asynchronous_points_keep_away_from_what_is_out(study):
+    seen = []
+    ask = study.ask
+
+    def asked(k, **options):
+        pending = [trial.point["x"] for trial in study.history.pending]
+        trials = ask(k, **options)
+        seen.extend((trial.point["x"], x) for trial in trials for x in pending)
+        return trials
+
+    study.ask = asked
+    with ThreadPoolExecutor(3) as pool:
+        f = lambda p: time.sleep(0.02) or p["x"] ** 2  # noqa: E731
+        run(study, f, batch=3, rounds=4, workers=pool, asynchronous=True)
+    assert seen
+    assert all(new != out for new, out in seen)
+
+
+def test_a_batch_that_comes_to_nothing_stops_it(study):
+    def answer(task):
+        return [Outcome(task.name, "lost", reason="no route to host")]
+
+    with pytest.raises(EvaluationError, match=r"all 3 evaluations.*were lost; .*no route to host"):
+        run(study, abs, batch=3, rounds=2, workers=Scripted(answer), retries=QUICK)
+    assert {trial.status for trial in study.history.trials} == {"lost"}
+
+
+def test_a_streak_of_failures_stops_it_asynchronously(study):
+    count = iter(range(100))
+
+    def answer(task):
+        return value(task) if next(count) < 2 else [Outcome(task.name, "failed", reason="too hot")]
+
+    engine = Scripted(answer, slots=1)
+    with pytest.raises(EvaluationError, match=r"the last 4 evaluations failed; .*too hot"):
+        run(study, abs, batch=4, rounds=4, workers=engine, asynchronous=True)
+    assert len(study.history.failed) == 4
+
+
+def test_the_end_of_a_batch_that_was_going_well_may_fail(study):
+    """Killed when one of three was out; that one fails, and the batch has not failed whole."""
+    trials = study.ask(3)
+    study.tell(trials[:2], [1.0, 2.0])
+    engine = Scripted(lambda task: [Outcome(task.name, "failed")] if task.id == 2 else value(task))
+    run(study, abs, batch=3, rounds=2, workers=engine)
+    assert [trial.status for trial in study.history.trials] == ["told"] * 2 + ["failed"] + [
+        "told"
+    ] * 3
+
+
+def test_an_endless_space_that_is_exhausted_is_an_error(study, monkeypatch):
+    def none(k):
+        raise ExhaustedError("no point is left", 0)
+
+    monkeypatch.setattr(study, "ask", none)
+    with pytest.raises(ExhaustedError):
+        run(study, abs, workers=Scripted(value))
+
+
+def test_whatever_goes_wrong_nothing_runs_on(study, monkeypatch):
+    engine = Scripted(nothing)
+
+    def broken(progress):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(study, abs, batch=2, rounds=1, workers=engine, watch=broken)
+    assert set(engine.cancelled) == {task.name for task in engine.tasks}
+    assert [trial.status for trial in study.history.trials] == ["pending"] * 2
+
+
+def test_a_log_that_fails_costs_nothing(study, tmp_path, monkeypatch, caplog):
+    """The disk fills up: evaluations go on, and the next run has their results."""
+    ended = tmp_path / "ended"
+
+    def f(point):
+        time.sleep(0.5)
+        with ended.open("a") as file:
+            file.write("x")
+        return point["x"] ** 2
+
+    append = Journal.append
+
+    def full(self, event):
+        if event["type"] == "told":
+            raise JournalError("no space left on device")
+        return append(self, event)
+
+    monkeypatch.setattr(Journal, "append", full)
+    with pytest.raises(JournalError, match="no space left"):
+        run(study, f, batch=2, rounds=1, workers=2)
+    assert "evaluations were out when the log failed" in caplog.text
+    monkeypatch.undo()
+    run(covey.Study.load(study.journal), f, batch=2, rounds=1, workers=2)
+    assert len(covey.Study.load(study.journal).history.told) == 2
+    assert ended.read_text() == "xx"  # neither was evaluated again
+
+
+def test_ctrl_c_says_what_is_safe_and_the_same_call_goes_on(study, caplog):
+    engine = Scripted(nothing)
+
+    def answer(task):
+        if task.id < 2:
+            return value(task)
+        os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+    engine._answer = answer
+    with caplog.at_level(logging.WARNING, logger="covey"), pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=3, rounds=2, workers=engine)
+    said = f"2 of 3 results of this batch are recorded in {study.journal}; run the same command"
+    assert said in caplog.text
+    assert [trial.status for trial in study.history.trials] == ["told", "told", "pending"]
+    assert engine.cancelled == [engine.tasks[-1].name]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    run(study, abs, batch=3, rounds=2, workers=Scripted(value))
+    assert [trial.status for trial in study.history.trials] == ["told"] * 6
+
+
+def test_ctrl_c_without_a_journal_says_so(caplog):
+    study = covey.Study(SPACE, seed=0)
+
+    def answer(task):
+        os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=3, rounds=2, workers=Scripted(answer))
+    assert "0 of 3 results of this batch are recorded in memory" in caplog.text
+
+
+def test_ctrl_c_asynchronously_counts_all_results(study, caplog):
+    def answer(task):
+        if task.id < 3:
+            return value(task)
+        os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=3, rounds=2, workers=Scripted(answer, slots=1), asynchronous=True)
+    assert "stopped: 3 results are recorded in " in caplog.text
+
+
+def test_ctrl_c_again_while_it_stops(study):
+    class Slow(Scripted):
+        def poll(self, seconds):
+            os.kill(os.getpid(), signal.SIGINT)
+            return []
+
+    engine = Slow(nothing)
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=1, rounds=1, workers=engine)
+    assert engine.cancelled == [engine.tasks[0].name] * 3  # asked, then twice more: killed
+
+
+def test_ctrl_c_twice_kills_at_once(tmp_path):
+    """A real one: evaluations that do not want to end, and a user who does not want to wait."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal, sys, time, covey\n"
+        "def deaf(point):\n"
+        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    open(f'{sys.argv[0]}.{os.getpid()}', 'w').close()\n"
+        "    time.sleep(60)\n"
+        "space = covey.Space({'x': covey.Real(0.0, 1.0)})\n"
+        f"covey.maximize(deaf, space, batch=2, workers=2, journal={str(tmp_path / 'j')!r})\n"
+    )
+    script.write_text(script.read_text().replace("{sys.argv[0]}", f"{tmp_path}/pid"))
+    runner = subprocess.Popen(
+        [sys.executable, script], stderr=subprocess.PIPE, start_new_session=True
+    )
+    until = time.monotonic() + 30.0
+    while len(list(tmp_path.glob("pid.*"))) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    runner.send_signal(signal.SIGINT)
+    time.sleep(1.0)
+    assert runner.poll() is None  # it gives them their ten seconds
+    began = time.monotonic()
+    runner.send_signal(signal.SIGINT)
+    runner.communicate(timeout=10)
+    assert time.monotonic() - began < 5.0
+    for path in tmp_path.glob("pid.*"):
+        stat = Path(f"/proc/{path.suffix[1:]}/stat")
+        assert not stat.exists() or stat.read_text().split()[2] == "Z"
+    history = covey.Study.load(tmp_path / "j").history
+    assert [trial.status for trial in history.trials] == ["pending"] * 2
+
+
+def test_in_another_thread_it_runs_as_well(study):
+    thread = threading.Thread(
+        target=run, args=(study, abs), kwargs={"batch": 2, "rounds": 1, "workers": Scripted(value)}
+    )
+    thread.start()
+    thread.join()
+    assert len(study.history.told) == 2
+
+
+def test_it_says_what_it_waits_for(study, caplog, monkeypatch):
+    monkeypatch.setattr("covey.run.campaign._TALK", 0.0)
+    polls = iter(range(100))
+
+    def answer(task):
+        return value(task) if next(polls) > 12 else []
+
+    with caplog.at_level(logging.INFO, logger="covey"):
+        run(study, abs, batch=6, rounds=1, workers=Scripted(answer))
+        run(study, abs, batch=4, rounds=2, workers=Scripted(answer), asynchronous=True)
+    assert "waiting for 6 of 6 of this batch (trials 0, 1, 2, 3, ...)" in caplog.text
+    assert "waiting for nothing more" in caplog.text
+
+
+def test_kinds_of_engines_agree_after_a_crash(tmp_path, study):
+    """Handed out to processes, taken up by threads: no engine is bound to a journal."""
+    task_engine = LocalEngine(2, tmp_path / "elsewhere")
+    study.ask(3)
+    with ThreadPoolExecutor(2) as pool:
+        run(study, lambda p: p["x"] ** 2, batch=3, rounds=1, workers=pool)
+    task_engine.close()
+    assert len(study.history.told) == 3

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+from tests.doors.run.conftest import Bench, need
+
+from covey.errors import MissingExtraError, StrategyError
+from covey.run.dask import DaskEngine, is_client
+from covey.run.workers import engine_for
+
+
+def test_without_dask_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'covey\[dask\]'"):
+        DaskEngine(object())
+    assert not is_client(object())
+
+
+def test_what_is_no_client_is_named():
+    need("distributed", "dask")
+    with pytest.raises(StrategyError, match="Dask client"):
+        DaskEngine("tcp://127.0.0.1:8786")
+
+
+@pytest.fixture
+def client(cluster):
+    from distributed import Client
+
+    with Client(cluster.scheduler_address) as client:
+        yield client
+
+
+def test_a_client_is_known_when_it_is_seen(client):
+    assert is_client(client)
+    with engine_for(client, None) as engine:
+        assert isinstance(engine, DaskEngine)
+    assert client.status == "running"
+
+
+def test_nothing_is_left_behind(client):
+    engine = DaskEngine(client)
+    bench = Bench("dask", engine, lambda: None)
+    assert bench.outcome_of(lambda p: 2.0).value == 2.0
+    assert client.list_datasets() == ()
+    engine.close()
+    assert client.status == "running"
+
+
+def test_without_a_connection_all_is_lost_and_nothing_raises(cluster):
+    from distributed import Client
+
+    client = Client(cluster.scheduler_address)
+    bench = Bench("dask", DaskEngine(client), lambda: None)
+    bench.submit(lambda p: time.sleep(20.0))
+    client.close()
+    bench.submit(lambda p: 1.0, "b")
+    assert {found.status for found in bench.outcomes(2)} == {"lost"}
+
+
+def test_a_scheduler_that_forgets_loses(client):
+    bench = Bench("dask", DaskEngine(client), lambda: None)
+    task = bench.submit(lambda p: time.sleep(20.0))
+    client.restart()
+    (found,) = bench.outcomes(1)
+    assert (found.name, found.status) == (task.name, "lost")

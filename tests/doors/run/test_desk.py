@@ -1,0 +1,321 @@
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+from tests.doors.run.scripted import Scripted, nothing, value
+
+import covey
+from covey.errors import HistoryError
+from covey.history import Dispatched, Late, Lost
+from covey.run import Outcome, Retries
+from covey.run.call import Function
+from covey.run.desk import Desk, evaluation_seed
+
+SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
+CALL = Function(abs)
+QUICK = Retries(wait=0.0)
+
+
+@pytest.fixture
+def study(tmp_path):
+    return covey.Study(SPACE, seed=3, journal=tmp_path / "run.jsonl")
+
+
+def desk_of(study, answer, retries=QUICK, **options):
+    engine = Scripted(answer, **options)
+    return Desk(study, engine, CALL, 60.0, retries), engine
+
+
+def events(study, kind):
+    return [event for event in study.history.events if isinstance(event, kind)]
+
+
+def say(status, reason="because"):
+    return lambda task: [Outcome(task.name, status, reason=reason)]
+
+
+def test_the_log_knows_first(study):
+    desk, engine = desk_of(study, value)
+    real = engine.submit
+
+    def submit(task):
+        logged = covey.Study.load(study.journal, read_only=True).history
+        assert [sent.name for sent in logged.attempts(task.id)] == [task.name]
+        real(task)
+
+    engine.submit = submit
+    desk.admit(study.ask(2))
+    desk.work(0.0)
+    assert [trial.status for trial in study.history.trials] == ["told", "told"]
+    assert desk.awaited == []
+    assert desk.settled == 2
+
+
+def test_a_task_says_all_there_is_to_know(study):
+    desk, engine = desk_of(study, value)
+    trials = study.ask(2)
+    desk.admit(trials)
+    desk.work(0.0)
+    sent = events(study, Dispatched)
+    for task, trial, event in zip(engine.tasks, trials, sent, strict=True):
+        assert (task.id, task.attempt, task.point) == (trial.id, 1, trial.point)
+        assert (task.seed, task.timeout, task.call) == (event.seed, 60.0, CALL)
+        assert task.seed == evaluation_seed(3, trial.id)
+    assert len({task.name for task in engine.tasks}) == 2
+    other, others = desk_of(study, value)
+    other.admit(study.ask(1))
+    other.work(0.0)
+    assert others.tasks[0].name.split("-")[1] != engine.tasks[0].name.split("-")[1]  # another life
+
+
+def test_no_more_than_the_slots(study):
+    desk, engine = desk_of(study, nothing, slots=2)
+    desk.admit(study.ask(5))
+    desk.work(0.0)
+    assert desk.running == 2
+    assert desk.awaited == [0, 1, 2, 3, 4]
+    engine._answer = value
+    for _ in range(3):
+        desk.work(0.0)
+    assert engine.most == 2
+    assert len(study.history.told) == 5
+
+
+def test_lost_is_tried_again_with_the_same_seed_and_then_lost(study, caplog):
+    desk, engine = desk_of(study, say("lost", "node 7 died"), Retries(lost=2, wait=0.0))
+    desk.admit(study.ask(1))
+    with caplog.at_level(logging.WARNING, logger="covey"):
+        for _ in range(3):
+            desk.work(0.0)
+    assert [task.attempt for task in engine.tasks] == [1, 2, 3]
+    assert len({task.seed for task in engine.tasks}) == 1
+    assert len({task.name for task in engine.tasks}) == 3
+    assert events(study, Lost) == [Lost((0,), "node 7 died")]
+    assert study.history.trial(0).status == "lost"
+    assert desk.awaited == []
+    assert desk.streak == 1
+    assert caplog.text.count("node 7 died") == 3
+
+
+@pytest.mark.parametrize("status", ["failed", "timed-out"])
+def test_failed_is_not_tried_again(study, status):
+    desk, engine = desk_of(study, say(status, "\ud800 odd"))
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    assert len(engine.tasks) == 1
+    assert study.history.trial(0).status == "failed"
+    assert desk.last[0].status == status
+
+
+def test_failed_is_tried_again_if_that_is_wanted(study):
+    answers = iter(["failed", "timed-out", "succeeded"])
+    desk, engine = desk_of(
+        study,
+        lambda task: [Outcome(task.name, next(answers), 1.0)],
+        Retries(failed=1, timed_out=1, wait=0.0),
+    )
+    desk.admit(study.ask(1))
+    for _ in range(3):
+        desk.work(0.0)
+    assert [task.attempt for task in engine.tasks] == [1, 2, 3]
+    assert study.history.trial(0).value == 1.0
+    assert desk.streak == 0
+
+
+def test_a_retry_waits(study):
+    desk, engine = desk_of(study, say("lost"), Retries(wait=0.2))
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    assert (desk.running, desk.awaited) == (0, [0])
+    desk.work(0.0)
+    assert len(engine.tasks) == 1
+    time.sleep(0.21)
+    desk.work(0.0)
+    assert len(engine.tasks) == 2
+
+
+def test_a_result_said_twice_is_told_once(study):
+    desk, _ = desk_of(study, lambda task: value(task) * 2)
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    assert study.history.trial(0).status == "told"
+    assert events(study, Late) == []
+    assert desk.settled == 1
+
+
+def test_a_result_for_a_wrong_attempt_or_study_is_fenced_off(study):
+    desk, engine = desk_of(study, nothing)
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    engine.ready.append(Outcome("covey-00-0-a1", "succeeded", 5.0))
+    desk.work(0.0)
+    assert study.history.trial(0).status == "pending"
+
+
+def test_a_late_result_of_a_trial_that_failed_is_told(study):
+    desk, engine = desk_of(study, say("timed-out"))
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    assert study.history.trial(0).status == "failed"
+    engine.ready.append(Outcome(engine.tasks[0].name, "succeeded", 5.0, sem=0.5))
+    desk.work(0.0)
+    assert (study.history.trial(0).value, study.history.trial(0).sem) == (5.0, 0.5)
+    assert desk.settled == 1  # not twice
+
+
+def test_the_first_result_counts_and_a_further_one_is_kept(study):
+    answers = iter(["lost", "succeeded"])
+    desk, engine = desk_of(study, lambda task: [Outcome(task.name, next(answers), 1.0)])
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    desk.work(0.0)
+    engine.ready.append(Outcome(engine.tasks[0].name, "succeeded", 2.0))  # it was not lost at all
+    desk.work(0.0)
+    assert study.history.trial(0).value == 1.0
+    assert events(study, Late) == [Late(0, 1, 2.0)]
+
+
+def test_a_late_result_makes_a_retry_needless(study):
+    desk, engine = desk_of(study, say("lost"), Retries(wait=30.0))
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    engine.ready.append(Outcome(engine.tasks[0].name, "succeeded", 2.0))
+    desk.work(0.0)
+    assert desk.awaited == []
+    assert len(engine.tasks) == 1
+
+
+def test_a_value_the_log_refuses_is_a_failure(study):
+    desk, _ = desk_of(study, lambda task: [Outcome(task.name, "succeeded", float("nan"))])
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    assert study.history.trial(0).status == "failed"
+
+
+def test_what_somebody_else_settled_is_let_go(study):
+    desk, engine = desk_of(study, nothing, slots=2)
+    desk.admit(study.ask(4))
+    desk.work(0.0)
+    other = covey.Study.load(study.journal)
+    other.tell(0, 5.0)
+    other.cancel(1)
+    other.cancel(3)
+    desk.work(0.0)
+    assert engine.cancelled == [task.name for task in engine.tasks]
+    assert desk.awaited == [2]
+    engine.ready.append(Outcome(engine.tasks[0].name, "succeeded", 6.0))
+    engine.ready.append(Outcome(engine.tasks[1].name, "succeeded", 7.0))
+    desk.work(0.0)
+    assert [study.history.trial(id).value for id in (0, 1)] == [5.0, 7.0]
+    assert events(study, Late) == [Late(0, 1, 6.0)]
+
+
+def test_what_is_settled_this_very_moment_is_let_go_too(study):
+    other = covey.Study.load(study.journal)
+
+    def answer(task):
+        other.refresh()
+        other.tell(task.id, 9.0)  # and our study has not heard of it
+        return [Outcome(task.name, "failed")]
+
+    desk, engine = desk_of(study, answer, slots=1)
+    desk.admit(study.ask(2))
+    desk.work(0.0)
+    other.cancel(1)
+    desk.work(0.0)
+    assert [trial.status for trial in study.history.trials] == ["told", "cancelled"]
+    assert len(engine.tasks) == 1
+    assert desk.awaited == []
+
+
+def test_a_log_that_refuses_a_pending_trial_is_an_error(study, monkeypatch):
+    def refuse(event):
+        raise HistoryError("no")
+
+    desk, _ = desk_of(study, value)
+    desk.admit(study.ask(1))
+    monkeypatch.setattr(study, "note", refuse)
+    with pytest.raises(HistoryError):
+        desk.work(0.0)
+
+
+class Unfenced(Desk):
+    """The deliberate defect: takes any outcome for the trial whose number is in its name."""
+
+    def _settle(self, outcome):
+        trial = int(outcome.name.split("-")[2])
+        task = next(task for task in self._engine.tasks if task.id == trial)
+        self._open.pop(outcome.name, None)
+        self._sent[task.name] = task
+        self._tell(task, outcome)
+
+
+def test_a_desk_without_fencing_would_be_caught(study):
+    engine = Scripted(lambda task: value(task) * 2)
+    desk = Unfenced(study, engine, CALL, None, QUICK)
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    assert events(study, Late) != []  # what the test of a result said twice forbids
+    engine = Scripted(nothing)
+    desk = Unfenced(study, engine, CALL, None, QUICK)
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    engine.ready.append(Outcome("covey-00-1-a1", "succeeded", 5.0))
+    desk.work(0.0)
+    assert study.history.trial(1).status == "told"  # and that of a wrong attempt
+
+
+def test_what_an_earlier_life_handed_out_is_looked_for(study, caplog):
+    desk, before = desk_of(study, nothing, slots=2)
+    desk.admit(study.ask(3))
+    desk.work(0.0)  # two are out, one is not, when the runner is killed
+    study = covey.Study.load(study.journal)
+    desk, engine = desk_of(study, value, known={before.tasks[0].name})
+    with caplog.at_level(logging.INFO, logger="covey"):
+        desk.adopt(study.history.pending)
+    assert "of 2 evaluations that were out, 1 are found again and 1 begin again" in caplog.text
+    assert desk.running == 1
+    desk.work(0.0)
+    assert [(task.id, task.attempt) for task in engine.tasks] == [(1, 2), (2, 1)]
+    assert len(study.history.told) == 3
+
+
+def test_deaths_of_the_runner_do_not_use_up_retries(study):
+    desk, engine = desk_of(study, nothing, Retries(lost=1, wait=0.0))
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    for _ in range(4):
+        desk, engine = desk_of(study, nothing, Retries(lost=1, wait=0.0))
+        desk.adopt(study.history.pending)
+        desk.work(0.0)
+    assert engine.tasks[0].attempt == 5
+    assert study.history.trial(0).status == "pending"
+
+
+def test_stopped_it_keeps_what_comes_and_leaves_the_rest_pending(study):
+    desk, engine = desk_of(study, nothing, slots=2)
+    desk.admit(study.ask(3))
+    desk.work(0.0)
+    engine.ready.append(Outcome(engine.tasks[0].name, "succeeded", 4.0))
+    engine._out.remove(engine.tasks[0])
+    desk.stop()
+    assert [trial.status for trial in study.history.trials] == ["told", "pending", "pending"]
+    assert len(engine.tasks) == 2
+
+
+def test_an_engine_that_does_not_stop_is_not_waited_for_forever(study, monkeypatch):
+    monkeypatch.setattr("covey.run.desk._PATIENCE", 0.05)
+    desk, engine = desk_of(study, nothing)
+    engine.cancel = lambda names: None
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    desk.stop()
+    assert study.history.trial(0).status == "pending"
+
+
+def test_seeds_differ_by_study_and_trial():
+    seeds = {evaluation_seed(study, trial) for study in range(20) for trial in range(20)}
+    assert len(seeds) == 400
+    assert max(seeds) < 2**32

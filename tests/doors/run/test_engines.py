@@ -1,0 +1,290 @@
+"""The contract of every engine, real ones all: what goes in, what may go wrong, what comes out."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.doors.run.conftest import by_name
+
+import covey
+from covey.run import Command, Engine
+
+
+def test_it_is_an_engine(bench):
+    assert isinstance(bench.engine, Engine)
+    assert bench.engine.slots == (2 if bench.kind == "local" else None)
+
+
+def test_values_come_back(bench):
+    assert bench.outcome_of(lambda p: 2 * p["x"]).value == 3.0
+    found = bench.outcome_of(lambda p: {"value": p["x"], "sem": 0.25})
+    assert (found.status, found.value, found.sem) == ("succeeded", 1.5, 0.25)
+
+
+def test_many_at_once(bench):
+    tasks = [bench.submit(lambda p: p["x"], str(i), point={"x": float(i)}) for i in range(6)]
+    found = by_name(bench.outcomes(6))
+    assert [found[task.name].value for task in tasks] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_points_arrive_as_they_are(bench):
+    def f(point):
+        return float(point == {"t": (1, 2), "s": "ä'\"; rm", "n": None, "b": True})
+
+    point = {"t": (1, 2), "s": "ä'\"; rm", "n": None, "b": True}
+    assert bench.outcome_of(f, point=point).value == 1.0
+
+
+def test_an_exception_is_a_failure(bench):
+    def f(point):
+        raise OSError("no such sample")
+
+    found = bench.outcome_of(f)
+    assert (found.status, found.value, found.reason) == ("failed", None, "OSError: no such sample")
+    assert "Traceback" in found.log
+
+
+def test_what_is_no_number_is_a_failure(bench):
+    cases = [
+        (lambda p: float("nan"), "nan, not a finite number"),
+        (lambda p: -float("inf"), "-inf, not a finite"),
+        (lambda p: 1e200, "1e+200, not a finite"),
+        (lambda p: None, "None, not a finite"),
+        (lambda p: True, "True, not a finite"),
+        (lambda p: "1.5", "'1.5', not a finite"),
+        (lambda p: {"value": 1.0, "sem": -1.0}, "the standard error -1.0"),
+        (lambda p: (_ for _ in ()), "<generator object"),  # cannot be pickled
+        (lambda p: "x" * 20_000_000, "not a finite number"),
+        (lambda p: sys.exit(3), "SystemExit: 3"),
+    ]
+    tasks = [bench.submit(f, str(i)) for i, (f, _) in enumerate(cases)]
+    found = by_name(bench.outcomes(len(cases)))
+    for task, (_, reason) in zip(tasks, cases, strict=True):
+        assert found[task.name].status == "failed"
+        assert reason in found[task.name].reason
+        assert len(found[task.name].reason) < 300
+
+
+def test_a_killed_evaluation_is_lost_and_harms_no_other(bench):
+    if not bench.alone:
+        pytest.skip("an executor shares its processes, or this one")
+
+    def dies(point):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def lives(point):
+        time.sleep(0.3)
+        return 1.0
+
+    good, bad, more = bench.submit(lives, "b"), bench.submit(dies, "a"), bench.submit(lives, "c")
+    found = by_name(bench.outcomes(3))
+    assert found[bad.name].status == "lost"
+    assert "killed by signal 9" in found[bad.name].reason
+    assert found[good.name].value == found[more.name].value == 1.0
+
+
+def test_a_worker_that_dies_takes_the_evaluation_with_it(bench):
+    """Dask moves it to another worker until it has cost four of them; Ray does not."""
+    if bench.kind not in ("dask", "ray"):
+        pytest.skip("there is nobody between it and the runner")
+
+    def murders(point):
+        os.kill(os.getppid(), signal.SIGKILL)  # the worker, not the evaluation
+        time.sleep(30.0)
+
+    found = bench.outcome_of(murders)
+    assert found.status == "lost"
+    assert "KilledWorker" in found.reason or "WorkerCrashed" in found.reason
+    assert bench.outcome_of(lambda p: 2.0).value == 2.0  # the cluster has recovered
+
+
+def test_a_run_is_the_same_everywhere(bench, tmp_path):
+    space = covey.Space({"x": covey.Real(-1.0, 1.0)})
+    f = lambda p, seed: p["x"] ** 2 + seed % 2  # noqa: E731
+    size = {"batch": 3, "rounds": 2, "seed": 0}
+    result = covey.minimize(f, space, **size, workers=bench.engine, journal=tmp_path / "j")
+    with ThreadPoolExecutor(1) as threads:
+        other = covey.minimize(f, space, **size, workers=threads)
+    assert result.study.history.trials == other.study.history.trials
+    assert bench.engine.poll(0.0) == []  # it stays open, and has nothing left
+
+
+def test_time_is_counted_from_the_start(bench):
+    """Seven of 0.5 s on two workers: the last waits for as long as its limit, and is in time."""
+
+    def f(point):
+        time.sleep(0.5)
+        return 1.0
+
+    for i in range(7):
+        bench.submit(f, str(i), timeout=1.5)
+    assert {found.status for found in bench.outcomes(7)} == {"succeeded"}
+
+
+def test_a_time_limit_ends_it(bench, tmp_path):
+    beat = tmp_path / "beat"
+
+    def f(point):
+        for _ in range(15):
+            beat.touch()
+            time.sleep(0.1)
+        return 1.0
+
+    began = time.monotonic()
+    task = bench.submit(f, timeout=0.5)
+    (found, *_) = bench.engine.poll(15.0)
+    assert (found.name, found.status) == (task.name, "timed-out")
+    assert "longer than 0.5 s" in found.reason
+    assert time.monotonic() - began > 0.5
+    if bench.alone:
+        time.sleep(0.1)
+        beat.unlink(missing_ok=True)
+        time.sleep(0.3)
+        assert not beat.exists()  # it has ended, and not only been given up
+    else:
+        bench.outcomes(1)  # it goes on, and its result is late
+
+
+def test_a_result_after_the_limit_is_late_and_not_lost(bench):
+    def stubborn(point):
+        if os.environ.get("COVEY_TRIAL"):  # a process of its own
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(1.4)
+        return 4.0
+
+    bench.submit(stubborn, timeout=0.9)
+    first, second = bench.outcomes(2)
+    assert (first.status, second.status, second.value) == ("timed-out", "succeeded", 4.0)
+    assert first.name == second.name
+
+
+def test_what_ignores_the_request_to_end_is_killed(bench):
+    if bench.kind != "local":
+        pytest.skip("the same process, elsewhere")
+
+    def deaf(point):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(60.0)
+
+    bench.submit(deaf, timeout=0.3)
+    (found,) = bench.outcomes(1, within=15.0)
+    assert found.status == "timed-out"
+
+
+def test_the_end_of_a_long_log_is_kept(bench):
+    if not bench.alone:
+        pytest.skip("an executor keeps no log")
+
+    def talks(point):
+        for i in range(100_000):
+            sys.stdout.write(f"{i:>99}\n")
+        sys.stderr.write("the end\n")
+        return 1.0
+
+    found = bench.outcome_of(talks)
+    assert found.value == 1.0
+    assert found.log.endswith("the end\n")
+    assert 60_000 < len(found.log) <= 65_536
+
+
+def test_the_seed_is_the_tasks(bench):
+    def f(point, seed):
+        if os.environ.get("COVEY_TRIAL"):
+            assert os.environ["COVEY_TRIAL"] == "5"
+            assert os.environ["COVEY_SEED"] == os.environ["PYTHONHASHSEED"] == str(seed)
+        return seed
+
+    first = bench.outcome_of(f, id=5, seed=123, attempt=1)
+    again = bench.outcome_of(f, id=5, seed=123, attempt=2)
+    assert first.value == again.value == 123.0
+
+
+def test_cancelled_is_lost(bench):
+    def f(point):
+        time.sleep(1.5)
+        return 1.0
+
+    tasks = [bench.submit(f, str(i)) for i in range(4)]  # two run, two wait
+    time.sleep(0.8)
+    bench.engine.cancel([task.name for task in tasks])
+    found = []
+    until = time.monotonic() + 10.0
+    while len(found) < 4 and time.monotonic() < until:
+        found += bench.engine.poll(0.2)
+    assert [outcome.status for outcome in found] == ["lost"] * 4
+    assert all("cancelled" in outcome.reason for outcome in found)
+    if not bench.alone:
+        assert {late.value for late in bench.outcomes(2)} == {1.0}  # what ran could not be stopped
+    bench.engine.cancel(["nobody"])
+
+
+def test_cancelled_twice_is_killed_at_once(bench):
+    if bench.kind != "local":
+        pytest.skip("the same process, elsewhere")
+
+    def deaf(point):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(60.0)
+
+    task = bench.submit(deaf)
+    time.sleep(1.0)
+    began = time.monotonic()
+    bench.engine.cancel([task.name])
+    bench.engine.cancel([task.name])
+    (found,) = bench.outcomes(1)
+    assert found.status == "lost"
+    assert time.monotonic() - began < 1.5  # not the two seconds of grace
+
+
+def test_commands_run_everywhere(bench):
+    command = Command([sys.executable, "-c", "import sys; print(3 * float(sys.argv[1]))", "{x.x}"])
+    assert bench.outcome_of(command).value == 4.5
+    failing = Command([sys.executable, "-c", "raise ValueError('too hot')"])
+    found = bench.outcome_of(failing)
+    assert found.status == "failed"
+    assert "too hot" in found.reason
+
+
+def test_nothing_is_waited_for_when_nothing_is_out(bench):
+    began = time.monotonic()
+    assert bench.engine.poll(0.2) == []
+    assert 0.15 < time.monotonic() - began < 2.0
+
+
+def test_the_next_runner_finds_what_this_one_left(bench, tmp_path):
+    went = tmp_path / "went"
+
+    def f(point):
+        time.sleep(point["x"])
+        with went.open("a") as file:
+            file.write("x\n")
+        return point["x"]
+
+    quick = bench.submit(f, "quick", point={"x": 0.0})
+    slow = bench.submit(f, "slow", point={"x": 2.0})
+    time.sleep(1.0)  # one has finished and one runs when this runner is gone
+    if bench.kind == "dask":
+        bench.engine._client.close()
+    second = bench.reopen()
+    known = second.adopt([quick, slow])
+    if not bench.remembers:
+        assert known == set()
+        bench.engine.poll(3.0)
+        return
+    assert known == {quick.name, slow.name}
+    found = by_name(bench.outcomes(2, engine=second))
+    assert (found[quick.name].value, found[slow.name].value) == (0.0, 2.0)
+    assert went.read_text() == "x\nx\n"  # neither was evaluated again
+    assert bench.reopen().adopt([]) == set()
+
+
+def test_what_was_never_handed_out_is_not_adopted(bench):
+    task = bench.submit(lambda p: 1.0)
+    bench.outcomes(1)
+    unknown = type(task)(1, 1, "covey-0-1-a1", {}, 0, None, task.call)
+    assert bench.reopen().adopt([unknown]) == set()

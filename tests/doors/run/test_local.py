@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.doors.run.conftest import Bench
+
+from covey.errors import StrategyError
+from covey.run import LocalEngine, process
+
+
+@pytest.fixture
+def bench(tmp_path):
+    engine = LocalEngine(2, tmp_path / "work", grace=1.0)
+    yield Bench("local", engine, lambda: LocalEngine(2, tmp_path / "work", grace=1.0))
+    engine.close()
+
+
+@pytest.mark.parametrize("slots", [0, True, 1.5])
+def test_bad_slots_are_named(slots):
+    with pytest.raises(StrategyError, match="workers must be a whole number"):
+        LocalEngine(slots)
+
+
+def test_the_function_is_written_once(bench, tmp_path):
+    def f(point):
+        return 1.0
+
+    tasks = [bench.submit(f, str(i)) for i in range(3)]
+    bench.outcomes(3)
+    assert len(list((tmp_path / "work").glob("call-*.pkl"))) == 1
+    assert {path.name for path in (tmp_path / "work").iterdir() if path.is_dir()} == {
+        task.name for task in tasks
+    }
+
+
+def test_a_machine_that_cannot_start_it_has_lost_it(bench, monkeypatch):
+    def full(*given, **named):
+        raise OSError(errno.EAGAIN, "resource temporarily unavailable")
+
+    monkeypatch.setattr(process.subprocess, "Popen", full)
+    found = bench.outcome_of(lambda p: 1.0)
+    assert found.status == "lost"
+    assert "could not be started" in found.reason
+
+
+def test_without_a_folder_nothing_stays_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    engine = LocalEngine(2)
+    bench = Bench("local", engine, lambda: None)
+    bench.submit(lambda p: 1.0)
+    bench.outcomes(1)
+    began = time.monotonic()
+    task = bench.submit(lambda p: time.sleep(60.0))
+    assert LocalEngine(2).adopt([task]) == set()
+    assert len(list(tmp_path.iterdir())) == 1
+    engine.close()
+    assert time.monotonic() - began < 5.0
+    assert list(tmp_path.iterdir()) == []
+    engine.close()  # twice is harmless
+
+
+def test_closed_it_leaves_running_what_can_be_found_again(bench):
+    kept = bench.submit(lambda p: time.sleep(1.0) or 2.0, "kept")
+    dropped = bench.submit(lambda p: time.sleep(60.0), "dropped")
+    bench.engine.cancel([dropped.name])
+    bench.engine.close()
+    again = bench.reopen()
+    assert again.adopt([kept, dropped]) == {kept.name}
+    (found,) = bench.outcomes(1, engine=again)
+    assert found.value == 2.0
+
+
+def test_without_a_folder_evaluations_end_with_their_runner(tmp_path):
+    """Killed, not closed: nobody could ever find them again."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, time, sys\n"
+        "from pathlib import Path\n"
+        "from covey.run import LocalEngine, Task\n"
+        "from covey.run.call import Function\n"
+        "def f(point):\n"
+        "    Path(point['pid']).write_text(str(os.getpid()))\n"
+        "    time.sleep(60.0)\n"
+        "engine = LocalEngine(1)\n"
+        "engine.submit(Task(0, 1, 'a', {'pid': sys.argv[1]}, 0, None, Function(f)))\n"
+        "while not (Path(sys.argv[1]).exists() and Path(sys.argv[1]).read_text()):\n"
+        "    time.sleep(0.01)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    pid = tmp_path / "pid"
+    done = subprocess.run([sys.executable, script, pid], check=False)
+    assert done.returncode == -9
+    until = time.monotonic() + 10.0
+    stat = Path(f"/proc/{pid.read_text()}/stat")
+    while stat.exists() and stat.read_text().split()[2] != "Z" and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not stat.exists() or stat.read_text().split()[2] == "Z"
+
+
+def test_it_waits_without_burning_the_processor(bench):
+    bench.submit(lambda p: time.sleep(1.0) or 1.0)
+    before = os.times()
+    bench.outcomes(1)
+    after = os.times()
+    assert after.user + after.system - before.user - before.system < 0.3

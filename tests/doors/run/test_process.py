@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from covey.run import Task
+from covey.run.call import Function, pack
+from covey.run.process import Process
+from covey.run.workplace import Workplace
+
+
+@pytest.fixture
+def begin(tmp_path):
+    def begin(f, timeout=None, grace=1.0, tied=False):
+        call = tmp_path / "call.pkl"
+        call.write_bytes(pack(Function(f)))
+        task = Task(0, 1, "a", {"x": 1.5}, 7, timeout, Function(f))
+        return Process.start(task, Workplace(tmp_path / "work"), call, grace, tied=tied)
+
+    return begin
+
+
+def outcomes(process, within=15.0):
+    until = time.monotonic() + within
+    while not (found := process.check()):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return found
+
+
+def test_it_runs_and_ends(begin):
+    process = begin(lambda p: p["x"])
+    assert not process.stopping
+    assert [found.value for found in outcomes(process)] == [1.5]
+
+
+def test_it_runs_unseen_at_no_moment(begin, tmp_path):
+    """Locked from before it exists: a runner that is killed now is followed by one that knows."""
+    process = begin(lambda p: time.sleep(0.3) or 1.0)
+    assert Workplace(tmp_path / "work").locked
+    assert outcomes(process)[0].value == 1.0
+    assert not Workplace(tmp_path / "work").locked
+
+
+def test_a_status_before_the_result_is_a_failure(begin):
+    (found,) = outcomes(begin(lambda p: os._exit(3)))
+    assert found.status == "failed"
+    assert "status 3" in found.reason
+
+
+def test_a_signal_is_a_loss(begin):
+    (found,) = outcomes(begin(lambda p: os.kill(os.getpid(), signal.SIGSEGV)))
+    assert (found.status, found.reason) == ("lost", "its process was killed by signal 11")
+
+
+def test_a_process_that_never_began_is_lost(begin, monkeypatch, tmp_path):
+    (tmp_path / "covey.py").write_text("raise ImportError('not here')")
+    monkeypatch.chdir(tmp_path)
+    (found,) = outcomes(begin(lambda p: 1.0))
+    assert found.status == "lost"
+    assert "could not do its work" in found.reason
+
+
+def test_a_result_that_cannot_be_written_is_lost(begin, tmp_path):
+    def f(point):
+        (tmp_path / "work" / "result.json.new").mkdir()  # in the way
+        return 1.0
+
+    (found,) = outcomes(begin(f))
+    assert found.status == "lost"
+    assert "could not be written" in found.reason
+
+
+def test_what_it_started_ends_with_it(begin, tmp_path):
+    pid = tmp_path / "pid"
+
+    def f(point):
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        pid.write_text(str(child.pid))
+        time.sleep(60.0)
+
+    process = begin(f)
+    while not (pid.exists() and pid.read_text()):
+        time.sleep(0.01)
+    process.stop()
+    assert outcomes(process)[0].reason == "it was cancelled"
+    gone(int(pid.read_text()))
+
+
+def gone(pid):
+    until = time.monotonic() + 5.0
+    while time.monotonic() < until:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":  # dead, but not buried
+                return
+        except FileNotFoundError:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{pid} lives")
+
+
+def test_it_has_to_end_when_it_has_finished(begin):
+    """A thread that was left running does not hold a worker for ever."""
+
+    def f(point):
+        import threading
+
+        threading.Thread(target=time.sleep, args=(60.0,)).start()
+        return 2.0
+
+    began = time.monotonic()
+    (found,) = outcomes(begin(f, grace=0.3))
+    assert found.value == 2.0
+    assert time.monotonic() - began < 10.0
+
+
+def test_a_failure_when_it_was_cancelled_is_not_its_own(begin, tmp_path):
+    """It turned SIGTERM into an exception; a later runner must not take that for a failure."""
+
+    def f(point):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        (tmp_path / "ready").touch()
+        time.sleep(60.0)
+
+    process = begin(f)
+    while not (tmp_path / "ready").exists():
+        time.sleep(0.01)
+    process.stop()
+    (found,) = outcomes(process)
+    assert found.status == "lost"
+    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    assert again.check()[0].status == "lost"
+
+
+def test_one_that_was_overdue_when_the_runner_died_is_timed_out(begin, tmp_path):
+    process = begin(lambda p: time.sleep(60.0), timeout=0.1)
+    while not process.stopping:
+        process.check()
+        time.sleep(0.01)
+    process.stop()  # killed at once
+    process.wait(5.0)
+    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    assert [found.status for found in again.check()] == ["timed-out"]
+
+
+def test_one_that_is_adopted_keeps_its_clock(begin, tmp_path):
+    process = begin(lambda p: time.sleep(60.0), timeout=1.0)
+    time.sleep(0.5)
+    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    began = time.monotonic()
+    assert [found.status for found in outcomes(again)] == ["timed-out"]
+    assert time.monotonic() - began < 2.0
+    process.wait(5.0)
+
+
+def test_one_that_died_unseen_is_lost(begin, tmp_path):
+    process = begin(lambda p: time.sleep(60.0))
+    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    assert again.check() == []
+    process.stop()
+    process.stop()
+    process.wait(5.0)
+    (found,) = outcomes(again)
+    assert found.reason == "it was cancelled"
+    (tmp_path / "work" / "stopped").unlink()
+    assert again.check()[0].reason == "its process ended without a result"
+    assert Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0) is None
+    assert Process.adopt(process.task, Workplace(tmp_path / "nowhere"), 1.0) is None
+
+
+def test_a_lock_that_outlived_its_process_is_broken(begin, tmp_path):
+    """A fork of the evaluation inherits the lock; who adopts it is not to wait for that."""
+
+    def f(point):
+        if os.fork() == 0:
+            time.sleep(60.0)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    process = begin(f)
+    process._child.wait(10)
+    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    assert outcomes(again, within=5.0)[0].status == "lost"
+    until = time.monotonic() + 5.0
+    while Workplace(tmp_path / "work").locked and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not Workplace(tmp_path / "work").locked
+
+
+def test_of_another_machine_only_the_files_count(begin, tmp_path, monkeypatch):
+    process = begin(lambda p: time.sleep(1.0) or 3.0, timeout=60.0)
+    place = Workplace(tmp_path / "work")
+    while place.worker is None:
+        time.sleep(0.01)
+    far = {**place.worker, "host": "far-away", "since": time.time() - 30.0}
+    monkeypatch.setattr(Workplace, "worker", property(lambda self: far))
+    again = Process.adopt(process.task, place, 1.0)
+    again.stop()  # cannot be, from here
+    assert again.check() == []
+    assert 29.0 < again._elapsed() < 40.0
+    assert outcomes(again)[0].value == 3.0
+    process.wait(5.0)
+
+
+def test_left_behind_it_goes_on(begin, tmp_path):
+    process = begin(lambda p: time.sleep(0.3) or 3.0)
+    process.leave()
+    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    assert outcomes(again)[0].value == 3.0
+    again.leave()
+
+
+def test_somebody_elses_process_is_there_all_the_same(monkeypatch):
+    from covey.run.process import _exists
+
+    assert _exists(os.getpid())
+
+    def forbidden(pid, number):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", forbidden)
+    assert _exists(1)

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import logging
+import sys
+
+import pytest
+from tests.doors.run.conftest import need
+
+from covey.errors import MissingExtraError
+from covey.run import Task
+from covey.run.call import Function
+from covey.run.ray import RayEngine
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'covey\[ray\]'"):
+        RayEngine()
+
+
+def test_it_says_that_it_remembers_nothing(caplog):
+    need("ray", "ray")
+    task = Task(0, 1, "covey-0-0-a1", {}, 0, None, Function(abs))
+    with caplog.at_level(logging.INFO, logger="covey"):
+        assert RayEngine().adopt([task]) == set()
+        assert RayEngine().adopt([]) == set()
+    assert caplog.text.count("does not keep evaluations") == 1

@@ -23,7 +23,14 @@ from covey.journal import Contents, Journal
 from covey.propose import Recipe
 from covey.space import Pool, Space
 
-_HEADER = ("space", "fingerprint", "goal", "strategy", "seed", "gp")
+_HEADER = {
+    "space": dict,
+    "fingerprint": str,
+    "goal": str,
+    "strategy": dict,
+    "seed": int,
+    "gp": dict,
+}
 
 
 class Logbook:
@@ -73,9 +80,16 @@ class Logbook:
         return None if self._journal is None else self._journal.path
 
     def made_by(self, key: str) -> list[Trial] | None:
-        """The trials made by the event of this key; None if there was no such event."""
-        made = self._made.get(key)
-        return None if made is None else [self.history.trial(i) for i in made]
+        """The trials of the batch of this key; None if the key was not used.
+
+        Raises:
+            HistoryError: The key was used for something else than a batch.
+        """
+        if key not in self._keys:
+            return None
+        if not isinstance(self._keys[key], Asked):
+            raise _used(key)
+        return [self.history.trial(i) for i in self._made[key]]
 
     def refresh(self) -> None:
         """Read what others have appended to the journal."""
@@ -86,23 +100,24 @@ class Logbook:
     def commit(self, event: Event, key: str | None = None) -> list[Trial]:
         """Add an event, or raise and change nothing; the trials it made.
 
-        An event of a key that was used before is not added again. Where others have appended, what
-        they wrote is read first and the event follows on it; but not a batch, which was chosen
-        without knowing of theirs.
+        An event of a key that was used before is not added again. What others have appended is
+        read first and the event is checked against it; but not a batch, which was chosen without
+        knowing of theirs.
 
         Raises:
             JournalConflict: A batch was to follow on events that it does not know.
         """
         while True:
+            if not isinstance(event, Asked):
+                self.refresh()
             if key is not None and key in self._keys:
                 return self._repeated(event, key)
             self.history.check(event)
             try:
                 return self._append(event, key)
-            except JournalConflict:
+            except JournalConflict:  # somebody wrote since; a batch has to be thought up again
                 if isinstance(event, Asked):
                     raise
-                self.refresh()
 
     def _append(self, event: Event, key: str | None) -> list[Trial]:
         if self._sealed:
@@ -136,9 +151,9 @@ class Logbook:
                 continue
             events.append(event)
             made = len(event.points) if isinstance(event, Asked | Enqueued | Added) else 0
-            if "key" in line:
-                self._keys[line["key"]] = event
-                self._made[line["key"]] = range(count, count + made)
+            if (key := _key_in(line)) is not None:
+                self._keys[key] = event
+                self._made[key] = range(count, count + made)
             count += made
         if not self._written and not len(self.history):
             self.history = History(events)  # at once, which is quicker for a long log
@@ -147,12 +162,25 @@ class Logbook:
             self.history = self.history.then(event)
 
     def _repeated(self, event: Event, key: str) -> list[Trial]:
-        if not isinstance(event, Asked) and self._keys[key] != event:
-            raise HistoryError(
-                f"the key {key!r} was used before, for something else; give each event a key of "
-                "its own, and repeat a key only to repeat its event."
-            )
+        if isinstance(event, Asked):  # thought up anew, so hardly the same points
+            return self.made_by(key) or []
+        if self._keys[key] != event:
+            raise _used(key)
         return [self.history.trial(i) for i in self._made[key]]
+
+
+def _used(key: str) -> HistoryError:
+    return HistoryError(
+        f"the key {key!r} was used before, for something else; give each event a key of its own, "
+        "and repeat a key only to repeat its event."
+    )
+
+
+def _key_in(line: Mapping[str, Any]) -> str | None:
+    key = line.get("key")
+    if key is not None and not isinstance(key, str):
+        raise JournalError(f"a malformed event: its key is {key!r}, which is no text.")
+    return key
 
 
 def require_study(header: Mapping[str, Any], path: Path) -> None:
@@ -162,6 +190,11 @@ def require_study(header: Mapping[str, Any], path: Path) -> None:
         raise JournalError(
             f"{path} is not the journal of a study: its header lacks {', '.join(missing)}."
         )
+    odd = [name for name, kind in _HEADER.items() if not isinstance(header[name], kind)]
+    if not odd and not header["strategy"].keys() >= {"name", "object"}:
+        odd = ["strategy"]
+    if odd:
+        raise JournalError(f"{path}: its header makes no sense of {', '.join(odd)}.")
 
 
 def strategy_in(header: Mapping[str, Any]) -> str:

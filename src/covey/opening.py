@@ -69,10 +69,17 @@ def _no_collector() -> Iterator[None]:
             gc.enable()
 
 
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a folder that may not be entered, a name that is too long
+        raise JournalError(f"cannot look for {path}: {error.strerror}.") from error
+
+
 def open_study(wanted: Wanted, journal: str | Path | Journal | Contents | None) -> Opened:
     """A new study, or one that goes on with its journal, or one to look at only."""
     source = journal if isinstance(journal, Journal | Contents) else checked_path(journal)
-    if isinstance(source, Path) and source.exists():
+    if isinstance(source, Path) and _exists(source):
         source = reopen(source)
     if isinstance(source, Contents):
         return _look_at(wanted, source)
@@ -93,7 +100,7 @@ def open_study(wanted: Wanted, journal: str | Path | Journal | Contents | None) 
 def reopen(path: str | Path, *, read_only: bool = False) -> Journal | Contents:
     """An existing journal of a study; or what it holds up to the first damage, to look at."""
     found = checked_path(path)
-    if found is None or not found.exists():
+    if found is None or not _exists(found):
         raise JournalError(f"there is no journal at {path}; Study(journal=...) starts one.")
     if read_only:
         with _no_collector():

@@ -3,7 +3,7 @@ import pytest
 import covey
 from covey.errors import HistoryError, JournalConflict, JournalError, StrategyError
 from covey.gp import GP
-from covey.history import Asked, History, Point, Told
+from covey.history import Amended, Asked, History, Point, Told
 from covey.journal import Journal, read
 from covey.logbook import Logbook, gp_in, recipe_in, require_study, strategy_in
 from covey.propose import Recipe
@@ -65,6 +65,18 @@ def test_a_journal_of_something_else_is_refused(path):
         require_study({"goal": "max"}, path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("space", None), ("goal", 3), ("strategy", {"name": "auto"}), ("seed", "x"), ("gp", [])],
+)
+def test_a_header_without_sense_is_refused(path, name, value):
+    Logbook.create(path, RECIPE, NAMED)
+    header = read(path).header
+    require_study(header, path)
+    with pytest.raises(JournalError, match=f"makes no sense of {name}"):
+        require_study({**header, name: value}, path)
+
+
 def test_a_strategy_object_is_asked_for(path):
     Logbook.create(path, RECIPE, {"name": "Mine", "object": True})
     with pytest.raises(StrategyError, match=r"Mine.*strategy="):
@@ -113,6 +125,30 @@ def test_what_others_wrote_is_read_before_a_result_is_added(path):
     assert [t.value for t in theirs.history.trials] == [1.0, 2.0]
 
 
+def test_who_slips_in_between_reading_and_writing_is_read_too(path, monkeypatch):
+    mine = Logbook.create(path, RECIPE, NAMED)
+    mine.commit(asked(0.1, 0.2))
+    theirs = Logbook.resume(Journal.open(path), SPACE)
+    refresh, waiting = mine.refresh, [Told((0,), (1.0,))]
+
+    def refresh_and_be_overtaken():
+        refresh()
+        while waiting:
+            theirs.commit(waiting.pop())
+
+    monkeypatch.setattr(mine, "refresh", refresh_and_be_overtaken)
+    mine.commit(Told((1,), (2.0,)))
+    assert [t.value for t in mine.history.trials] == [1.0, 2.0]
+
+
+def test_what_others_wrote_is_read_before_an_event_is_refused(path):
+    mine = Logbook.create(path, RECIPE, NAMED)
+    mine.commit(asked(0.1))
+    Logbook.resume(Journal.open(path), SPACE).commit(Told((0,), (1.0,)))
+    mine.commit(Amended(0, 2.0, "a typo"))  # of a value that this book had not heard of
+    assert mine.history.trial(0).value == 2.0
+
+
 def test_a_batch_does_not_follow_on_what_it_does_not_know(path):
     mine = Logbook.create(path, RECIPE, NAMED)
     theirs = Logbook.resume(Journal.open(path), SPACE)
@@ -135,8 +171,21 @@ def test_a_key_is_taken_once(path):
     assert again.made_by("tuesday") is None
     with pytest.raises(HistoryError, match="used before, for something else"):
         again.commit(Told((0,), (2.0,)), "result")
+    with pytest.raises(HistoryError, match="used before, for something else"):
+        again.made_by("result")
+    with pytest.raises(HistoryError, match="used before, for something else"):
+        again.commit(asked(0.5), "result")
     assert len(again.history.events) == 2
     assert Journal.open(path).seq == 2
+
+
+def test_a_key_that_is_no_text_is_refused(path):
+    book = Logbook.create(path, RECIPE, NAMED)
+    book._journal.append(
+        {"type": "enqueued", "v": 1, "ids": [0], "points": [{"x": 0.1}], "key": []}
+    )
+    with pytest.raises(JournalError, match=r"its key is \[\], which is no text"):
+        Logbook.resume(Journal.open(path), SPACE)
 
 
 def test_a_sealed_book_is_only_read(path):

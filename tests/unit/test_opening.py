@@ -53,6 +53,12 @@ def test_a_file_of_something_else_is_refused(tmp_path):
         reopen(tmp_path / "none.jsonl")
 
 
+@pytest.mark.parametrize("start", [lambda path: open_study(wanted(), path), reopen])
+def test_a_path_that_cannot_be_looked_at_says_so(tmp_path, start):
+    with pytest.raises(JournalError, match=r"cannot look for .*: File name too long"):
+        start(tmp_path / ("a" * 300))
+
+
 def test_of_a_damaged_journal_what_precedes_the_damage_can_be_seen(path):
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], lines[2].replace(b"2.0", b"9.0")]))

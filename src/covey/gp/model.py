@@ -91,4 +91,4 @@ class Model:
     def from_description(data: Mapping[str, Any]) -> Model:
         """The inverse of `describe`."""
         kernel = KERNELS[data["kernel"]](tuple(data["lengths"]), data["variance"])
-        return Model(kernel, data["noise"], data["mean"], data["bent"])
+        return Model(kernel, data["noise"], data["mean"], data.get("bent", False))

@@ -17,6 +17,8 @@ from covey.errors import CoveyError, JournalError
 # Windows has no flock (there two writers are noticed, but not serialised) and no O_DIRECTORY.
 _fcntl: ModuleType | None = import_module("fcntl") if find_spec("fcntl") else None
 _DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
+# What a file system says that cannot flush a folder at all; there is then nothing to wait for.
+_CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -98,7 +100,7 @@ def publish(path: Path, data: bytes) -> None:
     finally:
         staged.unlink(missing_ok=True)
     try:
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
     except OSError:
         path.unlink(missing_ok=True)
         raise
@@ -110,8 +112,22 @@ def keep_aside(path: Path, data: bytes) -> Path:
     while (aside := path.with_name(f"{path.name}.torn-{n}")).exists():
         n += 1
     _write_new(aside, data)
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
     return aside
+
+
+def sync_directory(path: Path) -> None:
+    """Make a new name durable: flushing a file does not flush the name it goes by."""
+    if _DIRECTORY is None:
+        return
+    fd = os.open(path, os.O_RDONLY | _DIRECTORY | _FLAGS)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _CANNOT_FLUSH:
+            raise
+    finally:
+        os.close(fd)
 
 
 def _write_new(path: Path, data: bytes) -> None:
@@ -150,14 +166,3 @@ def _claim(staged: Path, path: Path) -> None:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-
-
-def _sync_directory(path: Path) -> None:
-    """Make a new name durable: flushing a file does not flush the name it goes by."""
-    if _DIRECTORY is None:
-        return
-    fd = os.open(path, os.O_RDONLY | _DIRECTORY | _FLAGS)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -6,13 +6,14 @@ import io
 import logging
 import os
 import threading
-import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from covey.errors import JournalConflict, JournalError
+from covey.journal.descriptor import Descriptor
 from covey.journal.disk import (
     is_at,
     keep_aside,
@@ -20,6 +21,7 @@ from covey.journal.disk import (
     open_existing,
     publish,
     reporting,
+    sync_directory,
     write_once,
 )
 from covey.journal.lines import (
@@ -68,13 +70,13 @@ class Journal:
         self.header = contents.header
         self.events = contents.events
         self.seq = len(contents.events)
+        self._file = Descriptor(fd)
         self._fd = fd
         self._good = contents.size  # the file is known, and valid, up to this byte
         self._pid = os.getpid()
         self._broken: str | None = None
         self._mutex = threading.RLock()  # flock does not part threads that share one descriptor
         self._busy = False
-        self._closing = weakref.finalize(self, os.close, fd)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], header: Mapping[str, Any]) -> Journal:
@@ -106,6 +108,7 @@ class Journal:
             try:
                 with locked(fd):  # or a write that is about to be rolled back would be read
                     contents = _contents(fd, path)
+                    _flush(fd, path)
                 if contents.torn:
                     _log.warning(
                         "%s ends in %d bytes that were never acknowledged; they are not read, and "
@@ -125,17 +128,10 @@ class Journal:
             JournalConflict: Somebody else has appended since; nothing was written.
             JournalError: The event could not be written.
         """
-        self._require_own_process()  # first: a child may have inherited a mutex that is held
-        with self._mutex, reporting(f"write to {self.path}"):
-            self._require_usable()
-            self._busy = True
-            try:
-                line = event_line(self.seq + 1, event)
-                with locked(self._fd):
-                    self._settle()
-                    self._commit(line)
-            finally:
-                self._busy = False
+        with self._turn("write to"):
+            line = event_line(self.seq + 1, event)
+            self._settle()
+            self._commit(line)
             return self.seq
 
     def catch_up(self) -> list[dict[str, Any]]:
@@ -143,20 +139,19 @@ class Journal:
 
         From here on they count as read: the next append follows on them.
         """
-        self._require_own_process()
-        with self._mutex, reporting(f"read {self.path}"):
-            self._require_usable()
-            with locked(self._fd):
-                self._require_whole()
-                with _reader(self._fd, self._good) as rest:
-                    added, size, _ = parse_events(rest, self.seq, self._good, str(self.path))
+        with self._turn("read"):
+            self._require_whole()
+            with _reader(self._fd, self._good) as rest:
+                added, size, _ = parse_events(rest, self.seq, self._good, str(self.path))
+            if added:
+                self._sync()  # whoever wrote them may have died before they were on disk
             self.seq, self._good = self.seq + len(added), size
             return added
 
     def close(self) -> None:
         """Release the file; closing twice is harmless."""
         with self._mutex:
-            self._closing()
+            self._file.close()
 
     def __enter__(self) -> Journal:
         return self
@@ -172,6 +167,19 @@ class Journal:
     def __repr__(self) -> str:
         return f"Journal({str(self.path)!r}, seq={self.seq})"
 
+    @contextmanager
+    def _turn(self, what: str) -> Iterator[None]:
+        """Have the file to oneself: of all threads, of all processes, of all signal handlers."""
+        self._require_own_process()  # first: a child may have inherited a mutex that is held
+        with self._mutex, reporting(f"{what} {self.path}"):
+            self._require_usable()
+            self._busy = True
+            try:
+                with locked(self._fd):
+                    yield
+            finally:
+                self._busy = False
+
     def _require_own_process(self) -> None:
         if os.getpid() != self._pid:
             raise JournalError(
@@ -182,10 +190,10 @@ class Journal:
     def _require_usable(self) -> None:
         if self._broken is not None:
             raise JournalError(f"{self.path}: {self._broken} Open the journal again to go on.")
-        if not self._closing.alive:
+        if not self._file.close.alive:
             raise JournalError(f"{self.path}: this journal was closed; open it again to go on.")
-        if self._busy:  # only the thread that is appending can come here
-            raise JournalError(f"{self.path}: a signal handler cannot append during an append.")
+        if self._busy:  # only the thread whose turn it is can come here
+            raise JournalError(f"{self.path}: a signal handler cannot use it while it is in use.")
 
     def _settle(self) -> None:
         """Make sure that the file ends where our knowledge of it ends."""
@@ -231,8 +239,8 @@ class Journal:
         except BaseException:  # an interrupt too: the caller will not know of the event
             self._roll_back()
             raise
-        self.seq += 1
-        self._good += len(line)
+        # In one step: an interrupt between the two would make the file look damaged.
+        self.seq, self._good = self.seq + 1, self._good + len(line)
 
     def _sync(self) -> None:
         try:
@@ -259,3 +267,12 @@ def _reader(fd: int, offset: int) -> io.BufferedReader:
 def _contents(fd: int, path: Path) -> Contents:
     with _reader(fd, 0) as stream:
         return parse(stream, str(path))
+
+
+def _flush(fd: int, path: Path) -> None:
+    """Put on disk what was just read; a writer killed before its flush left it in the cache.
+
+    It will be believed, a repeated key even acknowledged, though nothing of ours is written.
+    """
+    os.fsync(fd)
+    sync_directory(path.resolve().parent)

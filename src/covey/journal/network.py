@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ FORCE = "COVEY_NETWORK_JOURNAL"
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ncpfs", "davfs")
 _NETWORK_FUSE = ("sshfs", "s3fs", "gcsfuse", "rclone", "davfs2", "curlftpfs", "smbnetfs")
 _MOUNTS = Path("/proc/self/mounts")
+_ESCAPED = re.compile(r"\\([0-7]{3})")  # blanks, tabs, newlines and backslashes of a path
 
 
 def refuse_network(path: Path) -> None:
@@ -47,7 +49,7 @@ def _kind_in(mounts: Iterable[str], path: Path) -> str:
         fields = line.split(" ")
         if len(fields) < 3:
             continue
-        place = Path(fields[1].encode("utf-8", "surrogateescape").decode("unicode_escape"))
+        place = Path(_ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), fields[1]))
         if path.is_relative_to(place) and len(place.parts) >= depth:
             found, depth = fields[2], len(place.parts)
     return found

@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from covey.errors import JournalConflict
+from covey.journal.descriptor import Descriptor
 from covey.journal.disk import reporting, try_lock
 
 
 def lock_path(journal: Path) -> Path:
     """Where the lock of a journal is kept; the file may stay behind, only the lock counts."""
+    journal = journal.resolve()  # a link and what it leads to share one lock
     return journal.with_name(f"{journal.name}.lock")
 
 
@@ -26,9 +28,10 @@ def running(journal: Path) -> Iterator[None]:
     Raises:
         JournalConflict: Another run holds it; the message says which.
     """
-    path = lock_path(journal.absolute())
+    path = lock_path(journal)
     with reporting(f"lock {path}"):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        file = Descriptor(fd)
     try:
         with reporting(f"lock {path}"):
             if not try_lock(fd):
@@ -42,7 +45,7 @@ def running(journal: Path) -> Iterator[None]:
             os.pwrite(fd, json.dumps(who).encode(), 0)
         yield
     finally:
-        os.close(fd)
+        file.close()
 
 
 def _holder(fd: int) -> str:

@@ -75,10 +75,18 @@ def test_a_failed_publication_leaves_nothing(tmp_path, monkeypatch, links, broke
 
 
 def test_a_name_that_cannot_be_made_durable_is_taken_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "_sync_directory", fail_with(errno.EIO))
+    monkeypatch.setattr(disk, "sync_directory", fail_with(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
         disk.publish(tmp_path / "run", b"data")
     assert names(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_flushed_is_no_error_and_one_that_fails_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", fail_with(errno.EINVAL))
+    disk.sync_directory(tmp_path)
+    monkeypatch.setattr(os, "fsync", fail_with(errno.EIO))
+    with pytest.raises(OSError, match="Input/output error"):
+        disk.sync_directory(tmp_path)
 
 
 def test_publishing_flushes_the_file_before_its_name_and_the_folder_after(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ server:/home /home nfs4 rw 0 0
 host:/ /mnt/far fuse.sshfs rw 0 0
 lustre /scratch lustre rw,flock 0 0
 broken
+server:/data /mnt/größe nfs rw 0 0
 //server/share /late cifs rw 0 0
 tmpfs /late tmpfs rw 0 0
 """
@@ -21,7 +22,7 @@ tmpfs /late tmpfs rw 0 0
 @pytest.fixture(autouse=True)
 def mounts(tmp_path, monkeypatch):
     file = tmp_path / "mounts"
-    file.write_text(MOUNTS)
+    file.write_text(MOUNTS, encoding="utf-8")
     monkeypatch.setattr(network, "_MOUNTS", file)
     monkeypatch.delenv(FORCE, raising=False)
     return file
@@ -35,6 +36,7 @@ def mounts(tmp_path, monkeypatch):
         ("/home/ann/local disk/run.jsonl", "ext4"),
         ("/homestead/run.jsonl", "ext4"),
         ("/mnt/far/run.jsonl", "fuse.sshfs"),
+        ("/mnt/größe/run.jsonl", "nfs"),
         ("/late/run.jsonl", "tmpfs"),  # what is mounted last hides what was there
     ],
 )

@@ -47,3 +47,15 @@ def test_a_holder_that_has_not_signed_yet_is_another_process(tmp_path):
 def test_a_lock_that_cannot_be_made_is_an_error_of_ours(tmp_path):
     with pytest.raises(JournalError, match="cannot lock"), running(tmp_path / "no" / "run.jsonl"):
         pass
+
+
+def test_a_link_and_what_it_leads_to_share_one_lock(tmp_path):
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(tmp_path / "run.jsonl")
+    assert lock_path(link) == lock_path(tmp_path / "run.jsonl")
+    with (
+        running(tmp_path / "run.jsonl"),
+        pytest.raises(JournalConflict, match="is being run by process"),
+        running(link),
+    ):
+        pass

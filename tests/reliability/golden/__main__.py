@@ -1,0 +1,52 @@
+"""Write the frozen journal of this version: ``python -m tests.reliability.golden``.
+
+Once for each release, and never again: a journal of a version that is out there does not change.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.reliability.golden.state import state_of
+
+import covey
+from covey.history import Dispatched, Late, Lost
+
+HERE = Path(__file__).parent
+SPACE = covey.Space(
+    {
+        "rate": covey.Real(1e-5, 1.0, log=True),
+        "layers": covey.Integer(1, 8),
+        "solvent": covey.Choice(["water", "éther", None]),
+        "dry": covey.Choice([False, True]),
+    }
+)
+
+
+def write(path: Path) -> covey.Study:
+    """A study to which everything happens that can happen."""
+    study = covey.Study(SPACE, goal="min", seed=20261115, journal=path)
+    point = {"rate": 0.01, "layers": 3, "solvent": "éther", "dry": True}
+    study.add([point, {**point, "layers": 4}], [3.25, -0.1], sem=[0.5, None], key="old notebook")
+    study.tell(study.ask(4, key="first plate"), [1.0, 2.0, 0.1 + 0.2, 1e-300], key="first results")
+    batch = study.ask(4)  # by the model, whose hyper-parameters are written down
+    study.note(Dispatched(batch[0].id, 1, "covey-golden-6-a1", 2**63 - 1))
+    study.note(Dispatched(batch[1].id, 1, "covey-golden-7-a1", 7))
+    study.tell(batch[0], 0.75, sem=0.25)
+    study.note(Late(batch[0].id, 1, 0.5))
+    study.note(Lost((batch[1].id,), "the machine went away"))
+    study.fail(batch[2], "exploded: 100 °C")
+    study.cancel(batch[3])
+    own = study.enqueue([point, {**point, "solvent": None, "dry": False}], key="mine")
+    study.tell(own[1], -3.0)
+    study.amend(own[1], -2.5, "a typo")
+    study.tell(batch[1], 0.125)  # after it was lost: a late result is never thrown away
+    return study
+
+
+if __name__ == "__main__":
+    target = HERE / f"{covey.__version__}.jsonl"
+    state = state_of(write(target))
+    text = json.dumps(state, indent=1, ensure_ascii=False)
+    target.with_suffix(".json").write_text(text + "\n", encoding="utf-8")

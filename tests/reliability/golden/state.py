@@ -1,0 +1,26 @@
+"""The whole state of a study, as plain JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import covey
+
+
+def state_of(study: covey.Study) -> dict[str, Any]:
+    """All that a journal decides."""
+    history = study.history
+    made = study._log._made
+    return {
+        "goal": study.goal,
+        "seed": study.seed,
+        "fingerprint": study.space.fingerprint,
+        "trials": [{**asdict(t), "point": dict(t.point)} for t in history.trials],
+        "attempts": [[asdict(a) for a in history.attempts(t.id)] for t in history.trials],
+        "events": [type(event).__name__ for event in history.events],
+        "asked": history.asked_count,
+        "rounds": history.rounds,
+        "models": None if history.models is None else list(history.models),
+        "keys": {key: list(ids) for key, ids in made.items()},
+    }

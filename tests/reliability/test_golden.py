@@ -1,0 +1,117 @@
+"""Journals of every released version load to the state they had, for ever."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.reliability.golden.state import state_of
+from tests.reliability.mutants import planted
+from tests.reliability.verdict import Broken, demand
+
+import covey
+from covey.errors import JournalError
+from covey.history import Event, Late
+from covey.journal import Journal, read
+
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.jsonl"))
+STATE = "a frozen journal loads to another state"
+
+
+def check_golden(path: Path, read_only: bool = False) -> covey.Study:
+    """Load a copy, and compare with what was written beside it when it was made."""
+    expected = json.loads(path.with_name(f"{path.stem}.json").read_text(encoding="utf-8"))
+    try:
+        study = covey.Study.load(path, read_only=read_only)
+    except JournalError as error:
+        raise Broken(f"{STATE}: {error}") from error
+    found = json.loads(json.dumps(state_of(study)))
+    for name, value in expected.items():
+        demand(found[name] == value, STATE, name, found[name], value)
+    return study
+
+
+@pytest.fixture(params=GOLDEN, ids=lambda path: path.stem)
+def golden(request, tmp_path):
+    for suffix in (".jsonl", ".json"):
+        name = f"{request.param.stem}{suffix}"
+        shutil.copy(request.param.with_name(name), tmp_path / name)
+    return tmp_path / request.param.name
+
+
+def test_there_is_a_frozen_journal_of_this_version():
+    assert f"{covey.__version__}" in [path.stem for path in GOLDEN]
+
+
+def test_a_frozen_journal_loads_to_the_state_it_had(golden):
+    before = golden.read_bytes()
+    check_golden(golden, read_only=True)
+    check_golden(golden)
+    assert golden.read_bytes() == before
+
+
+def test_a_frozen_journal_can_be_gone_on_with(golden):
+    study = check_golden(golden)
+    count = len(study.history)
+    batch = study.ask(2)
+    assert [trial.id for trial in batch] == [count, count + 1]
+    study.tell(batch, [9.0, 8.0])
+    assert study.ask(4, key="first plate") == list(study.history.trials[2:6])
+    assert len(covey.Study.load(golden).history) == count + 2
+
+
+def test_the_frozen_journal_of_this_version_holds_every_kind_of_event():
+    events = read(GOLDEN[-1]).events
+    kinds = {kind.__name__.lower() for kind in Event.__args__}
+    assert {event["type"] for event in events} == kinds
+    assert any("models" in event for event in events)
+    assert any("key" in event for event in events)
+    assert Late in Event.__args__
+
+
+def test_what_the_first_frozen_journal_says():
+    """By hand, so that the state beside it cannot be wrong in the same way."""
+    history = check_golden(GOLDEN[0], read_only=True).history
+    statuses = [trial.status for trial in history.trials]
+    assert statuses == ["told"] * 8 + ["failed", "cancelled", "pending", "told"]
+    told = [3.25, -0.1, 1.0, 2.0, 0.30000000000000004, 1e-300, 0.75, 0.125]
+    assert [trial.value for trial in history.trials[:8]] == told
+    assert history.trials[11].value == -2.5
+    assert [trial.sem for trial in history.trials[:7]] == [0.5, *[None] * 5, 0.25]
+    assert history.trials[0].point["solvent"] == "éther"
+    assert history.attempts(6)[0].seed == 2**63 - 1
+    assert (history.asked_count, history.rounds) == (8, 2)
+    assert history.best("min").id == 11
+
+
+@pytest.mark.parametrize("defect", ["keys not replayed", "newest first"])
+def test_frozen_journals_would_catch(golden, defect):
+    with pytest.raises(Broken, match=STATE), planted(defect):
+        check_golden(golden)
+
+
+# ---------------------------------------------------------------- journals of versions to come
+
+
+def appended(path: Path, event: dict[str, object]) -> None:
+    with Journal.open(path) as journal:
+        journal.append(event)
+
+
+def test_a_newer_covey_may_add_fields_and_events_that_can_be_passed_over(golden):
+    trials = check_golden(golden).history.trials
+    appended(golden, {"type": "weather", "v": 3, "ignorable": True, "sun": True})
+    told = {"type": "told", "v": 1, "ids": [10], "values": [4.0], "by": "a robot of next year"}
+    appended(golden, told)
+    history = covey.Study.load(golden).history
+    assert history.trials[10].value == 4.0
+    assert history.trials[:10] == trials[:10]
+
+
+@pytest.mark.parametrize("event", [{"type": "weather", "v": 1}, {"type": "told", "v": 2}])
+def test_what_a_newer_covey_wrote_is_not_guessed_at(golden, event):
+    appended(golden, event)
+    with pytest.raises(JournalError, match=r"newer covey.*upgrade"):
+        covey.Study.load(golden)

@@ -54,6 +54,7 @@ def main() -> None:
         made.add_argument("files", nargs="*", type=Path, default=[RESULTS])
         if verb == "plot":
             made.add_argument("--out", type=Path, default=Path("race.png"))
+            made.add_argument("--batch", type=int, default=None, help="only this batch size")
     verbs.add_parser("list", help="name all problems and optimisers")
     options = parser.parse_args()
     if options.verb == "run":
@@ -63,7 +64,8 @@ def main() -> None:
     elif options.verb == "plot":
         from benchmarks.race.plot import draw
 
-        print(draw(_rows(options.files), options.out))
+        rows = [r for r in _rows(options.files) if options.batch in (None, r["batch"])]
+        print(draw(rows, options.out))
     else:
         print("problems:", *names())
         print("optimisers:", *OPTIMISERS)

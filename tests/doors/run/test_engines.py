@@ -14,6 +14,9 @@ from tests.doors.run.conftest import by_name
 import covey
 from covey.run import Command, Engine
 
+# Dask says so when it starts a worker in place of one that died; as an error it would not start.
+pytestmark = pytest.mark.filterwarnings("ignore:.*surprisingly long time")
+
 
 def test_it_is_an_engine(bench):
     assert isinstance(bench.engine, Engine)

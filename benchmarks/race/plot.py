@@ -12,12 +12,21 @@ from matplotlib.figure import Figure
 _STYLES = ("-", "--", ":", "-.")
 
 
+def _paired(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the seeds that every optimiser of a cell has run."""
+    seeds: dict[Any, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for row in rows:
+        seeds[row["problem"], row["batch"]][row["optimiser"]].add(row["seed"])
+    common = {cell: set.intersection(*ran.values()) for cell, ran in seeds.items()}
+    return [row for row in rows if row["seed"] in common[row["problem"], row["batch"]]]
+
+
 def draw(rows: list[dict[str, Any]], path: Path) -> Path:
     """Save the panels, with shared legend; readable in grey by line style."""
     curves: dict[Any, dict[str, dict[int, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
-    for row in rows:
+    for row in _paired(rows):
         if "regret" in row:
             share = max(row["regret"] / row["range"], 1e-9)
             curves[row["problem"], row["batch"]][row["optimiser"]][row["round"]].append(share)

@@ -94,8 +94,9 @@ class Logbook:
     def refresh(self) -> None:
         """Read what others have appended to the journal."""
         if self._journal is not None:
+            self._require_in_step(self._journal)
             self._replay(self._journal.catch_up())
-            self._written = self._journal.seq
+            self._written = self._journal.seq  # last: what is not believed is not in step
 
     def commit(self, event: Event, key: str | None = None) -> list[Trial]:
         """Add an event, or raise and change nothing; the trials it made.
@@ -124,17 +125,24 @@ class Logbook:
             raise JournalError(self._sealed)
         first = len(self.history)
         if self._journal is not None:
-            if self._journal.seq != self._written:
-                # Interrupted between writing and believing: the event is on disk, so believe it.
-                raise JournalError(
-                    f"{self._journal.path} is ahead of this study, which was interrupted while "
-                    "writing. Load it again."
-                )
+            self._require_in_step(self._journal)
             line = event_to_json(event, self._space.to_json, first)
             self._journal.append(line if key is None else {**line, "key": key})
-            self._written = self._journal.seq
         self._believe(event, key)
+        if self._journal is not None:
+            self._written = self._journal.seq  # last, as in refresh
         return [self.history.trial(i) for i in range(first, len(self.history))]
+
+    def _require_in_step(self, journal: Journal) -> None:
+        """Refuse to go on where an interrupt, or an unknown event, came between log and belief.
+
+        To number trials by what is believed would then give out ids that are taken on disk.
+        """
+        if journal.seq != self._written:
+            raise JournalError(
+                f"{journal.path} is ahead of this study, which was interrupted while reading or "
+                "writing it. Load it again."
+            )
 
     def _believe(self, event: Event, key: str | None) -> None:
         first = len(self.history)

@@ -1,9 +1,12 @@
+import contextlib
+import sys
+
 import pytest
 
 import covey
 from covey.errors import HistoryError, JournalConflict, JournalError, StrategyError
 from covey.gp import GP
-from covey.history import Amended, Asked, History, Point, Told
+from covey.history import Amended, Asked, Enqueued, History, Point, Told
 from covey.journal import Journal, read
 from covey.logbook import Logbook, gp_in, recipe_in, require_study, strategy_in
 from covey.propose import Recipe
@@ -194,3 +197,59 @@ def test_a_sealed_book_is_only_read(path):
     assert len(book.history) == 1
     with pytest.raises(JournalError, match="look, do not touch"):
         book.commit(asked(0.2))
+
+
+class _Stop:
+    """Interrupts at the n-th line of the logbook."""
+
+    def __init__(self, line):
+        self.left, self.file = line, Logbook.commit.__code__.co_filename
+
+    def __call__(self, frame, what, _):
+        if what == "line" and frame.f_code.co_filename == self.file:
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+        return self
+
+
+def _interrupted(book, event, line) -> bool:
+    sys.settrace(_Stop(line))
+    try:
+        book.commit(event)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+@pytest.mark.parametrize("event", [Told((0,), (1.0,)), Enqueued((Point(x=0.5),)), asked(0.7)])
+def test_an_interrupt_at_any_line_leaves_a_journal_that_loads(path, event):
+    """And a book that goes on in step with it, or says that it cannot."""
+    for line in range(100):
+        path.unlink(missing_ok=True)
+        book = Logbook.create(path, RECIPE, NAMED)
+        book.commit(asked(0.1, 0.2))
+        Logbook.resume(Journal.open(path), SPACE).commit(Told((1,), (2.0,)))
+        if isinstance(event, Asked):
+            book.refresh()
+        stopped = _interrupted(book, event, line)
+        for _ in range(2):
+            with contextlib.suppress(JournalError):
+                book.commit(Enqueued((Point(x=0.9),)))
+        assert Logbook.resume(Journal.open(path), SPACE).history.told
+        if not stopped:
+            return
+    pytest.fail("a commit has more lines than were tried")
+
+
+def test_an_event_that_cannot_be_read_is_not_passed_over(path):
+    book = Logbook.create(path, RECIPE, NAMED)
+    book.commit(asked(0.1))
+    with Journal.open(path) as theirs:
+        theirs.append({"type": "starred", "v": 9})
+    for _ in range(2):
+        with pytest.raises(JournalError):
+            book.commit(Told((0,), (1.0,)))
+    assert len(read(path).events) == 2

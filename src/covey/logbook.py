@@ -7,7 +7,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
-from covey.errors import HistoryError, JournalConflict, JournalError, StrategyError
+from covey.errors import (
+    HistoryError,
+    JournalConflict,
+    JournalDamaged,
+    JournalError,
+    StrategyError,
+)
 from covey.gp import GP
 from covey.history import (
     Added,
@@ -44,6 +50,7 @@ class Logbook:
         self._keys: dict[str, Event] = {}
         self._made: dict[str, range] = {}  # key -> ids of the trials its event made
         self._sealed = ""
+        self.damage: JournalDamaged | None = None  # of a journal that is only looked at
 
     @classmethod
     def create(cls, path: Path, recipe: Recipe, strategy: dict[str, Any]) -> Self:
@@ -72,6 +79,7 @@ class Logbook:
         book = cls(space)
         book._replay(contents.events)
         book._sealed = why
+        book.damage = contents.damage
         return book
 
     @property

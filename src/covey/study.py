@@ -24,10 +24,7 @@ from covey.arguments import (
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
-from covey.errors import (
-    HistoryError,
-    JournalConflict,
-)
+from covey.errors import HistoryError, JournalConflict, JournalDamaged
 from covey.gp import GP
 from covey.history import History, Point, Trial, events
 from covey.journal import Contents, Journal
@@ -105,8 +102,7 @@ class Study:
             journal: its path.
             space: as it was, where the log cannot hold it.
             strategy: another one, or the object the log could not hold.
-            read_only: only look, without lock or write; of a damaged journal, at what precedes
-                the damage.
+            read_only: only look; of a damaged journal, at what precedes the damage.
         """
         opened = reopen(journal, read_only=read_only)
         if space is None:
@@ -132,10 +128,9 @@ class Study:
             fixed: parameters held at these values, for this batch only.
             key: names this request: asked again with the same key, the same batch is returned.
         """
-        count = checked_count(k)
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
         held = self.space.check(fixed, partial=True) if fixed else {}
-        request = Request(count, chosen, name, held)
+        request = Request(checked_count(k), chosen, name, held)
         with self._lock:
             for _ in range(_TRIES):
                 made = None if key is None else self._log.made_by(key)
@@ -234,6 +229,11 @@ class Study:
         """Read what other processes have written to the journal since."""
         with self._lock:
             self._log.refresh()
+
+    @property
+    def damage(self) -> JournalDamaged | None:
+        """Where the journal of a study opened read-only is damaged, if it is."""
+        return self._log.damage
 
     @property
     def journal(self) -> Path | None:

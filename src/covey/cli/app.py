@@ -11,6 +11,7 @@ import typer
 from covey.cli import verbs, views
 from covey.cli.group import ClickException
 from covey.cli.root import app
+from covey.cli.voice import say
 
 __all__ = ["app", "main", "verbs", "views"]  # importing the commands is what registers them
 
@@ -20,7 +21,7 @@ class _Talk(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """One line."""
-        typer.echo(f"covey: {record.getMessage()}", err=True)
+        say(f"covey: {record.getMessage()}")
 
 
 def main() -> None:
@@ -42,11 +43,9 @@ def main() -> None:
         code, text = ExitCode.INTERRUPTED, "stopped; what was recorded is safe."
     except ClickException as error:
         code, text = ExitCode.USAGE, f"{error} See --help."
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has gone; nothing is left to say
-        sys.exit(0)
-    if "--json" in sys.argv:
-        sys.stderr.write(json.dumps({"error": code.name.lower(), "message": text}) + "\n")
+    own = words[: words.index("--")] if "--" in words else words  # the rest is the user's command
+    if "--json" in own:
+        say(json.dumps({"error": code.name.lower(), "message": text}))
     else:
-        typer.echo(f"covey: {text}", err=True)
+        say(f"covey: {text}")
     sys.exit(int(code))

@@ -12,6 +12,7 @@ from covey.arrays import one_thread
 from covey.catalog import strategy_of
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
+from covey.cli.look import end, look_at
 from covey.cli.points import fixed_from_text
 from covey.cli.settings import Settings
 from covey.cli.voice import put, put_json, say, table
@@ -38,14 +39,14 @@ def ask(settings: Settings, options: AskOptions) -> None:
     if options.dry_run and not settings.journal.exists():
         study = Study(settings.space, settings.goal, settings.strategy, settings.seed)
     elif options.dry_run:
-        study = Study.load(settings.journal, settings.space, settings.strategy, read_only=True)
+        study = look_at(settings)
     else:
         study = settings.study()
     pending = study.history.pending
     if pending and not options.new:
         _show(study, pending, options)
         say(f"{_open(study)}; `covey tell` takes results, `covey ask --new` asks for more.")
-        return
+        return None
     k = options.batch or settings.batch
     fixed = fixed_from_text(study.space, _pairs(options.fix))
     say(f"choosing {k} points after {len(study.history.told)} results ...")
@@ -54,11 +55,14 @@ def ask(settings: Settings, options: AskOptions) -> None:
         first = len(study.history)
         _show(study, [Trial(first + i, p) for i, p in enumerate(points)], options)
         say("dry run: nothing was recorded.")
-        return
-    trials = study.ask(k, strategy=options.strategy, fixed=fixed)
+        return end(study)
+    # Two who ask at once get one batch: the second finds the key of the first.
+    key = None if options.new else f"covey-ask-{study.history.rounds + 1}"
+    trials = study.ask(k, strategy=options.strategy, fixed=fixed, key=key)
     _show(study, trials, options)
     say(f"batch {study.history.rounds} is open: {k} trials recorded in {settings.journal}.")
     say("next: evaluate them, then  covey tell results.csv  or  covey tell ID=VALUE ...")
+    return None
 
 
 def _proposed(study: Study, k: int, strategy: str, fixed: Mapping[str, Any]) -> list[Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from dataclasses import dataclass, field, replace
 
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.settings import RunSettings, Settings
-from covey.cli.voice import put, put_json, say
+from covey.cli.voice import mutter, put, put_json, say
 from covey.run import Command, Progress, run
 from covey.study import Study
 
@@ -34,7 +35,7 @@ def evaluate(settings: Settings, options: RunOptions) -> None:
     given = {
         name: value
         for name in ("command", "rounds", "workers", "timeout")
-        if (value := getattr(options, name))
+        if (value := getattr(options, name)) not in (None, ())
     }
     plan = replace(settings.run, **given)
     plan = replace(plan, asynchronous=options.asynchronous or plan.asynchronous)
@@ -71,7 +72,7 @@ def evaluate(settings: Settings, options: RunOptions) -> None:
 def _dry_run(settings: Settings, plan: RunSettings, command: Command, batch: int) -> None:
     example = Study(settings.space, strategy="random", seed=0).ask(1)[0].point
     words = command.words(example, trial=0, seed=0, result="RESULT.json")
-    put(" ".join(words))
+    put(shlex.join(words))
     say(
         f"dry run: {plan.rounds} batches of {batch}, {plan.workers} at a time, each as above; "
         "nothing was run or recorded."
@@ -102,7 +103,6 @@ class Watch:
             f"{progress.failed} failed, best {best}{left}; waiting for {progress.waiting_for}"
         )
         if live:
-            sys.stderr.write(f"\r\x1b[K{line}" + ("\n" if over else ""))
-            sys.stderr.flush()
+            mutter(f"\r\x1b[K{line}" + ("\n" if over else ""))
         else:
             say(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 from covey.arguments import checked_seed
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
-from covey.cli.settings import read_settings
+from covey.cli.settings import parse_settings
 from covey.cli.voice import put, put_json, say
 from covey.errors import SpaceError
 from covey.space import Choice, Integer, Parameter, Real
@@ -70,13 +71,13 @@ def init(path: Path, options: InitOptions) -> None:
     if parameters and options.pool is not None:
         raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
     if not parameters and options.pool is None:
-        parameters = _asked(parameters)
-    text = _text(parameters, options)
+        parameters = _asked()
+    text = _text(parameters, options, path)
     if options.dry_run:
         put(text)
         return
+    parse_settings(text, path)  # what is written must be readable, the pool's file included
     sheets.save(path, text)
-    read_settings(path)  # what was written must be readable, the pool's file included
     if options.json:
         put_json("covey.init/1", {"path": str(path), "parameters": list(parameters)})
     else:
@@ -104,11 +105,12 @@ def _choice(text: str) -> Choice:
     return Choice([word.strip() for word in text.split(",")])
 
 
-def _asked(parameters: dict[str, Parameter]) -> dict[str, Parameter]:
+def _asked() -> dict[str, Parameter]:
     """Ask for parameters, one by one; without a terminal, say which flags to use instead."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Stop(ExitCode.USAGE, f"no parameters were given; use {_HOW}.")
     say("One parameter at a time; an empty name ends the list.")
+    parameters: dict[str, Parameter] = {}
     while True:
         name = _answer("name" if parameters else "name of the first parameter")
         if not name and parameters:
@@ -132,7 +134,7 @@ def _answer(question: str) -> str:
     return line.strip()
 
 
-def _text(parameters: dict[str, Parameter], options: InitOptions) -> str:
+def _text(parameters: dict[str, Parameter], options: InitOptions, path: Path) -> str:
     lines = [
         "# A study of Covey. `covey ask` chooses the next batch, `covey tell` takes results.",
         "",
@@ -145,7 +147,7 @@ def _text(parameters: dict[str, Parameter], options: InitOptions) -> str:
         "",
     ]
     if options.pool is not None:
-        lines += ["[pool]", f"file = {json.dumps(str(options.pool))}", "# inputs = []", ""]
+        lines += ["[pool]", f"file = {_text_of(_from(options.pool, path))}", "# inputs = []", ""]
     for name, parameter in parameters.items():
         lines += [f"[parameters.{_key(name)}]", *_lines(parameter), ""]
     if not options.pool:
@@ -156,7 +158,7 @@ def _text(parameters: dict[str, Parameter], options: InitOptions) -> str:
             "# upper = 1.0",
             "",
         ]
-    command = json.dumps(list(options.command)) if options.command else None
+    command = _text_of(list(options.command)) if options.command else None
     example = '["python", "train.py", "--lr={x.lr}"]'
     lines += [
         "[run]",
@@ -169,14 +171,25 @@ def _text(parameters: dict[str, Parameter], options: InitOptions) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _from(pool: Path, path: Path) -> str:
+    """The pool's file as it is found from the folder of the settings."""
+    here = path.absolute().parent
+    return os.path.relpath(pool.absolute(), here)
+
+
+def _text_of(value: object) -> str:
+    """A string, or a list of them, as TOML has it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _key(name: str) -> str:
     """A name as TOML wants it: bare where it may be."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text_of(name)
 
 
 def _lines(parameter: Parameter) -> Sequence[str]:
     if isinstance(parameter, Choice):
-        return ['type = "choice"', f"options = {json.dumps(list(parameter.options))}"]
+        return ['type = "choice"', f"options = {_text_of(list(parameter.options))}"]
     kind = "real" if isinstance(parameter, Real) else "integer"
     lines = [f'type = "{kind}"', f"low = {parameter.low!r}", f"high = {parameter.high!r}"]
     return [*lines, "log = true"] if parameter.log else lines

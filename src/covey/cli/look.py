@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,21 @@ from covey.history import Trial
 from covey.study import Study
 
 
-def _study(settings: Settings) -> Study:
+def look_at(settings: Settings) -> Study:
+    """The study, only to look at; of a damaged journal, what precedes the damage."""
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
-    return Study.load(settings.journal, settings.space, settings.strategy, read_only=True)
+    study = Study.load(settings.journal, settings.space, settings.strategy, read_only=True)
+    if study.damage is not None:
+        say(f"covey: {study.damage}")
+        say("covey: what follows is only what precedes the damage.")
+    return study
+
+
+def end(study: Study) -> None:
+    """Exit with 6 where the journal is damaged, after what could be shown."""
+    if study.damage is not None:
+        sys.exit(ExitCode.DAMAGED)
 
 
 def status(settings: Settings, as_json: bool) -> None:
@@ -28,8 +40,8 @@ def status(settings: Settings, as_json: bool) -> None:
             put_json("covey.status/1", {"journal": str(settings.journal), "trials": {}})
         else:
             put(f"{settings.path}: nothing was asked yet. next: covey ask")
-        return
-    study = _study(settings)
+        return None
+    study = look_at(settings)
     history, best = study.history, study.best
     counts = dict(Counter(trial.status for trial in history.trials))
     if as_json:
@@ -43,17 +55,18 @@ def status(settings: Settings, as_json: bool) -> None:
             "best": _described(study, best),
         }
         put_json("covey.status/1", fields)
-        return
+        return end(study)
     put(f"{settings.journal}: {history.rounds} batches, goal {study.goal}, seed {study.seed}")
     put("trials: " + (", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "none"))
     if best is not None:
         put(f"best: {best.value:.6g} (trial {best.id})")
     put(f"next: covey {'tell' if history.pending else 'ask'}")
+    return end(study)
 
 
 def best(settings: Settings, as_json: bool) -> None:
     """The best value told, and the point the model would use."""
-    study = _study(settings)
+    study = look_at(settings)
     found = study.best
     if found is None:
         raise Stop(ExitCode.NOTHING, "nothing was told yet, so there is no best.")
@@ -68,12 +81,13 @@ def best(settings: Settings, as_json: bool) -> None:
             },
         }
         put_json("covey.best/1", fields)
-        return
+        return end(study)
     put(table(["", "value", *study.space.names], [_line(study, "best", found.value, found.point)]))
     if dict(advised.point) != dict(found.point):
         say("by the model, which sees through noise:")
         row = _line(study, "recommended", advised.mean, advised.point)
         put(table(["", "expected", *study.space.names], [row]))
+    return end(study)
 
 
 def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]:
@@ -82,12 +96,12 @@ def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]
 
 def export(settings: Settings, out: Path | None, as_json: bool) -> None:
     """Every trial, as CSV or JSON."""
-    study = _study(settings)
+    study = look_at(settings)
     names = list(study.space.names)
     trials = study.history.trials
     if as_json:
         put_json("covey.export/1", {"trials": [_described(study, trial) for trial in trials]})
-        return
+        return end(study)
     columns = ["id", "status", "value", "sem", "origin"]
     rows = [
         {**{name: getattr(trial, name) for name in columns}, **_prefixed(trial, columns)}
@@ -99,6 +113,7 @@ def export(settings: Settings, out: Path | None, as_json: bool) -> None:
     else:
         sheets.save(out, text)
         say(f"{len(rows)} trials written to {out}")
+    return end(study)
 
 
 def report(settings: Settings, out: Path, as_json: bool) -> None:
@@ -109,17 +124,18 @@ def report(settings: Settings, out: Path, as_json: bool) -> None:
 
     if not as_json:
         page_path(out)  # before the work, not after
-    study = _study(settings)
+    study = look_at(settings)
     history = study.history
     following = "covey tell results.csv" if history.pending else "covey ask"
     again = python_commands(history, lots_of(history), str(settings.journal)).again
     made = card(study, Commands((following,), again))
     if as_json:
         put(json.dumps(made.to_json(), allow_nan=False))
-        return
+        return end(study)
     write_page(made, out)
     say(made.headline)
     put(str(out.resolve()))
+    return end(study)
 
 
 def _heading(name: str, taken: list[str]) -> str:

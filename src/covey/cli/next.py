@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.init import Flags
 from covey.cli.points import point_from_text
-from covey.cli.settings import read_settings
+from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import Row
 from covey.cli.voice import put, put_json, say
 from covey.errors import SpaceError, did_you_mean
 from covey.history import Trial
-from covey.propose import Goal
 from covey.space import Pool, Space
 from covey.study import Study
 
@@ -26,33 +26,35 @@ class NextOptions:
 
     results: str | None
     value: str
-    batch: int
-    goal: Goal
-    strategy: str
-    seed: int
     out: Path | None
     json: bool
     dry_run: bool
 
 
-def space_of(flags: Flags, pool: Path | None, config: Path) -> Space | Pool:
-    """The space: of the flags, of a pool, or of the study's file, whichever is given."""
+def settings_of(
+    flags: Flags, pool: Path | None, config: Path, wanted: Mapping[str, Any]
+) -> Settings:
+    """A study of the flags, of a pool, or of the study's file; what else is wanted goes before."""
     parameters = flags.parameters()
     if parameters and pool is not None:
         raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
     if parameters:
-        return Space(parameters)
-    return Pool(pool) if pool is not None else read_settings(config).space
+        settings = Settings(config, Space(parameters), seed=0)
+    elif pool is not None:
+        settings = Settings(config, Pool(pool), seed=0)
+    else:
+        settings = read_settings(config)
+    return replace(settings, **{name: v for name, v in wanted.items() if v is not None})
 
 
-def next_batch(space: Space | Pool, options: NextOptions) -> None:
+def next_batch(settings: Settings, options: NextOptions) -> None:
     """Read results, choose the next batch, write it."""
-    study = Study(space, options.goal, options.strategy, options.seed)
+    study = Study(settings.space, settings.goal, settings.strategy, settings.seed or 0)
     if options.results is not None:
         told, waiting = _read(study, options.results, options.value)
         say(f"{told} results and {waiting} rows without one read from {options.results}")
-    say(f"choosing {options.batch} points ...")
-    trials = study.ask(options.batch)
+    say(f"choosing {settings.batch} points, goal {settings.goal} ...")
+    trials = study.ask(settings.batch)
     _write(study, trials, options)
 
 

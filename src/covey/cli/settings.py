@@ -65,8 +65,7 @@ class Settings:
 def read_settings(path: Path) -> Settings:
     """Read and check covey.toml."""
     try:
-        with path.open("rb") as file:
-            tables = tomllib.load(file)
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise Stop(
             ExitCode.CONFLICT,
@@ -74,7 +73,16 @@ def read_settings(path: Path) -> Settings:
         ) from error
     except OSError as error:
         raise Stop(ExitCode.FAILED, f"cannot read {path}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise Stop(ExitCode.INVALID, f"{path} is not UTF-8 text: {error}.") from error
+    return parse_settings(text, path)
+
+
+def parse_settings(text: str, path: Path) -> Settings:
+    """Settings of a file with this text, wherever it will be."""
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise Stop(ExitCode.INVALID, f"{path} is not TOML: {error}.") from error
     try:
         return _settings(tables, path)

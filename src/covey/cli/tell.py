@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
+from covey.cli.look import look_at
 from covey.cli.settings import Settings
 from covey.cli.sheets import Row
 from covey.cli.voice import put, put_json, say
@@ -36,7 +37,7 @@ def tell(settings: Settings, words: Sequence[str], as_json: bool, dry_run: bool)
     """Record results; whatever is already recorded with the same value is passed over."""
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
-    study = Study.load(settings.journal, settings.space, settings.strategy, read_only=dry_run)
+    study = look_at(settings) if dry_run else settings.study()
     results = _results(words)
     fresh = [result for result in results if _is_new(result, study.history)]
     told = [r for r in fresh if r.value is not None]
@@ -58,7 +59,13 @@ def tell(settings: Settings, words: Sequence[str], as_json: bool, dry_run: bool)
 
 
 def _record(study: Study, told: list[Result], failed: list[Result]) -> None:
-    """One event for the results and one for the failures, each taken once by its content."""
+    """One event for the failures, then one for the results, taken once by its content.
+
+    All were checked before. Whoever is interrupted in between tells the same again: what is
+    recorded is passed over.
+    """
+    if failed:
+        study.fail([r.id for r in failed], "told as failed")
     if told:
         sems = [r.sem for r in told]
         study.tell(
@@ -67,8 +74,6 @@ def _record(study: Study, told: list[Result], failed: list[Result]) -> None:
             sems if any(s is not None for s in sems) else None,
             key=_key(told),
         )
-    if failed:
-        study.fail([r.id for r in failed], "told as failed")
 
 
 def _key(results: list[Result]) -> str:
@@ -85,6 +90,8 @@ def _is_new(result: Result, history: History) -> bool:
             f"trial {result.id} was told {trial.value!r} already; correct a value in Python, with "
             "study.amend(id, value, reason)."
         )
+    if result.value is None and trial.status in ("cancelled", "lost"):
+        raise result.row.error(f"trial {result.id} was {trial.status}, so it cannot fail any more.")
     return trial.status != "told" and not (trial.status == "failed" and result.value is None)
 
 

@@ -158,18 +158,18 @@ def next(
     choice: Choices = [],
     pool: PoolFile = None,
     value: Annotated[str, typer.Option(help="Column of the results.")] = "value",
-    batch: Annotated[int, typer.Option("--batch", "-b", min=1, help="Points of a batch.")] = 8,
-    goal: Annotated[Goal, typer.Option(help="max or min.")] = Goal.max,
-    strategy: Annotated[str, typer.Option(help="auto, est-dpp-sample, ...")] = "auto",
-    seed: Annotated[int, typer.Option(min=0, help="Of all randomness.")] = 0,
+    batch: Batch = None,
+    goal: Annotated[Goal | None, typer.Option(help="max or min.")] = None,
+    strategy: Strategy = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of all randomness.")] = None,
     out: Out = None,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
     """Files only: results in, the next batch out; no journal.
 
-    The space comes from the parameters given here, from --pool, or from covey.toml. Rows without a
-    value count as under way.
+    The space comes from the parameters given here, from --pool, or from covey.toml with all it
+    says. Rows without a value count as under way.
 
     \b
     covey next --in results.csv --real lr=1e-5:0.1:log --batch 96 --out plate.csv
@@ -177,9 +177,14 @@ def next(
     covey next --pool candidates.csv --batch 3
     """
     from covey.cli.init import Flags
-    from covey.cli.next import NextOptions, next_batch, space_of
+    from covey.cli.next import NextOptions, next_batch, settings_of
 
     flags = Flags(tuple(real), tuple(integer), tuple(choice))
-    space = space_of(flags, pool, config)
-    options = NextOptions(results, value, batch, goal.value, strategy, seed, out, as_json, dry_run)
-    next_batch(space, options)
+    wanted = {
+        "goal": goal.value if goal else None,
+        "batch": batch,
+        "strategy": strategy,
+        "seed": seed,
+    }
+    settings = settings_of(flags, pool, config, wanted)
+    next_batch(settings, NextOptions(results, value, out, as_json, dry_run))

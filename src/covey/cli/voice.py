@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import unicodedata
@@ -21,9 +22,15 @@ def put_json(schema: str, fields: Mapping[str, Any]) -> None:
 
 
 def say(text: str) -> None:
-    """Talk: anything else, on stderr."""
-    sys.stderr.write(printable(text) + "\n")
-    sys.stderr.flush()
+    """Talk: anything else, on stderr; nobody has to listen."""
+    mutter(printable(text) + "\n")
+
+
+def mutter(text: str) -> None:
+    """Write to stderr, whether or not it is still there: work must not end for want of a reader."""
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def printable(text: str) -> str:

@@ -65,3 +65,14 @@ def test_a_table_on_a_terminal(study, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     shown = study("ask")
     assert shown.out.splitlines()[0].split() == ["id", "lr", "layers", "opt"]
+
+
+def test_two_who_ask_at_once_get_one_batch(study):
+    import subprocess
+    import sys
+
+    words = [sys.executable, "-m", "covey", "ask"]
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    first, second = (one.communicate(timeout=60)[0] for one in both)
+    assert first == second
+    assert len(study("export", "--json").json["trials"]) == 3

@@ -75,7 +75,7 @@ def test_the_wizard_asks_for_one_parameter_at_a_time(call, monkeypatch):
     answers.isatty = lambda: True
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(init.sys, "stdin", answers)
-    found = init._asked({})
+    found = init._asked()
     assert list(found.values()) == [
         Real(1e-5, 0.1, log=True),
         Integer(1, 8),
@@ -85,4 +85,23 @@ def test_the_wizard_asks_for_one_parameter_at_a_time(call, monkeypatch):
     answers.isatty = lambda: True
     monkeypatch.setattr(init.sys, "stdin", answers)
     with pytest.raises(init.Stop, match="nothing was written"):
-        init._asked({})
+        init._asked()
+
+
+def test_nothing_is_replaced_by_what_cannot_be_read(call):
+    call("init", "--real", "x=0:1")
+    before = Path("covey.toml").read_text()
+    assert call("init", "--force", "--pool", "nosuch.csv").code == 5
+    assert Path("covey.toml").read_text() == before
+
+
+def test_any_letter_is_welcome(call):
+    assert call("init", "--choice", "c=😀,é", "--real", "größe=0:1").code == 0
+    assert read_settings(Path("covey.toml")).space.parameters["c"].options == ("😀", "é")
+
+
+def test_a_pool_is_found_from_the_folder_of_the_file(call):
+    Path("sub").mkdir()
+    Path("candidates.csv").write_text("a,b\n1,2\n3,4\n")
+    assert call("init", "--config", "sub/covey.toml", "--pool", "candidates.csv").code == 0
+    assert read_settings(Path("sub/covey.toml")).space.size == 2

@@ -27,7 +27,11 @@ def test_damage_is_exit_6_with_line_and_byte_everywhere(damaged):
         done = damaged(*words)
         assert done.code == 6
         assert "line 3 (byte" in done.err
-    assert damaged("status").code == 0  # what precedes it can still be looked at
+    for words in (["status"], ["export"], ["ask", "--dry-run"], ["tell", "2=1", "--dry-run"]):
+        done = damaged(*words)  # what precedes it can still be looked at
+        assert done.out
+        assert "line 3 (byte" in done.err
+    assert damaged("status").code == damaged("export", "--json").code == 6
 
 
 def test_repair_writes_a_new_file(damaged):

@@ -46,9 +46,16 @@ def test_a_pool_of_candidates(results):
     assert results("next", "--pool", "pool.csv", "--in", "done.csv", "--batch", "8").code == 7
 
 
-def test_the_space_may_come_from_the_study(study):
-    Path("results.csv").write_text(RESULTS)
-    assert study("next", "--in", "results.csv", "--value", "yield", "--batch", "2").code == 0
+def test_the_study_may_come_from_its_file_with_all_it_says(call):
+    call("init", "--real", "x=0:1", "--goal", "min", "--batch", "3")
+    rows = "".join(f"{x / 10},{(x / 10 - 0.2) ** 2}\n" for x in range(11))
+    Path("results.csv").write_text("x,value\n" + rows)
+    done = call("next", "--in", "results.csv", "--json")
+    assert "goal min" in done.err
+    points = [point["x"] for point in done.json["points"]]
+    assert len(points) == 3
+    assert min(abs(x - 0.2) for x in points) < 0.05
+    assert "goal max" in call("next", "--in", "results.csv", "--goal", "max").err
 
 
 @pytest.mark.parametrize(

@@ -84,3 +84,15 @@ def test_words_that_are_neither_file_nor_pair(asked, call):
     assert asked("tell", "none.csv").code == 3
     Path("covey.jsonl").unlink()
     assert asked("tell", "0=1").code == 3
+
+
+def test_a_trial_that_was_cancelled_cannot_fail_and_nothing_else_is_recorded(asked):
+    import covey
+
+    study = covey.Study.load("covey.jsonl")
+    study.cancel(1)
+    before = Path("covey.jsonl").read_bytes()
+    done = asked("tell", "0=1.0", "1=failed")
+    assert done.code == 5
+    assert "was cancelled" in done.err
+    assert Path("covey.jsonl").read_bytes() == before

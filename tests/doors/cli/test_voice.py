@@ -1,4 +1,4 @@
-from covey.cli.voice import number, printable, table
+from covey.cli.voice import number, printable, say, table
 
 
 def test_names_cannot_command_the_terminal():
@@ -8,3 +8,12 @@ def test_names_cannot_command_the_terminal():
 
 def test_numbers_for_people():
     assert [number(v) for v in (1.23456789, 3, None, "x")] == ["1.235", "3", "", "x"]
+
+
+def test_talk_does_not_need_a_listener(monkeypatch):
+    class Gone:
+        def write(self, text):
+            raise BrokenPipeError
+
+    monkeypatch.setattr("sys.stderr", Gone())
+    say("anybody there?")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
-from covey.errors import EvaluationError, ExhaustedError, JournalError
+from covey.errors import EvaluationError, ExhaustedError, JournalConflict, JournalError
 from covey.history import Added, Asked, Enqueued, History, Trial
 from covey.run.desk import Desk
 from covey.run.interrupt import Interrupt
@@ -33,6 +34,7 @@ class Campaign:
         self._wide = wide  # how many to keep under way, asynchronously
         self._began = self._talked = time.monotonic()
         self._batch: Sequence[int] = ()
+        self._unwatched = False  # watch has raised
 
     def go(self) -> None:
         """Run to the end; whatever goes wrong, say what is safe."""
@@ -42,6 +44,7 @@ class Campaign:
                 self._keep_busy()
             else:
                 self._in_batches()
+            self._desk.work(0.0)  # so that the engine knows the last ones to be written down
         except KeyboardInterrupt:
             self._stop()
             raise
@@ -94,10 +97,18 @@ class Campaign:
         self._report(something=self._desk.settled > before)
 
     def _ask(self, count: int) -> list[Trial]:
+        """The next points; again and again while others write to the log meanwhile."""
+        while count > 0:
+            self._interrupt.check()
+            try:
+                return self._propose(count)
+            except JournalConflict:
+                _log.info("others wrote to the log while points were chosen; choosing again")
+                self._work()
+        return []
+
+    def _propose(self, count: int) -> list[Trial]:
         """The next points, or what is left of a finite space."""
-        if count < 1:
-            return []
-        self._interrupt.check()
         try:
             return self._study.ask(count)
         except ExhaustedError as error:
@@ -123,8 +134,7 @@ class Campaign:
 
     def _report(self, *, something: bool) -> None:
         progress = self._progress()
-        if self._plan.watch is not None:
-            self._plan.watch(progress)
+        self._show(progress)
         now = time.monotonic()
         if something or now - self._talked > _TALK:
             self._talked = now
@@ -134,6 +144,16 @@ class Campaign:
                 *(progress.done, progress.total, progress.running, progress.best),
                 *(left, progress.waiting_for),
             )
+
+    def _show(self, progress: Progress) -> None:
+        if self._plan.watch is None:
+            return
+        try:
+            self._plan.watch(progress)
+        except (OSError, RuntimeError) as error:  # a pipe nobody reads costs no evaluations
+            if not self._unwatched:
+                self._unwatched = True
+                _log.warning("watch raised %r; the run goes on", error)
 
     def _progress(self) -> Progress:
         best = self._study.best
@@ -170,7 +190,8 @@ class Campaign:
             self._desk.kill()
             raise
         finally:
-            _log.warning("stopped: %s", self._safe())
+            with suppress(OSError, RuntimeError):  # of a handler; it would hide why we stop
+                _log.warning("stopped: %s", self._safe())
 
     def _safe(self) -> str:
         """What is recorded, and how to go on."""

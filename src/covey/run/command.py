@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from covey.errors import StrategyError, did_you_mean
 from covey.run.task import Outcome, Task
-from covey.run.workplace import TAIL, environment, tail
+from covey.run.workplace import TAIL, environment, tail, trim
 
 # {{name}} is {name} itself. What does not begin with a letter is not ours: JSON may stand as it is.
 _PLACEHOLDER = re.compile(r"\{(\{[A-Za-z][^{}]*\})\}|\{([A-Za-z][^{}]*)\}")
@@ -136,6 +136,8 @@ class Command:
             reason = f"{words[0]} could not be started: {error.strerror or error}"
             return Outcome(task.name, "lost", reason=reason)
         output, errors = tail(out), tail(err)
+        trim(out)
+        trim(err)
         log = (output + errors)[-TAIL:]
         if code < 0:
             reason = f"the command was killed by signal {_signal_name(-code)}"

@@ -52,6 +52,7 @@ class DaskEngine:
         self._open: dict[str, Future] = {}
         self._parcels = Parcels()
         self._ready: list[Outcome] = []
+        self._said: list[str] = []  # by the last poll; perhaps not in the log yet
 
     def submit(self, task: Task) -> None:
         """Send it to the scheduler, and publish it there."""
@@ -79,6 +80,7 @@ class DaskEngine:
         """What ended meanwhile, waiting at most so long for the first."""
         import distributed
 
+        self._forget()
         found, self._ready = self._ready, []
         if found or not self._open:
             time.sleep(0.0 if found else seconds)
@@ -96,7 +98,8 @@ class DaskEngine:
         for name, future in list(self._open.items()):
             if future.done():
                 found += _outcomes(name, future)
-                self._forget(name)
+                del self._open[name]
+                self._said.append(name)
         return found
 
     def cancel(self, names: Collection[str]) -> None:
@@ -111,16 +114,22 @@ class DaskEngine:
         for task in tasks:
             if task.name in published:
                 self._open[task.name] = self._client.get_dataset(task.name)
+        self._said = [name for name in self._said if name not in self._open]  # not in the log
         return {task.name for task in tasks if task.name in self._open}
 
     def close(self) -> None:
         """Let go; what is published stays, and the client stays open."""
         self._open.clear()
 
-    def _forget(self, name: str) -> None:
-        del self._open[name]
-        with suppress(Exception):  # the scheduler may be gone, and then forgets by itself
-            self._client.unpublish_dataset(name)
+    def _forget(self) -> None:
+        """Drop what the last poll said: who polls again has written it down.
+
+        Not in `close`, which also comes when the log has failed.
+        """
+        for name in self._said:
+            with suppress(Exception):  # the scheduler may be gone, and then forgets by itself
+                self._client.unpublish_dataset(name)
+        self._said.clear()
 
 
 def evaluate_here(name: str, label: bytes, parcel: bytes, grace: float) -> list[dict[str, Any]]:

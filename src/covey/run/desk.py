@@ -45,6 +45,7 @@ class Desk:
         self._open: dict[str, Task] = {}  # those whose outcome is awaited
         self._queue: dict[int, float] = {}  # trial id -> not to be started before
         self._used: dict[int, Counter[str]] = {}  # retries of this life
+        self._settling = False  # what the engine said may not be in the log yet
         self.settled = 0  # trials that came to an end in this life
         self.streak = 0  # of those, since the last one with a value
         self.last: tuple[Outcome, dict[str, Any]] = Outcome("", "lost"), {}  # that went wrong
@@ -90,27 +91,36 @@ class Desk:
         ready = min(self._queue.values(), default=None) if self._has_room() else None
         if ready is not None:  # something is to be started soon
             seconds = min(seconds, max(0.0, ready - time.monotonic()))
+        self._settling = True
         for outcome in self._engine.poll(seconds):
             self._settle(outcome)
+        self._settling = False
         self._study.refresh()
         self._withdraw()
 
     def stop(self) -> None:
         """Cancel what runs, and take what results come; all else stays pending."""
         self._queue.clear()
+        if self._settling:  # Ctrl-C twice; another poll and the engine forgets what is not written
+            self.kill()
+            return
         self._engine.cancel(list(self._open))
         until = time.monotonic() + _PATIENCE
         while self._open and time.monotonic() < until:
-            for outcome in self._engine.poll(0.2):
-                task = self._open.pop(outcome.name, None) or self._sent.get(outcome.name)
-                if task is not None and outcome.status == "succeeded":
-                    self._tell(task, outcome)
+            self._collect(0.2)
+        self._collect(0.0)  # so that the engine knows the last ones to be written down
 
     def kill(self) -> None:
         """End what runs at once."""
         names = list(self._open)
         self._engine.cancel(names)
         self._engine.cancel(names)
+
+    def _collect(self, seconds: float) -> None:
+        for outcome in self._engine.poll(seconds):
+            task = self._open.pop(outcome.name, None) or self._sent.get(outcome.name)
+            if task is not None and outcome.status == "succeeded":
+                self._tell(task, outcome)
 
     def _has_room(self) -> bool:
         return self._engine.slots is None or len(self._open) < self._engine.slots

@@ -28,6 +28,8 @@ class Engine(Protocol):
     def poll(self, seconds: float) -> list[Outcome]:
         """What ended meanwhile, waiting at most so long for the first.
 
+        Who polls again has written down what the last poll said, which may now be forgotten.
+
         A task that runs longer than its ``timeout``, counted from its own start, is timed out. If
         a result of it comes all the same, that is a second outcome of the same name.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -46,4 +47,6 @@ class Interrupt:
         if self.pressed:
             raise KeyboardInterrupt
         self.pressed = True
-        _log.warning("stopping; Ctrl-C again kills what runs at once")
+        # In the midst of another line on the same stream, logging raises RuntimeError.
+        with suppress(OSError, RuntimeError):
+            _log.warning("stopping; Ctrl-C again kills what runs at once")

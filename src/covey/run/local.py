@@ -15,6 +15,7 @@ from covey.run.process import GRACE, Process
 from covey.run.task import Outcome, Task
 from covey.run.workplace import Workplace
 
+_KEPT = ("failed", "timed-out")  # whose logs somebody may want to read
 _SHORT, _LONG = 0.005, 0.1  # seconds between two looks: short at first, for quick evaluations
 
 
@@ -39,6 +40,7 @@ class LocalEngine:
         self._grace = grace
         self._open: dict[str, Process] = {}
         self._ready: list[Outcome] = []
+        self._said: list[str] = []  # by the last poll; perhaps not in the log yet
         self._packed: tuple[Call, Path] | None = None
 
     def submit(self, task: Task) -> None:
@@ -56,6 +58,7 @@ class LocalEngine:
 
     def poll(self, seconds: float) -> list[Outcome]:
         """What ended meanwhile, waiting at most so long for the first."""
+        self._forget()
         until = time.monotonic() + seconds
         pause = _SHORT
         while True:
@@ -65,6 +68,8 @@ class LocalEngine:
                 if outcomes:
                     found += outcomes
                     del self._open[name]
+                    if not any(outcome.status in _KEPT for outcome in outcomes):
+                        self._said.append(name)
             left = until - time.monotonic()
             if found or left <= 0.0:
                 return found
@@ -85,6 +90,7 @@ class LocalEngine:
             process = Process.adopt(task, Workplace(self._folder / task.name), self._grace)
             if process is not None:
                 self._open[task.name] = process
+        self._said = [name for name in self._said if name not in self._open]  # not in the log
         return {task.name for task in tasks if task.name in self._open}
 
     def close(self) -> None:
@@ -101,6 +107,16 @@ class LocalEngine:
         if not self._lasting and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+
+    def _forget(self) -> None:
+        """Remove the folders of what the last poll said: who polls again has written it down.
+
+        Not in `close`, which also comes when the log has failed.
+        """
+        for name in self._said:
+            if self._folder is not None:
+                shutil.rmtree(self._folder / name, ignore_errors=True)
+        self._said.clear()
 
     def _place(self) -> Path:
         if self._folder is None:

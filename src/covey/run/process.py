@@ -23,7 +23,7 @@ class Process:
     """An evaluation that was started here, or by an earlier runner that is dead.
 
     It leads a process group of its own, and signals go to the group: what it has started ends with
-    it. Only of the group of a lock that is held, so never of somebody else's.
+    it. If it is not our child only while its lock is held, so never to somebody else's.
     """
 
     def __init__(
@@ -45,7 +45,8 @@ class Process:
         """
         place.prepare(task, call)
         lock = place.lock()
-        words = [sys.executable, "-m", "covey.run.evaluate", str(place.folder), str(lock)]
+        # -P: a random.py in the current folder is not to stand in for the standard library's.
+        words = [sys.executable, "-P", "-m", "covey.run.evaluate", str(place.folder), str(lock)]
         try:
             with place.log.open("wb") as log:
                 child = subprocess.Popen(
@@ -158,6 +159,8 @@ class Process:
         return int(who["pid"]) if who and who["host"] == os.uname().nodename else None
 
     def _signal(self, number: signal.Signals) -> None:
+        if self._child is None and not self._place.locked:
+            return  # it has ended, and its number may be somebody else's by now
         pid = self._pid()
         if pid is not None:
             with suppress(ProcessLookupError, PermissionError):

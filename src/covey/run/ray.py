@@ -45,11 +45,16 @@ class RayEngine:
 
     def submit(self, task: Task) -> None:
         """Send it."""
-        if self._stored is None or self._stored[0] is not task.call:
-            self._stored = task.call, self._ray.put(self._parcels.of(task.call))
-        self._open[task.name] = self._deliver.options(name=task.name).remote(
-            labelled(task), self._stored[1], self._grace
-        )
+        parcel = self._parcels.of(task.call)
+        try:
+            if self._stored is None or self._stored[0] is not task.call:
+                self._stored = task.call, self._ray.put(parcel)
+            self._open[task.name] = self._deliver.options(name=task.name).remote(
+                labelled(task), self._stored[1], self._grace
+            )
+        except Exception as error:  # Ray is gone, or has no room for it
+            reason = f"it could not be sent ({type(error).__name__}: {error})"
+            self._ready.append(Outcome(task.name, "lost", reason=reason))
 
     def poll(self, seconds: float) -> list[Outcome]:
         """What ended meanwhile, waiting at most so long for the first."""

@@ -67,6 +67,6 @@ def _engine(workers: int | Executor | Client, journal: Path | None) -> Engine:
 
 
 def work_folder(journal: Path) -> Path:
-    """Where the evaluations of a journal keep their files; nothing in it outlives its use."""
+    """Where evaluations keep their files; of no use when no trial is pending."""
     journal = journal.resolve()
     return journal.with_name(f"{journal.name}.work")

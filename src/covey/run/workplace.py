@@ -166,11 +166,7 @@ class Workplace:
 
     def trim(self) -> None:
         """Keep only the end of the log."""
-        with suppress(OSError):  # a log is not worth an error
-            if self.log.stat().st_size > TAIL:
-                short = self.log.with_name("log.new")
-                short.write_text(tail(self.log))
-                short.replace(self.log)
+        trim(self.log)
 
 
 def tail(path: Path) -> str:
@@ -182,6 +178,15 @@ def tail(path: Path) -> str:
             return stream.read().decode(errors="replace")
     except OSError:
         return ""
+
+
+def trim(path: Path) -> None:
+    """Keep only the last 64 kB of a file."""
+    with suppress(OSError):  # a log is not worth an error
+        if path.stat().st_size > TAIL:
+            short = path.with_name(f"{path.name}.new")
+            short.write_text(tail(path))
+            short.replace(path)
 
 
 def environment(task: Task) -> dict[str, str]:

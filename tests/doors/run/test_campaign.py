@@ -14,7 +14,7 @@ import pytest
 from tests.doors.run.scripted import Scripted, nothing, value
 
 import covey
-from covey.errors import EvaluationError, ExhaustedError, JournalError
+from covey.errors import EvaluationError, ExhaustedError, JournalConflict, JournalError
 from covey.journal import Journal
 from covey.run import LocalEngine, Outcome, Retries, run
 
@@ -128,6 +128,59 @@ def test_whatever_goes_wrong_nothing_runs_on(study, monkeypatch):
         run(study, abs, batch=2, rounds=1, workers=engine, watch=broken)
     assert set(engine.cancelled) == {task.name for task in engine.tasks}
     assert [trial.status for trial in study.history.trials] == ["pending"] * 2
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError("nobody reads"), RuntimeError("no display")])
+def test_a_watch_that_fails_costs_no_evaluation(study, caplog, error):
+    def broken(progress):
+        raise error
+
+    engine = Scripted(value)
+    run(study, abs, batch=2, rounds=3, workers=engine, watch=broken)
+    assert len(study.history.told) == 6
+    assert engine.cancelled == []
+    assert caplog.text.count("the run goes on") == 1
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_colleagues_who_write_meanwhile_do_not_end_it(study, monkeypatch, asynchronous):
+    real, refusals = study.ask, iter([True, True, False, True] + [False] * 100)
+
+    def ask(count):
+        if next(refusals):
+            raise JournalConflict("somebody else has appended")
+        return real(count)
+
+    monkeypatch.setattr(study, "ask", ask)
+    engine = Scripted(value, slots=2)
+    run(study, abs, batch=2, rounds=3, workers=engine, asynchronous=asynchronous)
+    assert len(study.history.told) == 6
+    assert engine.cancelled == []
+
+
+def test_folders_go_at_the_end_of_a_run(study, tmp_path):
+    run(study, lambda p: p["x"], batch=2, rounds=1, workers=2)
+    assert [path.name for path in (tmp_path / "run.jsonl.work").iterdir() if path.is_dir()] == []
+
+
+def test_ctrl_c_twice_in_the_midst_of_settling_loses_nothing(study, monkeypatch):
+    """The engine is not polled again, or it would forget a value that is not in the log."""
+    polls = []
+
+    class Counted(Scripted):
+        def poll(self, seconds):
+            polls.append(seconds)
+            return super().poll(seconds)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "tell", interrupted)
+    engine = Counted(value, one_by_one=True)
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=2, rounds=1, workers=engine)
+    assert len(polls) == 1
+    assert engine.cancelled == [engine.tasks[1].name] * 2  # killed
 
 
 def test_a_log_that_fails_costs_nothing(study, tmp_path, monkeypatch, caplog):

@@ -179,6 +179,14 @@ def test_a_status_is_a_failure_and_a_signal_is_not(tmp_path):
     assert odd.reason.endswith("signal 40")
 
 
+def test_of_long_output_the_end_is_kept(tmp_path):
+    code = "import sys; [f.write('x' * 200_000 + '\\n2.5\\n') for f in (sys.stdout, sys.stderr)]"
+    assert evaluate(python(code), tmp_path).value == 2.5
+    for name in ("stdout", "stderr"):
+        assert (tmp_path / name).stat().st_size == 65_536
+        assert (tmp_path / name).read_text().endswith("x\n2.5\n")
+
+
 def test_a_missing_program_is_lost_for_no_fault_of_the_point(tmp_path):
     found = evaluate(Command(["no-such-program"]), tmp_path)
     assert found.status == "lost"

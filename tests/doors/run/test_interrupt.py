@@ -29,6 +29,18 @@ def test_the_first_is_noted_and_the_second_obeyed_at_once(caplog):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_handler_that_fails_in_the_midst_of_it_is_no_matter(monkeypatch):
+    """As logging does, if Ctrl-C comes while another line is being written."""
+
+    def reentrant(*_):
+        raise RuntimeError("reentrant call inside <_io.BufferedWriter>")
+
+    monkeypatch.setattr("covey.run.interrupt._log.warning", reentrant)
+    with Interrupt() as interrupt:
+        press()
+        assert interrupt.pressed
+
+
 def test_elsewhere_it_does_nothing():
     found = []
 

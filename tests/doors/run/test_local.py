@@ -31,12 +31,42 @@ def test_the_function_is_written_once(bench, tmp_path):
     def f(point):
         return 1.0
 
-    tasks = [bench.submit(f, str(i)) for i in range(3)]
+    for i in range(3):
+        bench.submit(f, str(i))
     bench.outcomes(3)
     assert len(list((tmp_path / "work").glob("call-*.pkl"))) == 1
-    assert {path.name for path in (tmp_path / "work").iterdir() if path.is_dir()} == {
-        task.name for task in tasks
-    }
+
+
+def folders(tmp_path):
+    return {path.name for path in (tmp_path / "work").iterdir() if path.is_dir()}
+
+
+def test_a_folder_goes_when_its_outcome_is_in_the_log(bench, tmp_path):
+    """Which it is when it polls again; what went wrong is kept to be read."""
+    task = bench.submit(lambda p: 1.0)
+    assert [found.value for found in bench.engine.poll(20.0)] == [1.0]
+    assert folders(tmp_path) == {task.name}
+    again = bench.reopen()
+    assert again.adopt([task]) == {task.name}  # as after a crash before it was told
+    bench.engine.poll(0.0)
+    assert folders(tmp_path) == set()
+    bad = bench.submit(lambda p: 1 / 0, "bad")
+    slow = bench.submit(lambda p: time.sleep(60.0), "slow", timeout=0.2)
+    assert {found.status for found in bench.outcomes(2)} == {"failed", "timed-out"}
+    bench.engine.poll(0.0)
+    assert folders(tmp_path) == {bad.name, slow.name}
+    assert "ZeroDivisionError" in (tmp_path / "work" / bad.name / "log").read_text()
+
+
+def test_what_was_said_and_not_written_down_is_found_again(bench, tmp_path):
+    """The log failed; neither closing nor another run with the same engine forgets it."""
+    task = bench.submit(lambda p: 1.0)
+    bench.engine.poll(20.0)
+    bench.engine.close()
+    assert folders(tmp_path) == {task.name}
+    assert bench.engine.adopt([task]) == {task.name}
+    assert [found.value for found in bench.outcomes(1)] == [1.0]
+    assert folders(tmp_path) == set()
 
 
 def test_a_machine_that_cannot_start_it_has_lost_it(bench, monkeypatch):

@@ -61,10 +61,37 @@ def test_a_signal_is_a_loss(begin):
 
 def test_a_process_that_never_began_is_lost(begin, monkeypatch, tmp_path):
     (tmp_path / "covey.py").write_text("raise ImportError('not here')")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (found,) = outcomes(begin(lambda p: 1.0))
     assert found.status == "lost"
     assert "could not do its work" in found.reason
+
+
+def test_the_current_folder_stands_in_for_nothing(begin, monkeypatch, tmp_path):
+    for name in ("random", "json", "covey"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('not this one')")
+    monkeypatch.chdir(tmp_path)
+    (found,) = outcomes(begin(lambda p: __import__("random").Random(p["x"]) and p["x"]))
+    assert (found.status, found.value) == ("succeeded", 1.5)
+
+
+def test_modules_beside_the_script_are_found(tmp_path):
+    """A function by reference: its module is found where the runner found it."""
+    (tmp_path / "objective.py").write_text("def f(point):\n    return point['x']\n")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from covey.run import LocalEngine, Task\n"
+        "from covey.run.call import Function\n"
+        "from objective import f\n"
+        "engine = LocalEngine(1)\n"
+        "engine.submit(Task(0, 1, 'a', {'x': 2.5}, 0, None, Function(f)))\n"
+        "print(engine.poll(20.0)[0].value)\n"
+        "engine.close()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], cwd="/", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "2.5\n"
 
 
 def test_a_result_that_cannot_be_written_is_lost(begin, tmp_path):
@@ -190,6 +217,26 @@ def test_a_lock_that_outlived_its_process_is_broken(begin, tmp_path):
     while Workplace(tmp_path / "work").locked and time.monotonic() < until:
         time.sleep(0.01)
     assert not Workplace(tmp_path / "work").locked
+
+
+def test_who_has_its_number_now_is_left_alone(begin, tmp_path):
+    """It ended, and its pid was given to another process, which is not to be signalled."""
+    process = begin(lambda p: 3.0)
+    process._child.wait(10)
+    place = Workplace(tmp_path / "work")
+    again = Process.adopt(process.task, place, 1.0)
+    other = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    alive = tmp_path / "work" / "alive"
+    alive.write_text(
+        alive.read_text().replace(f'"pid": {process._child.pid}', f'"pid": {other.pid}')
+    )
+    assert place.worker["pid"] == other.pid
+    again.stop()
+    again.stop()
+    time.sleep(0.1)
+    assert other.poll() is None
+    other.kill()
+    other.wait()
 
 
 def test_of_another_machine_only_the_files_count(begin, tmp_path, monkeypatch):

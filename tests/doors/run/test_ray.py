@@ -18,6 +18,20 @@ def test_without_ray_the_extra_is_named(monkeypatch):
         RayEngine()
 
 
+def test_what_cannot_be_sent_is_lost(monkeypatch):
+    need("ray", "ray")
+
+    def full(thing):
+        raise MemoryError("the object store is full")
+
+    engine = RayEngine()
+    monkeypatch.setattr(engine._ray, "put", full)
+    engine.submit(Task(0, 1, "covey-0-0-a1", {}, 0, None, Function(abs)))
+    (found,) = engine.poll(0.0)
+    assert (found.name, found.status) == ("covey-0-0-a1", "lost")
+    assert "the object store is full" in found.reason
+
+
 def test_it_says_that_it_remembers_nothing(caplog):
     need("ray", "ray")
     task = Task(0, 1, "covey-0-0-a1", {}, 0, None, Function(abs))

@@ -94,7 +94,12 @@ def open_study(wanted: Wanted, journal: str | Path | Journal | Contents | None) 
     if source is None:
         return Opened(recipe, name, strategy, Logbook(recipe.space))
     named = {"name": name, "object": not isinstance(wanted.strategy, str | None)}
-    return Opened(recipe, name, strategy, Logbook.create(source, recipe, named))
+    try:
+        return Opened(recipe, name, strategy, Logbook.create(source, recipe, named))
+    except JournalError:
+        if not source.exists():
+            raise
+        return open_study(wanted, source)  # somebody else began it at the same moment
 
 
 def reopen(path: str | Path, *, read_only: bool = False) -> Journal | Contents:

@@ -83,3 +83,17 @@ def test_looking_needs_no_strategy_object(tmp_path):
     assert len(covey.Study.load(path, read_only=True).history) == 1
     with pytest.raises(StrategyError, match="strategy object"):
         covey.Study.load(path)
+
+
+def test_whoever_begins_a_moment_later_goes_on_with_it(tmp_path, monkeypatch):
+    from covey.logbook import Logbook
+
+    path, create = tmp_path / "run.jsonl", Logbook.create
+
+    def late(where, recipe, strategy):
+        monkeypatch.undo()
+        covey.Study(SPACE, strategy="random", seed=3, journal=path).ask(2)
+        return create(where, recipe, strategy)
+
+    monkeypatch.setattr(Logbook, "create", late)
+    assert len(open_study(wanted(), path).book.history) == 2

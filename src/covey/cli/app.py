@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import sys
@@ -9,9 +10,11 @@ import sys
 import typer
 
 from covey.cli import verbs, views
+from covey.cli.exits import ExitCode, code_of
 from covey.cli.group import ClickException
 from covey.cli.root import app
 from covey.cli.voice import say
+from covey.errors import CoveyError
 
 __all__ = ["app", "main", "verbs", "views"]  # importing the commands is what registers them
 
@@ -26,26 +29,33 @@ class _Talk(logging.Handler):
 
 def main() -> None:
     """Entry point: every end has its exit code, and our errors are one line on stderr."""
-    from covey.cli.exits import ExitCode, code_of
-    from covey.errors import CoveyError
-
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names may hold any letter
     logging.getLogger("covey").addHandler(_Talk(logging.WARNING))
     words = sys.argv[1:] or ["--help"]
-    try:
-        sys.exit(app(words, standalone_mode=False) or 0)
-    except CoveyError as error:
-        code, text = code_of(error), str(error)
-    except SystemExit as end:
-        if end.code != ExitCode.INTERRUPTED:  # which is how typer hands on Ctrl-C
-            raise
-        code, text = ExitCode.INTERRUPTED, "stopped; what was recorded is safe."
-    except (typer.Abort, KeyboardInterrupt):
-        code, text = ExitCode.INTERRUPTED, "stopped; what was recorded is safe."
-    except ClickException as error:
-        code, text = ExitCode.USAGE, f"{error} See --help."
+    code, text = _run(words)
     own = words[: words.index("--")] if "--" in words else words  # the rest is the user's command
-    if "--json" in own:
+    if text and "--json" in own:
         say(json.dumps({"error": code.name.lower(), "message": text}))
-    else:
+    elif text:
         say(f"covey: {text}")
     sys.exit(int(code))
+
+
+def _run(words: list[str]) -> tuple[ExitCode, str]:
+    """How it ended, and why if it did not end well."""
+    try:
+        code = app(words, standalone_mode=False) or 0
+    except CoveyError as error:
+        return code_of(error), str(error)
+    except SystemExit as end:
+        code = end.code or 0
+    except (typer.Abort, KeyboardInterrupt):
+        code = ExitCode.INTERRUPTED
+    except ClickException as error:
+        return ExitCode.USAGE, f"{error} See --help."
+    except OSError as error:  # a full disk behind stdout, most likely
+        return ExitCode.FAILED, f"cannot go on: {error.strerror or error}."
+    ended = ExitCode(int(code))  # typer, too, hands on Ctrl-C as 130
+    return ended, "stopped; what was recorded is safe." if ended == ExitCode.INTERRUPTED else ""

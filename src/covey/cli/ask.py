@@ -36,6 +36,8 @@ class AskOptions:
 
 def ask(settings: Settings, options: AskOptions) -> None:
     """Print the open batch, or ask for one; the points are data, the rest is talk."""
+    if options.out is not None:
+        _require_blank(options.out, settings)
     if options.dry_run and not settings.journal.exists():
         study = Study(settings.space, settings.goal, settings.strategy, settings.seed)
     elif options.dry_run:
@@ -44,6 +46,11 @@ def ask(settings: Settings, options: AskOptions) -> None:
         study = settings.study()
     pending = study.history.pending
     if pending and not options.new:
+        if options.batch or options.fix or options.strategy:
+            raise Stop(
+                ExitCode.USAGE,
+                f"{_open(study)}; --batch, --fix and --strategy are for a new batch: add --new.",
+            )
         _show(study, pending, options)
         say(f"{_open(study)}; `covey tell` takes results, `covey ask --new` asks for more.")
         return None
@@ -77,6 +84,16 @@ def _open(study: Study) -> str:
     return f"{count} trial{'s are' if count > 1 else ' is'} still open (batch {history.rounds})"
 
 
+def _require_blank(out: Path, settings: Settings) -> None:
+    """Refuse a file that somebody has begun to fill in, before anything is recorded."""
+    sheets.require_free(out, settings.files)
+    if sheets.holds_values(out):
+        raise Stop(
+            ExitCode.CONFLICT,
+            f"{out} holds values; `covey tell {out}` records them. Or name another file.",
+        )
+
+
 def _pairs(words: Sequence[str]) -> dict[str, str]:
     pairs = {}
     for word in words:
@@ -89,9 +106,10 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
 
 def _show(study: Study, trials: Sequence[Trial], options: AskOptions) -> None:
     names = list(study.space.names)
-    rows = [{"id": t.id, **t.point, "value": None} for t in trials]
+    columns = ["id", *map(sheets.heading, names), "value"]
+    rows = [{"id": t.id} | {sheets.heading(n): v for n, v in t.point.items()} for t in trials]
     if options.out is not None:
-        sheets.save(options.out, sheets.write(["id", *names, "value"], rows))
+        sheets.save(options.out, sheets.write(columns, rows))
         say(f"{len(rows)} points written to {options.out}; fill in the column value.")
     if options.json:
         listed = [{"id": t.id, "point": study.space.to_json(t.point)} for t in trials]
@@ -99,4 +117,4 @@ def _show(study: Study, trials: Sequence[Trial], options: AskOptions) -> None:
     elif options.out is None and sys.stdout.isatty():
         put(table(["id", *names], [[t.id, *(t.point.get(n) for n in names)] for t in trials]))
     elif options.out is None:
-        put(sheets.write(["id", *names, "value"], rows))
+        put(sheets.write(columns, rows))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -50,7 +52,11 @@ def evaluate(settings: Settings, options: RunOptions) -> None:
     if options.dry_run:
         _dry_run(settings, plan, command, batch)
         return
+    settings = replace(settings, journal=settings.journal.absolute())
+    os.chdir(settings.path.absolute().parent)  # where the file is, its command is run
+    _require_program(plan.command[0])
     study = settings.study()
+    before = len(study.history.told)
     result = run(
         study,
         command,
@@ -61,12 +67,31 @@ def evaluate(settings: Settings, options: RunOptions) -> None:
         asynchronous=plan.asynchronous,
         watch=Watch(quiet=options.json),
     )
+    _say_how_it_ended(study, before, plan.rounds * batch)
     if options.json:
         point = study.space.to_json(result.point)
         put_json("covey.run/1", {"value": result.value, "point": point})
     else:
         shown = ", ".join(f"{name}={value}" for name, value in result.point.items())
         put(f"{result.value!r} at {shown}")
+
+
+def _require_program(name: str) -> None:
+    if shutil.which(name) is None:
+        raise Stop(
+            ExitCode.CONFLICT,
+            f"there is no program {name!r} here; nothing was run. No shell is involved, so give "
+            "a program and its arguments.",
+        )
+
+
+def _say_how_it_ended(study: Study, before: int, budget: int) -> None:
+    """A run that did nothing, or less than it might, says why."""
+    history = study.history
+    if len(history.told) == before:
+        say(f"the budget of {budget} evaluations was used up before; raise --rounds to go on.")
+    elif history.asked_count < budget and study.space.size is not None:
+        say(f"the space is exhausted after {history.asked_count} of {budget} evaluations.")
 
 
 def _dry_run(settings: Settings, plan: RunSettings, command: Command, batch: int) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from covey.arguments import checked_seed
@@ -16,6 +16,7 @@ from covey.cli.exits import ExitCode, Stop
 from covey.cli.settings import parse_settings
 from covey.cli.voice import put, put_json, say
 from covey.errors import SpaceError
+from covey.journal import read
 from covey.space import Choice, Integer, Parameter, Real
 
 _HOW = (
@@ -34,7 +35,7 @@ class Flags:
     def parameters(self) -> dict[str, Parameter]:
         """By name, in the order of the flags of each kind."""
         found: dict[str, Parameter] = {}
-        for words, read in ((self.real, _real), (self.integer, _integer), (self.choice, _choice)):
+        for words, parse in ((self.real, _real), (self.integer, _integer), (self.choice, _choice)):
             for word in words:
                 name, equals, rest = word.partition("=")
                 if not equals or not name:
@@ -42,7 +43,7 @@ class Flags:
                 if name in found:
                     raise Stop(ExitCode.USAGE, f"the parameter {name!r} is given twice.")
                 try:
-                    found[name] = read(rest)
+                    found[name] = parse(rest)
                 except (SpaceError, ValueError) as error:
                     raise Stop(ExitCode.USAGE, f"{name}: {error} Write {_HOW}.") from error
         return found
@@ -65,6 +66,7 @@ class InitOptions:
 
 def init(path: Path, options: InitOptions) -> None:
     """Write the file, unless there is one."""
+    sheets.require_free(path)
     if path.exists() and not options.force and not options.dry_run:
         raise Stop(ExitCode.CONFLICT, f"{path} exists already; edit it, or use --force.")
     parameters = options.flags.parameters()
@@ -72,6 +74,8 @@ def init(path: Path, options: InitOptions) -> None:
         raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
     if not parameters and options.pool is None:
         parameters = _asked()
+        goal = _answer(f"max or min [{options.goal}]") or options.goal
+        options = replace(options, goal=goal)
     text = _text(parameters, options, path)
     if options.dry_run:
         put(text)
@@ -113,14 +117,20 @@ def _asked() -> dict[str, Parameter]:
     parameters: dict[str, Parameter] = {}
     while True:
         name = _answer("name" if parameters else "name of the first parameter")
-        if not name and parameters:
+        if name:
+            parameters[name] = _asked_parameter()
+            say(f"  {name}: {parameters[name]!r}")
+        elif parameters:
             return parameters
-        rest = _answer("  LOW:HIGH (or LOW:HIGH:log), with decimal points for a real; or A,B,C")
-        read = (
-            _choice if "," in rest else _integer if "." not in rest and "e" not in rest else _real
-        )
+
+
+def _asked_parameter() -> Parameter:
+    while True:
+        rest = _answer("  LOW:HIGH or LOW:HIGH:log; A,B,C for a choice; 1:8:int for whole numbers")
+        whole = rest.endswith(":int")
+        parse = _choice if "," in rest else _integer if whole else _real
         try:
-            parameters[name] = read(rest)
+            return parse(rest.removesuffix(":int"))
         except (SpaceError, ValueError) as error:
             say(f"  {error} Once more.")
 
@@ -142,7 +152,7 @@ def _text(parameters: dict[str, Parameter], options: InitOptions, path: Path) ->
         f'goal = "{options.goal}"          # max or min',
         f"batch = {options.batch}             # points of one batch",
         '# strategy = "auto"    # or est-dpp-sample, ucb-dpp-max, bucb, lp-ucb, thompson, ...',
-        f"seed = {checked_seed(options.seed)}",
+        f"seed = {_seed(options, path)}",
         'journal = "covey.jsonl"  # everything that happens, one line each; keep it',
         "",
     ]
@@ -169,6 +179,14 @@ def _text(parameters: dict[str, Parameter], options: InitOptions, path: Path) ->
         "# timeout = 3600  # seconds, from the start of an evaluation",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _seed(options: InitOptions, path: Path) -> int:
+    """The seed given, or that of a journal that is there, or a new one."""
+    journal = path.parent / "covey.jsonl"
+    if options.seed is None and journal.exists():
+        return int(read(journal, prefix=True).header.get("seed", 0))
+    return checked_seed(options.seed)
 
 
 def _from(pool: Path, path: Path) -> str:

@@ -96,18 +96,20 @@ def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]
 
 def export(settings: Settings, out: Path | None, as_json: bool) -> None:
     """Every trial, as CSV or JSON."""
+    if out is not None:
+        sheets.require_free(out, settings.files)
     study = look_at(settings)
     names = list(study.space.names)
     trials = study.history.trials
     if as_json:
         put_json("covey.export/1", {"trials": [_described(study, trial) for trial in trials]})
         return end(study)
-    columns = ["id", "status", "value", "sem", "origin"]
     rows = [
-        {**{name: getattr(trial, name) for name in columns}, **_prefixed(trial, columns)}
+        {name: getattr(trial, name) for name in sheets.COLUMNS}
+        | {sheets.heading(name): value for name, value in trial.point.items()}
         for trial in trials
     ]
-    text = sheets.write([*columns, *(_heading(name, columns) for name in names)], rows)
+    text = sheets.write([*sheets.COLUMNS, *map(sheets.heading, names)], rows)
     if out is None:
         put(text)
     else:
@@ -122,8 +124,9 @@ def report(settings: Settings, out: Path, as_json: bool) -> None:
     from covey.report.commands import python_commands
     from covey.report.lots import lots_of
 
-    if not as_json:
-        page_path(out)  # before the work, not after
+    if not as_json:  # before the work, not after
+        sheets.require_free(out, settings.files)
+        page_path(out)
     study = look_at(settings)
     history = study.history
     following = "covey tell results.csv" if history.pending else "covey ask"
@@ -136,14 +139,6 @@ def report(settings: Settings, out: Path, as_json: bool) -> None:
     say(made.headline)
     put(str(out.resolve()))
     return end(study)
-
-
-def _heading(name: str, taken: list[str]) -> str:
-    return f"point.{name}" if name in taken else name
-
-
-def _prefixed(trial: Trial, taken: list[str]) -> dict[str, Any]:
-    return {_heading(name, taken): value for name, value in trial.point.items()}
 
 
 def _described(study: Study, trial: Trial | None) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from covey.cli.init import Flags
 from covey.cli.points import point_from_text
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import Row
+from covey.cli.tell import FAILED
 from covey.cli.voice import put, put_json, say
 from covey.errors import SpaceError, did_you_mean
 from covey.history import Trial
@@ -49,6 +50,9 @@ def settings_of(
 
 def next_batch(settings: Settings, options: NextOptions) -> None:
     """Read results, choose the next batch, write it."""
+    if options.out is not None:
+        read = [] if options.results in (None, "-") else [Path(str(options.results))]
+        sheets.require_free(options.out, [*read, *settings.files])
     study = Study(settings.space, settings.goal, settings.strategy, settings.seed or 0)
     if options.results is not None:
         told, waiting = _read(study, options.results, options.value)
@@ -70,22 +74,29 @@ def _read(study: Study, path: str, value: str) -> tuple[int, int]:
         )
     told: list[tuple[dict[str, object], float]] = []
     waiting: list[dict[str, object]] = []
+    failed: list[dict[str, object]] = []
     for row in rows:
-        point = _point(study.space, row)
-        if row.cells[value]:
+        point = _point(study.space, row, value)
+        if row.cells[value].lower() in FAILED or row.cells.get("status") == "failed":
+            failed.append(point)
+        elif row.cells[value]:
             told.append((point, _number(row, value)))
         else:
             waiting.append(point)
     if told:
         study.add([point for point, _ in told], [number for _, number in told])
+    if failed:
+        study.fail(study.enqueue(failed))
     if waiting:
         study.enqueue(waiting)
     return len(told), len(waiting)
 
 
-def _point(space: Space | Pool, row: Row) -> dict[str, object]:
+def _point(space: Space | Pool, row: Row, value: str) -> dict[str, object]:
+    cells = {k: v for k, v in row.cells.items() if k != value}
+    cells |= {n: cells[f"point.{n}"] for n in space.names if f"point.{n}" in cells}
     try:
-        return point_from_text(space, row.cells)
+        return point_from_text(space, cells)
     except SpaceError as error:
         raise row.error(str(error)) from error
 
@@ -103,8 +114,9 @@ def _write(study: Study, trials: Sequence[Trial], options: NextOptions) -> None:
         points = [study.space.to_json(trial.point) for trial in trials]
         put_json("covey.next/1", {"points": points})
         return
-    rows = [{**trial.point, options.value: None} for trial in trials]
-    text = sheets.write([*names, options.value], rows)
+    taken = (options.value,)
+    rows = [{sheets.heading(n, taken): v for n, v in t.point.items()} for t in trials]
+    text = sheets.write([*(sheets.heading(n, taken) for n in names), options.value], rows)
     if options.out is None or options.dry_run:
         put(text)
     else:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from covey.catalog import strategy_of
 from covey.cli.exits import ExitCode, Stop
-from covey.errors import SpaceError, did_you_mean
+from covey.errors import SpaceError, StrategyError, did_you_mean
 from covey.propose import Goal
 from covey.space import Choice, Integer, Linear, Parameter, Pool, Real, Space
 from covey.study import Study
@@ -57,6 +58,12 @@ class Settings:
     journal: Path = Path("covey.jsonl")
     run: RunSettings = field(default_factory=RunSettings)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What the study is made of, and no command may write over."""
+        pool = self.space.describe().get("path")
+        return (self.path, self.journal, *(() if pool is None else (Path(pool),)))
+
     def study(self) -> Study:
         """The study, begun or continued."""
         return Study(self.space, self.goal, self.strategy, self.seed, self.journal)
@@ -65,7 +72,7 @@ class Settings:
 def read_settings(path: Path) -> Settings:
     """Read and check covey.toml."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise Stop(
             ExitCode.CONFLICT,
@@ -86,7 +93,7 @@ def parse_settings(text: str, path: Path) -> Settings:
         raise Stop(ExitCode.INVALID, f"{path} is not TOML: {error}.") from error
     try:
         return _settings(tables, path)
-    except SpaceError as error:
+    except (SpaceError, StrategyError) as error:
         raise Stop(ExitCode.INVALID, f"{path}: {error}") from error
 
 
@@ -96,6 +103,12 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     run = _typed(tables.get("run", {}), _RUN, "[run]")
     if "command" in run:
         run["command"] = tuple(str(word) for word in run["command"])
+    if study.get("goal", "max") not in ("max", "min"):
+        raise SpaceError(f'[study]: goal must be "max" or "min", got {study["goal"]!r}.')
+    if study.get("batch", 1) < 1 or study.get("seed", 0) < 0:
+        raise SpaceError("[study]: batch must be at least 1, and seed at least 0.")
+    if "strategy" in study:
+        strategy_of(study["strategy"])  # which names the nearest
     journal = path.parent / study.pop("journal", "covey.jsonl")
     return Settings(path, _space(tables, path), journal=journal, run=RunSettings(**run), **study)
 

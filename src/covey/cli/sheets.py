@@ -13,6 +13,9 @@ from typing import Any
 
 from covey.cli.exits import ExitCode, Stop
 
+COLUMNS = ("id", "status", "value", "sem", "origin")
+"""Columns that are not parameters."""
+
 # A spreadsheet takes a cell that begins so for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\0")
 
@@ -63,15 +66,50 @@ def read(path: str) -> tuple[list[str], list[Row]]:
     return names, [_row(names, line, f"{name}:{n}") for n, line in lines[1:]]
 
 
+def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
+    """The column of a parameter; one that bears the name of another column is ``point.<name>``."""
+    return f"point.{name}" if name in taken else name
+
+
+def require_free(path: Path, kept: Iterable[Path] = ()) -> None:
+    """Refuse to write where nothing can be written, or over what must be kept."""
+    if not path.name or path.is_dir():
+        raise Stop(ExitCode.USAGE, f"{path} is a folder; name a file to write to.")
+    if not path.parent.is_dir():
+        raise Stop(ExitCode.CONFLICT, f"there is no folder {path.parent}; make it first.")
+    for other in kept:
+        if path.exists() and other.exists() and path.samefile(other):
+            raise Stop(ExitCode.USAGE, f"{path} is {other}, which is still needed; name another.")
+
+
 def save(path: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
-    staged = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write a file whole, or not at all; what is no plain file is written into."""
+    path = path.resolve()
     try:
-        staged.write_text(text, encoding="utf-8")
-        staged.replace(path)
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
+        staged = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            staged.write_text(text, encoding="utf-8")
+            if path.exists():
+                staged.chmod(path.stat().st_mode & 0o777)
+            staged.replace(path)
+        finally:
+            staged.unlink(missing_ok=True)
     except OSError as error:
-        staged.unlink(missing_ok=True)
         raise Stop(ExitCode.FAILED, f"cannot write {path}: {error.strerror or error}.") from error
+
+
+def holds_values(path: Path) -> bool:
+    """Whether somebody has begun to fill in the column value."""
+    if not path.is_file():
+        return False
+    try:
+        names, rows = read(str(path))
+    except Stop:
+        return False  # no sheet of ours
+    return "value" in names and any(row.cells["value"] for row in rows)
 
 
 def _text(path: str) -> str:

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
@@ -19,7 +20,7 @@ from covey.errors import did_you_mean
 from covey.history import History
 from covey.study import Study
 
-_FAILED = ("failed", "fail", "error", "crashed")
+FAILED = ("failed", "fail", "error", "crashed")
 _PAIR = re.compile(r"(\d+)=(.+)", re.DOTALL)
 
 
@@ -40,6 +41,8 @@ def tell(settings: Settings, words: Sequence[str], as_json: bool, dry_run: bool)
     study = look_at(settings) if dry_run else settings.study()
     results = _results(words)
     fresh = [result for result in results if _is_new(result, study.history)]
+    for result in results:
+        _require_same_point(result, study)
     told = [r for r in fresh if r.value is not None]
     failed = [r for r in fresh if r.value is None]
     if not dry_run:
@@ -79,6 +82,29 @@ def _record(study: Study, told: list[Result], failed: list[Result]) -> None:
 def _key(results: list[Result]) -> str:
     text = json.dumps(sorted((r.id, r.value, r.sem) for r in results), default=str)
     return f"tell-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _require_same_point(result: Result, study: Study) -> None:
+    """A row that shows other parameters than its trial was sorted, or edited, by mistake."""
+    point = study.history.trial(result.id).point
+    for name, value in point.items():
+        said = result.row.cells.get(sheets.heading(name), "")
+        if said and not _alike(said, value):
+            raise result.row.error(
+                f"the row says {name}={said}, but trial {result.id} has {name}={value}. Was the "
+                "sheet sorted by some columns only?"
+            )
+
+
+def _alike(said: str, value: Any) -> bool:
+    """The same text, or a number that a spreadsheet may have rounded."""
+    if said == str(value):
+        return True
+    try:
+        number = float(said)
+    except ValueError:
+        return not isinstance(value, int | float) and said.lower() == str(value).lower()
+    return isinstance(value, int | float) and math.isclose(number, value, rel_tol=6e-3)
 
 
 def _is_new(result: Result, history: History) -> bool:
@@ -132,7 +158,7 @@ def _result(row: Row) -> Result | None:
         return None
     if not row.cells["id"].isdecimal():
         raise row.error(f"an id is a whole number, got {row.cells['id']!r}.")
-    value = None if text.lower() in _FAILED else _number(text, row, "value")
+    value = None if text.lower() in FAILED else _number(text, row, "value")
     sem = _number(row.cells["sem"], row, "sem") if row.cells.get("sem") else None
     return Result(int(row.cells["id"]), value, sem, row)
 

@@ -12,6 +12,8 @@ from typing import Any
 
 def put(text: str) -> None:
     """Data: the result of the command, on stdout."""
+    if sys.stdout is None:  # closed by whoever started us
+        return
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     sys.stdout.flush()
 

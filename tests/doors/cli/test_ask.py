@@ -76,3 +76,30 @@ def test_two_who_ask_at_once_get_one_batch(study):
     first, second = (one.communicate(timeout=60)[0] for one in both)
     assert first == second
     assert len(study("export", "--json").json["trials"]) == 3
+
+
+def test_a_sheet_that_somebody_has_begun_to_fill_in_is_kept(study):
+    study("ask", "--out", "batch.csv")
+    assert study("ask", "--out", "batch.csv").code == 0  # still blank
+    filled = Path("batch.csv").read_text().replace(",\n", ",1.5\n", 1)
+    Path("batch.csv").write_text(filled)
+    assert study("ask", "--out", "batch.csv").code == 3
+    assert Path("batch.csv").read_text() == filled
+
+
+def test_what_cannot_be_written_is_found_before_a_batch_is_recorded(study):
+    for out in ("no/batch.csv", ".", "covey.toml"):
+        assert study("ask", "--out", out).code in (2, 3)
+    assert not Path("covey.jsonl").exists()
+    study("ask")
+    assert study("export", "--out", "covey.jsonl").code == 2
+    assert study("report", "--out", "covey.jsonl").code == 2
+    assert study("journal", "verify", "covey.jsonl").code == 0
+
+
+def test_what_is_for_a_new_batch_needs_new(study):
+    study("ask")
+    for words in (["-b", "5"], ["--fix", "opt=adam"], ["--strategy", "random"]):
+        done = study("ask", *words)
+        assert done.code == 2
+        assert "--new" in done.err

@@ -53,7 +53,9 @@ def test_a_run_from_the_file(folder):
     assert done.json["value"] <= 0.0
     assert Counter(status for _, status, _ in trials()) == {"told": 8}
     assert len(Path("ended").read_text().split()) == 8
-    assert folder("run", "--rounds", "2").code == 0  # nothing is left to do
+    again = folder("run", "--rounds", "2")  # nothing is left to do
+    assert again.code == 0
+    assert "raise --rounds" in again.err
     assert len(Path("ended").read_text().split()) == 8
 
 
@@ -70,7 +72,25 @@ def test_what_cannot_be_run_says_why(call):
     done = call("run", "--", "python", "f.py", "{x.y}")
     assert done.code == 5
     assert "x.y" in done.err
-    assert call("run", "--rounds", "1", "--batch", "2", "--", "no-such-program", "{x.x}").code != 0
+    missing = call("run", "--rounds", "1", "--batch", "2", "--", "no-such-program", "{x.x}")
+    assert missing.code == 3
+    assert trials() == []
+
+
+def test_a_small_space_ends_a_run_early_and_it_says_so(call):
+    call("init", "--integer", "n=1:3", "--batch", "2", "--", "echo", "{x.n}")
+    done = call("run", "--rounds", "5")
+    assert done.code == 0
+    assert "exhausted after 3 of 10" in done.err
+
+
+def test_a_command_runs_where_its_file_is(call):
+    Path("sub").mkdir()
+    Path("sub/f.py").write_text("print(1.0)")
+    command = ["--", sys.executable, "f.py", "{x.x}"]
+    call("init", "--config", "sub/covey.toml", "--real", "x=0:1", "--batch", "1", *command)
+    done = call("run", "--config", "sub/covey.toml", "--rounds", "1")
+    assert done.code == 0, done.err
 
 
 def start(*words):

@@ -71,7 +71,7 @@ def test_wrong_flags_say_what_to_write(call, words):
 def test_the_wizard_asks_for_one_parameter_at_a_time(call, monkeypatch):
     from covey.cli import init
 
-    answers = io.StringIO("lr\n1e-5:0.1:log\nlayers\n8:1\nlayers\n1:8\nopt\nadam, sgd\n\n")
+    answers = io.StringIO("\nlr\n1e-5:0.1:log\nlayers\n8:1:int\n1:8:int\nopt\nadam, sgd\n\n")
     answers.isatty = lambda: True
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(init.sys, "stdin", answers)
@@ -105,3 +105,9 @@ def test_a_pool_is_found_from_the_folder_of_the_file(call):
     Path("candidates.csv").write_text("a,b\n1,2\n3,4\n")
     assert call("init", "--config", "sub/covey.toml", "--pool", "candidates.csv").code == 0
     assert read_settings(Path("sub/covey.toml")).space.size == 2
+
+
+def test_a_journal_that_is_there_keeps_its_seed(study):
+    study("ask")
+    study("init", "--force", "--real", "lr=1e-5:0.1:log", "--integer", "layers=1:8")
+    assert read_settings(Path("covey.toml")).seed == 1

@@ -79,3 +79,16 @@ def test_a_bad_cell_is_named_by_file_and_line(results, text, words):
 
 def test_parameters_or_a_pool(results):
     assert results("next", *SPACE, "--pool", "results.csv").code == 2
+
+
+def test_the_results_are_not_written_over(results):
+    words = ["next", "--in", "results.csv", "--value", "yield", *SPACE, "--out", "results.csv"]
+    assert results(*words).code == 2
+    assert Path("results.csv").read_text() == RESULTS
+
+
+def test_a_failure_is_neither_a_result_nor_under_way(results):
+    Path("results.csv").write_text(RESULTS.replace("0.8", "failed"))
+    done = results("next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2")
+    assert done.code == 0
+    assert "1 results and 1 rows without one" in done.err

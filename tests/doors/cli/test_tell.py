@@ -96,3 +96,35 @@ def test_a_trial_that_was_cancelled_cannot_fail_and_nothing_else_is_recorded(ask
     assert done.code == 5
     assert "was cancelled" in done.err
     assert Path("covey.jsonl").read_bytes() == before
+
+
+def test_a_sheet_sorted_by_some_columns_only_is_refused(asked):
+    lines = Path("batch.csv").read_text().splitlines()
+    rows = [line.split(",") for line in lines[1:]]
+    rows[0][0], rows[1][0] = rows[1][0], rows[0][0]  # the ids change places, the points do not
+    Path("batch.csv").write_text("\n".join([lines[0], *(",".join(r) + "1.5" for r in rows)]))
+    done = asked("tell", "batch.csv")
+    assert done.code == 5
+    assert "Was the sheet sorted" in done.err
+
+
+def test_what_a_spreadsheet_rounds_is_still_the_same_point(asked):
+    import csv
+
+    with Path("batch.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row |= {"lr": f"{float(row['lr']):.3g}", "layers": row["layers"] + ".0", "value": "1"}
+    text = "\n".join([",".join(rows[0]), *(",".join(row.values()) for row in rows)])
+    Path("batch.csv").write_text(text)
+    assert asked("tell", "batch.csv").code == 0
+
+
+def test_parameters_may_bear_the_names_of_columns(call):
+    call("init", "--real", "value=0:1", "--real", "sem=0:1", "--real", "id=0:1", "--batch", "2")
+    call("ask", "--out", "batch.csv")
+    header = Path("batch.csv").read_text().splitlines()[0]
+    assert header == "id,point.value,point.sem,point.id,value"
+    filled([1.5, 2.5])
+    assert call("tell", "batch.csv").code == 0
+    assert [t["sem"] for t in call("export", "--json").json["trials"]] == [None, None]

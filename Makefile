@@ -1,8 +1,8 @@
-# make demo | test | hosts | check | bench | race: each sets up .venv as far as it needs.
+# make demo | test | hosts | check | bench | race | paper: each sets up .venv as far as it needs.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test hosts check bench race clean
+.PHONY: demo test hosts check bench race paper clean
 
 demo: .venv/demo.stamp
 	$(BIN)/covey demo
@@ -11,7 +11,7 @@ test: .venv/test.stamp
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
 
 # The tests that `make test` skips where a host is missing: here nothing may be skipped.
-HOSTED := tests/unit/integrations tests/doors/run tests/doors/report
+HOSTED := tests/unit/integrations tests/doors/run tests/doors/report tests/papers
 hosts: .venv/hosts.stamp
 	OMP_NUM_THREADS=1 COVEY_NO_SKIPS=1 $(BIN)/pytest -n auto $(HOSTED)
 
@@ -28,6 +28,9 @@ race: .venv/bench.stamp
 	$(BIN)/python -m benchmarks.race run
 	$(BIN)/python -m benchmarks.race table
 
+paper: .venv/papers.stamp
+	$(BIN)/python -m papers.kathuria2016 all
+
 clean:
 	rm -rf .venv
 
@@ -41,6 +44,6 @@ clean:
 	touch $@
 
 .venv/hosts.stamp: .venv/test.stamp
-.venv/test.stamp .venv/hosts.stamp .venv/check.stamp .venv/bench.stamp: .venv/%.stamp: .venv/demo.stamp constraints.txt
+.venv/test.stamp .venv/hosts.stamp .venv/check.stamp .venv/bench.stamp .venv/papers.stamp: .venv/%.stamp: .venv/demo.stamp constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --group $*
 	touch $@

@@ -62,7 +62,8 @@ class Hallucinated:
         """One point at a time, each imagined at its mean before the next."""
         del rng
         usual = [self.first.frozen_at(member) for member in belief.members]
-        scouts = [(self.scout or self.first).frozen_at(member) for member in belief.members]
+        scout = self.scout
+        scouts = usual if scout is None else [scout.frozen_at(m) for m in belief.members]
         exploring = self.budget is not None and _can_learn(belief, k) > self.budget
         widen = self.widen if self.budget is None else math.exp(self.budget)
         batch: list[int] = []

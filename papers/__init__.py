@@ -1,0 +1,1 @@
+"""Papers, each reproduced in a folder of its own."""

@@ -1,0 +1,1 @@
+"""Kathuria, Deshpande & Kohli (2016), reproduced: `python -m papers.kathuria2016 list`."""

@@ -1,0 +1,156 @@
+"""One run: one entrant on one problem, from a first point and with a noise that all share."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import zlib
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import covey
+from covey import Pool
+from covey.arrays import Array, one_thread
+from covey.gp import Model, Posterior, condition, fit, observe
+from covey.selection import checked_selection
+from papers.kathuria2016.entrants import ENTRANTS, PAPER_GP
+from papers.kathuria2016.ground import Ground, apart, ground
+from papers.kathuria2016.problem import Problem
+from papers.kathuria2016.problems import problem
+
+
+@dataclass(frozen=True)
+class Run:
+    """What decides a run, and nothing else does."""
+
+    entrant: str
+    problem: str
+    batch: int
+    seed: int
+    evaluations: int = 100  # after the first point
+    samples: int = PAPER_GP.samples  # of the hyper-parameters, an ask
+
+    @property
+    def rounds(self) -> int:
+        """Batches."""
+        return self.evaluations // self.batch
+
+
+@dataclass
+class Looks:
+    """What was looked at so far: where, the true values, and what was seen of them."""
+
+    task: Problem
+    ground: Ground
+    noise: Array
+    at: Array = field(init=False)
+    true: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.at = self.ground.rows[:0]
+
+    def add(self, at: Array) -> None:
+        """Look at some points (k, d)."""
+        self.true += [self.task.evaluate(self.ground.point(row)) for row in at]
+        self.at = np.vstack([self.at, at])
+
+    @property
+    def values(self) -> Array:
+        """With noise, which depends on the index of a look alone."""
+        return np.array(self.true) + self.noise[: len(self.true)]
+
+
+def start(task: Problem, run: Run) -> Looks:
+    """The ground, the noise and the first point: by problem and seed, whoever runs."""
+    rng = np.random.default_rng([run.seed, zlib.crc32(run.problem.encode())])
+    where = ground(task.space, run.seed)
+    first = int(rng.integers(len(where.rows)))
+    looks = Looks(task, where, task.noise * rng.standard_normal(1 + run.rounds * run.batch))
+    looks.add(where.rows[[first]])
+    return looks
+
+
+def race(run: Run) -> dict[str, Any]:
+    """The row of a run: regrets after each batch, the first entry after the first point.
+
+    ``seen`` is the regret of the best point looked at, ``told`` of the point of best mean among
+    these, ``anywhere`` of the point of best mean on the whole ground; ``recommendation`` names the
+    one that counts as immediate regret. ``cumulative`` adds up the regrets of all looks.
+    """
+    task = problem(run.problem)
+    began, cpu = time.perf_counter(), time.process_time()
+    with one_thread():
+        curves = _curves(run, task, start(task, run))
+    return {
+        **asdict(run),
+        "title": task.title,
+        "recommendation": recommendation(task),
+        "grid": None if task.grid is None else task.optimum - task.grid,
+        **{name: [float(f"{x:.6g}") for x in curve] for name, curve in curves.items()},
+        "seconds": round(time.perf_counter() - began, 2),
+        "cpu": round(time.process_time() - cpu, 2),
+        "version": version(),
+    }
+
+
+def recommendation(task: Problem) -> str:
+    """Which point an algorithm recommends.
+
+    The paper does not say, so this is our choice: that of best mean anywhere, as in PES and PPES,
+    whose words about regret the paper repeats; and where a look at one of finitely many arms
+    leaves no doubt about it, the best one seen, as Contal et al. have it.
+    """
+    return "seen" if isinstance(task.space, Pool) and task.noise == 0.0 else "anywhere"
+
+
+def _curves(run: Run, task: Problem, looks: Looks) -> dict[str, list[float]]:
+    strategy, gp = ENTRANTS[run.entrant].strategy, replace(PAPER_GP, samples=run.samples)
+    curves: dict[str, list[float]] = {"seen": [], "told": [], "anywhere": [], "cumulative": []}
+    models: tuple[Model, ...] = ()
+    for t in range(1, run.rounds + 2):
+        rng = np.random.default_rng([run.seed, t])
+        data = observe(looks.at, looks.values, np.full(len(looks.at), np.nan))
+        models = fit(data, gp, rng, models)  # the chain goes on where the last batch left it
+        posterior = condition(models, data)
+        candidates, recommended = _offered(posterior, looks)
+        curves["seen"].append(task.optimum - max(looks.true))
+        for name, value in recommended.items():
+            curves[name].append(abs(task.optimum - value))
+        curves["cumulative"].append(sum(task.optimum - value for value in looks.true))
+        if t <= run.rounds:
+            told = posterior.belief(data.at)
+            belief = replace(posterior.belief(candidates, t), told=(told.mean, told.std))
+            chosen = checked_selection(
+                strategy.choose(belief, run.batch, rng), run.batch, len(belief)
+            )
+            looks.add(candidates[list(chosen.indices)])
+    return curves
+
+
+def _offered(posterior: Posterior, looks: Looks) -> tuple[Array, dict[str, float]]:
+    """What may be looked at next; and the true values of the points of best mean."""
+    left = looks.ground.left(looks.at)
+    everything = np.vstack([looks.at, left])
+    summits = looks.ground.summits(posterior, everything)
+    everything = np.vstack([everything, summits])
+    mean = posterior.belief(everything).mean
+    told = int(np.argmax(mean[: len(looks.at)]))
+    anywhere = looks.ground.point(everything[int(np.argmax(mean))])
+    recommended = {"told": looks.true[told], "anywhere": looks.task.evaluate(anywhere)}
+    if len(summits):
+        left = np.vstack([left, apart(summits, everything[: -len(summits)])])
+    return left, recommended
+
+
+@cache
+def version() -> str:
+    """What raced: the package's version, and eight digits of a hash over its source."""
+    folder = Path(covey.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return f"covey {covey.__version__}+{digest.hexdigest()[:8]}"

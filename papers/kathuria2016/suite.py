@@ -1,0 +1,165 @@
+"""The suite: which runs there are, run in parallel, then drawn and judged."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from papers.kathuria2016.entrants import ENTRANTS
+from papers.kathuria2016.problems import PROBLEMS, problem
+from papers.kathuria2016.race import Run, race
+from papers.kathuria2016.results import Row, append, appending, missing, read_all
+
+RESULTS = Path(__file__).with_name("results")
+
+
+@dataclass(frozen=True)
+class Tier:
+    """How much of it: repetitions, looks after the first, draws of the hyper-parameters."""
+
+    seeds: int
+    evaluations: int
+    samples: int
+
+
+FULL = Tier(seeds=50, evaluations=100, samples=10)
+QUICK = Tier(seeds=2, evaluations=20, samples=3)
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("--quick", action="store_true", help="few and short runs, to see it work")
+    parser.add_argument("--figures-only", action="store_true", help="from the results there are")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="data sets; else downloaded")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="of results and figures")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N")
+    parser.add_argument("--batches", type=int, nargs="+", default=[5, 10], metavar="B")
+    parser.add_argument(
+        "--entrants", nargs="+", default=list(ENTRANTS), choices=list(ENTRANTS), metavar="NAME"
+    )
+    for name in asdict(FULL):
+        parser.add_argument(
+            f"--{name}", type=int, metavar="N", help=f"instead of the tier's {name}"
+        )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run what is missing, then draw and judge all there is; 1 if a problem could not be run."""
+    console = Console(stderr=True)
+    if options.data:
+        os.environ["COVEY_DATA"] = str(options.data.resolve())
+    out = options.out or (RESULTS / "quick" if options.quick else RESULTS)
+    names = list(PROBLEMS) if options.verb == "all" else [options.verb]
+    absent: list[str] = []
+    if not options.figures_only:
+        absent = [name for name in names if not _ready(name, console)]
+        runs = planned(options, [name for name in names if name not in absent])
+        try:
+            race_all(runs, out, options.workers)
+        except KeyboardInterrupt:
+            console.print("stopped; the same command goes on from here")
+            return 130
+    return publish(out, console) or bool(absent)
+
+
+def planned(options: argparse.Namespace, problems: list[str]) -> list[Run]:
+    """Every run asked for, repetition by repetition, so that a stop leaves whole ones."""
+    tier = asdict(QUICK if options.quick else FULL)
+    tier |= {name: value for name in tier if (value := getattr(options, name)) is not None}
+    return [
+        Run(entrant, name, batch, seed, tier["evaluations"], tier["samples"])
+        for seed in range(tier["seeds"])
+        for name in problems
+        for batch in options.batches
+        for entrant in options.entrants
+    ]
+
+
+def _ready(name: str, console: Console) -> bool:
+    """Whether the problem can be made here: its data, its table or numba may be missing."""
+    try:
+        problem(name)
+    except (OSError, ImportError) as error:
+        console.print(f"{name} is left out: {error}", highlight=False, markup=False)
+        return False
+    return True
+
+
+def race_all(runs: list[Run], folder: Path, workers: int) -> int:
+    """Run what is missing; how many runs failed. They say why in their rows."""
+    left, failed = missing(runs, folder), 0
+    bar = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with (
+        appending(folder, sorted({run.problem for run in left})) as files,
+        Progress(TextColumn("{task.description}"), *bar, console=Console(stderr=True)) as progress,
+    ):
+        task = progress.add_task("runs", total=len(runs), completed=len(runs) - len(left))
+        for row in _rows(left, workers):
+            append(files[row["problem"]], row)
+            failed += "error" in row
+            words = f"runs, {failed} failed" if failed else "runs"
+            progress.update(task, advance=1, description=words)
+    return failed
+
+
+def _rows(runs: list[Run], workers: int) -> Iterator[Row]:
+    """A row for each run, as they end."""
+    if workers <= 1:
+        yield from map(attempt, runs)
+        return
+    with _pool(workers) as pool:
+        for future in as_completed([pool.submit(attempt, run) for run in runs]):
+            yield future.result()
+
+
+def attempt(run: Run) -> Row:
+    """The row of a run; of one that fails, why."""
+    try:
+        return race(run)
+    except Exception as error:
+        return {**asdict(run), "error": repr(error)}
+
+
+def _let_the_parent_stop() -> None:
+    """An interrupt reaches every process of a terminal: the runs under way end in peace."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes of one thread each; a stop does not wait for what is queued."""
+    # Else a parent told to end would leave its children waiting for ever.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")})
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _let_the_parent_stop)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        signal.signal(signal.SIGTERM, before)
+
+
+def publish(out: Path, console: Console) -> int:
+    """Figures and tables of everything in the folder; 1 if there is nothing."""
+    from papers.kathuria2016.figures import draw
+    from papers.kathuria2016.judge import lines
+
+    rows = read_all(out, PROBLEMS)
+    if not rows:
+        console.print(f"there are no finished runs in {out}; run without --figures-only")
+        return 1
+    tables = out / "tables.md"
+    tables.write_text("\n".join(lines(rows)) + "\n", encoding="utf-8")
+    for path in (*draw(rows, out), tables):
+        console.print(f"wrote {path}", highlight=False)
+    return 0

@@ -10,6 +10,7 @@ CoveyError
 ├── NumericsError      (ValueError)    a kernel is not positive definite, or k exceeds its rank
 ├── JournalError       (OSError)       a log cannot be read or written
 │   ├── JournalConflict                somebody else has written to it, or is running it
+│   ├── JournalMismatch                it belongs to another study
 │   └── JournalDamaged                 a line of it does not verify
 ├── EvaluationError    (RuntimeError)  the objective failed on a whole batch
 ├── ReportError        (OSError)       a picture or a page cannot be written there
@@ -66,6 +67,10 @@ class JournalError(CoveyError, OSError):
 
 class JournalConflict(JournalError):  # noqa: N818 - the noun says it
     """Somebody else has written to the log in the meantime, or is running it now."""
+
+
+class JournalMismatch(JournalError):  # noqa: N818 - the noun says it
+    """The log belongs to another study: another space, goal, seed or model."""
 
 
 class JournalDamaged(JournalError):  # noqa: N818 - the adjective says it

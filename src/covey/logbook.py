@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from covey.errors import (
     JournalConflict,
     JournalDamaged,
     JournalError,
+    JournalMismatch,
     StrategyError,
 )
 from covey.gp import GP
@@ -244,8 +246,20 @@ def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP
         ("gp", gp_in(header), gp_in(header) if gp is None else gp),
     ):
         if written != now:
-            raise JournalError(
-                f"the journal belongs to a study with another {what} ({written!r}, not {now!r})."
+            then, here = written, now
+            if what == "space":
+                then, here = _difference(header["space"], given.space.describe())
+            raise JournalMismatch(
+                f"the journal belongs to a study with another {what} ({then!r}, not {here!r})."
                 f" Use the {what} it was started with, or another file."
             )
     return Recipe(given.space, given.goal, gp_in(header), header["seed"])
+
+
+def _difference(written: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The first part in which two descriptions of a space differ."""
+    for name in ("kind", "columns", "inputs", "n", "where"):
+        if written.get(name) != now.get(name):
+            return written.get(name), now.get(name)
+    pairs = zip_longest(written.get("parameters", ()), now.get("parameters", ()))
+    return next(((a, b) for a, b in pairs if a != b), ("other contents", "these"))

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 import covey
-from covey.errors import HistoryError, JournalConflict, JournalError, StrategyError
+from covey.errors import HistoryError, JournalConflict, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
 from covey.history import Amended, Asked, Enqueued, History, Point, Told
 from covey.journal import Journal, read
@@ -253,3 +253,15 @@ def test_an_event_that_cannot_be_read_is_not_passed_over(path):
         with pytest.raises(JournalError):
             book.commit(Told((0,), (1.0,)))
     assert len(read(path).events) == 2
+
+
+def test_another_space_is_described_by_its_first_difference(path):
+    Logbook.create(path, RECIPE, NAMED)
+    header = read(path).header
+    for space, words in (
+        (covey.Space({"x": covey.Real(0.0, 2.0)}), "'high': 2.0"),
+        (covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)}), "None, not .*'y'"),
+        (covey.Pool([{"x": 0.5}, {"x": 0.7}]), "'space', not 'pool'"),
+    ):
+        with pytest.raises(JournalMismatch, match=words):
+            recipe_in(header, Recipe(space, "max", GP(), 3), None, None)

@@ -10,6 +10,7 @@ from covey.errors import (
     HistoryError,
     JournalConflict,
     JournalDamaged,
+    JournalMismatch,
     SpaceError,
     StrategyError,
 )
@@ -47,6 +48,7 @@ def code_of(error: CoveyError) -> ExitCode:
     for kind, code in (
         (JournalDamaged, ExitCode.DAMAGED),
         (JournalConflict, ExitCode.CONFLICT),
+        (JournalMismatch, ExitCode.INVALID),
         (ExhaustedError, ExitCode.NOTHING),
         ((SpaceError, HistoryError, StrategyError), ExitCode.INVALID),
     ):

@@ -72,3 +72,12 @@ def test_a_missing_file_says_how_to_get_one(path):
         read_settings(path)
     with pytest.raises(Stop, match="cannot read"):
         read_settings(Path(path.parent))
+
+
+def test_a_file_that_no_longer_fits_its_journal_is_invalid_input(study):
+    study("ask")
+    path = Path("covey.toml")
+    path.write_text(path.read_text().replace("high = 0.1", "high = 0.2"))
+    done = study("tell", "0=1")
+    assert done.code == 5
+    assert "'high': 0.1" in done.err

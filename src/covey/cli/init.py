@@ -106,7 +106,10 @@ def _integer(text: str) -> Integer:
 
 
 def _choice(text: str) -> Choice:
-    return Choice([word.strip() for word in text.split(",")])
+    options = [word.strip() for word in text.split(",")]
+    if "" in options:
+        raise ValueError(f"{text!r} has an empty option.")
+    return Choice(options)
 
 
 def _asked() -> dict[str, Parameter]:

@@ -45,7 +45,6 @@ class Command:
 
     argv: Sequence[str]
     result: Literal["stdout", "file"] = "stdout"
-    stdin: bool = False  # the point as JSON on standard input, in any case
 
     def __post_init__(self) -> None:
         if isinstance(self.argv, str) or not all(isinstance(word, str) for word in self.argv):
@@ -149,7 +148,7 @@ class Command:
         return _valued(task.name, *self._said(output, result), log)
 
     def _input(self, point: Mapping[str, Any]) -> str:
-        if self.parameters and not self.stdin:
+        if self.parameters:
             return ""
         try:
             return json.dumps(dict(point), allow_nan=False)

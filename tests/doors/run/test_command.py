@@ -157,7 +157,6 @@ def test_a_result_file(tmp_path):
 def test_the_point_by_standard_input(tmp_path):
     code = "import json, sys; print(json.load(sys.stdin)['x'])"
     assert evaluate(python(code), tmp_path).value == 1.5
-    assert evaluate(python(code, "{x.x}", stdin=True), tmp_path).value == 1.5
     empty = python("import sys; print(len(sys.stdin.read()))", "{x.x}")
     assert evaluate(empty, tmp_path).value == 0.0
 

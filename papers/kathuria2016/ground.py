@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from covey import Pool, Space
-from covey.arrays import Array
+from covey.arrays import Array, Indices
 from covey.candidates.ascent import ascend
 from covey.gp import Posterior
 
@@ -70,10 +70,11 @@ def ground(space: Space | Pool, seed: int) -> Ground:
     return Ground(space, qmc.Sobol(space.width, scramble=True, rng=seed).random(POINTS))
 
 
-def apart(at: Array, others: Array) -> Array:
-    """The points (m, d) less those hardly different from one of the others, or from an earlier."""
-    kept = others
-    for row in at:
+def apart(at: Array, others: Array) -> Indices:
+    """Which of the points (m, d) are not hardly different from one of the others or an earlier."""
+    kept, which = others, []
+    for i, row in enumerate(at):
         if np.square(kept - row).sum(axis=1).min() > _HARDLY**2:
             kept = np.vstack([kept, row])
-    return kept[len(others) :]
+            which.append(i)
+    return np.array(which, dtype=np.intp)

@@ -14,7 +14,8 @@ import numpy as np
 
 import covey
 from covey import Pool
-from covey.arrays import Array, one_thread
+from covey.arrays import Array, Indices, one_thread
+from covey.belief import Belief
 from covey.gp import Model, Posterior, condition, fit, observe
 from covey.selection import checked_selection
 from papers.kathuria2016.entrants import ENTRANTS, PAPER_GP
@@ -116,34 +117,36 @@ def _curves(run: Run, task: Problem, looks: Looks) -> dict[str, list[float]]:
         data = observe(looks.at, looks.values, np.full(len(looks.at), np.nan))
         models = fit(data, gp, rng, models)  # the chain goes on where the last batch left it
         posterior = condition(models, data)
-        candidates, recommended = _offered(posterior, looks)
+        belief, fresh = _offered(posterior, looks, t)
         curves["seen"].append(task.optimum - max(looks.true))
-        for name, value in recommended.items():
+        for name, value in _recommended(belief, looks).items():
             curves[name].append(abs(task.optimum - value))
         curves["cumulative"].append(sum(task.optimum - value for value in looks.true))
         if t <= run.rounds:
-            told = posterior.belief(data.at)
-            belief = replace(posterior.belief(candidates, t), told=(told.mean, told.std))
+            seen = len(looks.at)
+            told = (belief.mean[:seen], belief.std[:seen])
+            offered = replace(belief.on(fresh), told=told)
             chosen = checked_selection(
-                strategy.choose(belief, run.batch, rng), run.batch, len(belief)
+                strategy.choose(offered, run.batch, rng), run.batch, len(offered)
             )
-            looks.add(candidates[list(chosen.indices)])
+            looks.add(offered.at[list(chosen.indices)])
     return curves
 
 
-def _offered(posterior: Posterior, looks: Looks) -> tuple[Array, dict[str, float]]:
-    """What may be looked at next; and the true values of the points of best mean."""
-    left = looks.ground.left(looks.at)
-    everything = np.vstack([looks.at, left])
-    summits = looks.ground.summits(posterior, everything)
-    everything = np.vstack([everything, summits])
-    mean = posterior.belief(everything).mean
-    told = int(np.argmax(mean[: len(looks.at)]))
-    anywhere = looks.ground.point(everything[int(np.argmax(mean))])
-    recommended = {"told": looks.true[told], "anywhere": looks.task.evaluate(anywhere)}
-    if len(summits):
-        left = np.vstack([left, apart(summits, everything[: -len(summits)])])
-    return left, recommended
+def _offered(posterior: Posterior, looks: Looks, t: int) -> tuple[Belief, Indices]:
+    """The belief about all looks, the rest of the ground and the summits; what may come next."""
+    known = np.vstack([looks.at, looks.ground.left(looks.at)])
+    summits = looks.ground.summits(posterior, known)
+    belief = posterior.belief(np.vstack([known, summits]), t)
+    new = len(known) + apart(summits, known)
+    return belief, np.concatenate([np.arange(len(looks.at), len(known)), new])
+
+
+def _recommended(belief: Belief, looks: Looks) -> dict[str, float]:
+    """The true values at the points of best mean, among the looks and anywhere."""
+    told = int(np.argmax(belief.mean[: len(looks.at)]))
+    anywhere = looks.ground.point(belief.at[int(np.argmax(belief.mean))])
+    return {"told": looks.true[told], "anywhere": looks.task.evaluate(anywhere)}
 
 
 @cache

@@ -72,16 +72,25 @@ def first_largest(values: Array) -> int:
 
 
 def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Array:
-    """Solve C x = b (or Cᵀ x = b) for a lower triangular C."""
-    from scipy.linalg import solve_triangular
+    """Solve C x = b (or Cᵀ x = b) for a lower triangular C.
 
-    if len(factor) == 0:
+    LAPACK directly: in a fit the wrapper around it costs more than the solve. LAPACK reads by
+    columns, so a C-ordered C goes in as the upper triangle Cᵀ and is not copied.
+    """
+    from scipy.linalg.lapack import dtrtrs
+
+    if len(factor) == 0 or right.size == 0:
         return np.zeros_like(right)
-    return np.asarray(
-        solve_triangular(
-            factor, right, lower=True, trans="T" if transposed else "N", check_finite=False
-        )
+    by_rows = not factor.flags.f_contiguous
+    solution, info = dtrtrs(
+        factor.T if by_rows else factor, right, lower=not by_rows, trans=transposed ^ by_rows
     )
+    if info:
+        raise NumericsError(
+            f"a triangular {len(factor)} x {len(factor)} factor has a zero at place {info} of its "
+            "diagonal; it is no Cholesky factor of a positive definite matrix."
+        )
+    return np.asarray(solution)
 
 
 def log_normal_cdf(z: Array) -> Array:

@@ -60,7 +60,7 @@ def squared_distance(a: Array, b: Array, lengths: tuple[float, ...]) -> Array:
         )
     scale = np.asarray(lengths)
     # Centring keeps |a|² + |b|² - 2ab from cancelling when points lie far from the origin.
-    centre = b.mean(axis=0) if len(b) else 0.0
+    centre = np.add.reduce(b, axis=0) / len(b) if len(b) else 0.0
     a, b = (a - centre) / scale, (b - centre) / scale
     r2 = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b) - 2.0 * (a @ b.T)
     return np.maximum(r2, 0.0, out=r2)

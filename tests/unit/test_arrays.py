@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.linalg import solve_triangular
 from scipy.stats import norm
 
 from covey.arrays import cholesky, log_normal_cdf, solve_lower
@@ -25,6 +26,23 @@ def test_solve_lower_both_ways_and_empty():
     np.testing.assert_allclose(factor @ solve_lower(factor, right), right)
     np.testing.assert_allclose(factor.T @ solve_lower(factor, right, transposed=True), right)
     assert solve_lower(np.zeros((0, 0)), np.zeros((0, 3))).shape == (0, 3)
+    assert solve_lower(factor, np.zeros((2, 0))).shape == (2, 0)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("order", ["C", "F", "slice"])
+def test_solve_lower_agrees_with_scipy_in_every_layout(order, transposed):
+    rng = np.random.default_rng(0)
+    whole = np.tril(rng.standard_normal((7, 7))) + 7.0 * np.eye(7)
+    factor = whole[:5, :5] if order == "slice" else np.array(whole, order=order)
+    right = rng.standard_normal((len(factor), 3))
+    expected = solve_triangular(factor, right, lower=True, trans="T" if transposed else "N")
+    np.testing.assert_allclose(solve_lower(factor, right, transposed=transposed), expected)
+
+
+def test_solve_lower_refuses_a_factor_with_a_zero_on_its_diagonal():
+    with pytest.raises(NumericsError, match="zero at place 2"):
+        solve_lower(np.array([[1.0, 0.0], [1.0, 0.0]]), np.ones(2))
 
 
 def test_log_normal_cdf_far_below():

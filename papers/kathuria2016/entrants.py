@@ -16,7 +16,7 @@ from covey.gp import GP
 from covey.policies import EST, UCB, Policy
 from covey.strategies import DPP, Strategy
 
-PAPER_GP = GP("squared-exponential", mean="zero", samples=10, priors="paper", warp=False)
+PAPER_GP = GP("squared-exponential", mean="zero", samples=5, priors="paper", warp=False)
 """The paper's process: its kernel and mean; hyper-parameters drawn under the priors of PES."""
 
 Side = Literal["paper", "practice"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from papers.kathuria2016.entrants import ENTRANTS
+from papers.kathuria2016.entrants import ENTRANTS, PAPER_GP
 from papers.kathuria2016.problems import PROBLEMS, problem
 from papers.kathuria2016.race import Run, race
 from papers.kathuria2016.results import Row, append, appending, missing, read_all
@@ -32,7 +32,7 @@ class Tier:
     samples: int
 
 
-FULL = Tier(seeds=50, evaluations=100, samples=10)
+FULL = Tier(seeds=50, evaluations=100, samples=PAPER_GP.samples)
 QUICK = Tier(seeds=2, evaluations=20, samples=3)
 
 

@@ -17,7 +17,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 _TIE = 1e-9
 # Jitter is tried in these fractions until the factorisation succeeds.
-_JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6)
+_JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
 
 
 def cholesky(matrix: Array, scale: float | None = None) -> Array:
@@ -30,11 +30,13 @@ def cholesky(matrix: Array, scale: float | None = None) -> Array:
     array([[2., 0.],
            [1., 1.]])
     """
-    if scale is None:
-        scale = float(np.mean(np.diagonal(matrix))) if len(matrix) else 1.0
+    try:
+        return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        scale = float(np.mean(np.diagonal(matrix))) if scale is None else scale
     for jitter in _JITTERS:
         try:
-            shifted = matrix + jitter * scale * np.eye(len(matrix)) if jitter else matrix
+            shifted = plus_diagonal(matrix, jitter * scale)
             return np.asarray(np.linalg.cholesky(shifted), dtype=np.float64)
         except np.linalg.LinAlgError:
             continue
@@ -43,6 +45,13 @@ def cholesky(matrix: Array, scale: float | None = None) -> Array:
         f"{_JITTERS[-1] * scale:g} added to its diagonal. Check that the kernel is symmetric and "
         "positive semidefinite, and that no entry is nan."
     )
+
+
+def plus_diagonal(matrix: Array, values: Array | float) -> Array:
+    """The matrix with values added to its diagonal."""
+    out = matrix.copy()
+    out.flat[:: len(matrix) + 1] += values
+    return out
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covey.arrays import Array, cholesky, solve_lower
+from covey.arrays import Array, cholesky, plus_diagonal, solve_lower
 from covey.gp.model import GP, Model
 from covey.gp.observations import LEAST_NOISE, Observations
 from covey.gp.priors import PRIORS
@@ -75,13 +75,16 @@ class Likelihood:
     def model_at(self, theta: Array) -> Model:
         """The model with hyper-parameters θ, its constant mean at its most probable value."""
         kernel, noise = self._unpack(theta)
-        factor = cholesky(kernel(self.data.at, self.data.at) + np.diag(self.data.noise(noise)))
+        factor = cholesky(self._covariance(kernel, noise))
         return Model(kernel, noise, self._mean(factor))
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """log p(θ) and its gradient in θ (the logarithms)."""
-        pairs = [p.log_density(t) for p, t in zip(self._priors, theta, strict=True)]
-        return float(sum(v for v, _ in pairs)), np.array([g for _, g in pairs])
+        d = self.data.at.shape[1]
+        value, slopes = self._priors[0].log_density(theta[:d])  # all lengths share theirs
+        pairs = [p.log_density(t) for p, t in zip(self._priors[d:], theta[d:], strict=True)]
+        total = float(value.sum()) + float(sum(v for v, _ in pairs))
+        return total, np.array([*slopes, *(g for _, g in pairs)])
 
     def value(self, theta: Array) -> float:
         """log p(y | θ) + log p(θ), without gradient. Cost n³/3."""
@@ -101,7 +104,7 @@ class Likelihood:
     def _value(self, theta: Array) -> tuple[float, Array]:
         """The value, and the Cholesky factor it took."""
         kernel, noise = self._unpack(theta)
-        factor = cholesky(kernel(self.data.at, self.data.at) + np.diag(self.data.noise(noise)))
+        factor = cholesky(self._covariance(kernel, noise))
         residual = self.data.values - self._mean(factor)
         return self._log_likelihood(factor, residual, noise) + self.log_prior(theta)[0], factor
 
@@ -117,7 +120,7 @@ class Likelihood:
         r2 = squared_distance(data.at, data.at, kernel.lengths)
         gram = kernel.at_distance(r2)
         variances = data.noise(noise)
-        factor = cholesky(gram + np.diag(variances))
+        factor = cholesky(plus_diagonal(gram, variances))
         residual = data.values - self._mean(factor)
         alpha = solve_lower(factor, solve_lower(factor, residual), transposed=True)
         lower = np.tril(dpotri(factor, lower=1)[0])
@@ -136,6 +139,10 @@ class Likelihood:
             slopes[d + 1] += 0.5 * (data.scatter / noise - data.spare)
         prior, prior_slopes = self.log_prior(theta)
         return self._log_likelihood(factor, residual, noise) + prior, slopes + prior_slopes
+
+    def _covariance(self, kernel: Kernel, noise: float) -> Array:
+        """K + D at the data."""
+        return plus_diagonal(kernel(self.data.at, self.data.at), self.data.noise(noise))
 
     def _unpack(self, theta: Array) -> tuple[Kernel, float]:
         d = self.data.at.shape[1]
@@ -162,5 +169,5 @@ class Likelihood:
         value -= 0.5 * mean * mean / _MEAN_PRIOR_VARIANCE
         # What the replicates say about σ² beyond their means (Observations).
         value -= 0.5 * data.spare * math.log(2.0 * math.pi * noise) + 0.5 * data.scatter / noise
-        value -= 0.5 * np.log(data.counts[data.learnt]).sum()
+        value -= 0.5 * data.log_counts
         return float(value)

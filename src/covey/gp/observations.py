@@ -43,7 +43,7 @@ class Observations:
         """Number of observations before pooling."""
         return int(self.counts.sum())
 
-    @property
+    @cached_property
     def spare(self) -> int:
         """Degrees of freedom within replicates of unknown noise."""
         return int((self.counts[self.learnt] - 1.0).sum())
@@ -52,6 +52,11 @@ class Observations:
     def best(self) -> float:
         """Largest pooled value, standardised."""
         return float(self.values.max())
+
+    @cached_property
+    def log_counts(self) -> float:
+        """Σ log m over the rows of unknown noise."""
+        return float(np.log(self.counts[self.learnt]).sum())
 
     def noise(self, sigma2: float) -> Array:
         """Variance of each row when one look has variance σ²."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covey.arrays import Array, cholesky, solve_lower
+from covey.arrays import Array, cholesky, plus_diagonal, solve_lower
 from covey.belief import LEAST_VARIANCE, Belief, Evidence, Gaussian
 from covey.kernels import KernelMatrix, squared_distance
 
@@ -88,7 +88,7 @@ def condition(
     evidence = []
     for model in models:
         noise = np.concatenate([data.noise(model.noise), np.full(len(pending), model.noise)])
-        factor = cholesky(model.kernel(at, at) + np.diag(noise))
+        factor = cholesky(plus_diagonal(model.kernel(at, at), noise))
         # The leading block of the factor is the factor of the leading block.
         head = factor[:n, :n]
         weights = solve_lower(head, solve_lower(head, data.values - model.mean), transposed=True)

@@ -1,4 +1,4 @@
-"""`python -m papers.kathuria2016 list | all | EXPERIMENT | table | optimum` (see --help)."""
+"""`python -m papers.kathuria2016 list | all | EXPERIMENT | pack | table | optimum` (see --help)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ COMMANDS = {
     "list": ("catalog", "name the experiments and the entrants"),
     "all": ("suite", "run every experiment, or what is missing of it; draw and judge"),
     **{name: ("suite", f"the same for {name} alone") for name in PROBLEMS},
+    "pack": ("results", "put the rows of finished races into the packed files that are kept"),
     "table": ("fastxml.table", "make the table of FastXML on a data set, or go on with it"),
     "optimum": ("optimum", "search for the best known speed of the robot, and write it down"),
 }

@@ -8,8 +8,7 @@ from rich.console import Console
 
 from papers.kathuria2016.entrants import ENTRANTS
 from papers.kathuria2016.problems import ABOUT, PROBLEMS
-from papers.kathuria2016.results import read_all
-from papers.kathuria2016.suite import RESULTS
+from papers.kathuria2016.results import RESULTS, read_all
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -1,14 +1,12 @@
-"""The judge: medians, and paired Wilcoxon tests of what the paper's section 4 compares.
-
-Every table comes out of rows of finished runs; a cell without any does not appear.
-"""
+"""The judge: paired Wilcoxon tests of one entrant's regrets against another's."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -16,11 +14,26 @@ from covey.arrays import Array
 from papers.kathuria2016.entrants import ENTRANTS, Entrant, Kind, Rule, Side
 from papers.kathuria2016.results import Row
 
-LEVEL = 0.05  # of a row of tests together (Holm 1979)
+LEVEL = 0.05  # of a family of tests together (Holm 1979)
+SIDES: tuple[Side, ...] = ("paper", "practice")
 
 Cell = tuple[str, int]  # problem and batch size
 Seeds = dict[int, Row]
+Table = dict[Cell, dict[str, Seeds]]
 Who = tuple[Rule, Kind]
+Measure = tuple[str, float]
+"""Which regret, and after what share of the looks."""
+
+QUARTER: Measure = ("immediate", 0.25)
+END: Measure = ("immediate", 1.0)
+CUMULATIVE: Measure = ("cumulative", 1.0)
+
+MEASURES: dict[Measure, str] = {
+    QUARTER: "immediate regret after a quarter of the looks",
+    END: "immediate regret at the end",
+    CUMULATIVE: "cumulative regret at the end",
+}
+"""The measures that have tables, in words."""
 
 COMPARISONS: tuple[tuple[Who, Who], ...] = (
     (("ucb", "sample"), ("ucb", "max")),
@@ -40,13 +53,6 @@ COMPARISONS: tuple[tuple[Who, Who], ...] = (
 """Pairs that section 4 of the paper sets against each other; there the first is the better one,
 but for some panels of those with LP-UCB, and the last three, of which it says nothing general."""
 
-MEASURES = {
-    "immediate regret after a quarter of the looks": ("immediate", 0.25),
-    "immediate regret at the end": ("immediate", 1.0),
-    "cumulative regret at the end": ("cumulative", 1.0),
-}
-"""Words -> which regret, and after what share of the batches."""
-
 
 @dataclass(frozen=True)
 class Duel:
@@ -57,11 +63,7 @@ class Duel:
     @property
     def p(self) -> float:
         """Two-sided, by Wilcoxon's signed ranks; equal regrets have a rank but no sign (Pratt)."""
-        from scipy.stats import wilcoxon
-
-        if not self.differences.any():
-            return 1.0
-        return float(wilcoxon(self.differences, zero_method="pratt").pvalue)
+        return _wilcoxon(np.asarray(self.differences, dtype=float).tobytes())
 
     @property
     def lean(self) -> float:
@@ -74,6 +76,14 @@ class Duel:
         return float(np.sign(self.differences) @ ranks / ranks.sum())
 
 
+@cache  # sentences of the paper repeat each other
+def _wilcoxon(differences: bytes) -> float:
+    from scipy.stats import wilcoxon
+
+    values = np.frombuffer(differences)
+    return float(wilcoxon(values, zero_method="pratt").pvalue) if values.any() else 1.0
+
+
 def comparable(rows: Sequence[Row]) -> list[Row]:
     """Of each problem the rows of one length and one number of draws: the most frequent."""
     kinds: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
@@ -83,9 +93,9 @@ def comparable(rows: Sequence[Row]) -> list[Row]:
     return [r for r in rows if (r["evaluations"], r["samples"]) == usual[r["problem"]]]
 
 
-def cells(rows: Sequence[Row]) -> dict[Cell, dict[str, Seeds]]:
+def cells(rows: Sequence[Row]) -> Table:
     """(problem, batch) -> entrant -> seed -> row, in the order of the rows and of the entrants."""
-    found: dict[Cell, dict[str, Seeds]] = {}
+    found: Table = {}
     for row in sorted(comparable(rows), key=lambda row: row["batch"]):
         cell = found.setdefault((row["problem"], row["batch"]), {})
         cell.setdefault(row["entrant"], {})[row["seed"]] = row
@@ -102,9 +112,9 @@ def curve(row: Row, regret: str) -> list[float]:
     return made
 
 
-def score(row: Row, measure: str) -> float:
-    """One number of a run: a regret after a share of its batches."""
-    regret, share = MEASURES[measure]
+def score(row: Row, measure: Measure) -> float:
+    """One number of a run: a regret after a share of its batches, the first point not counted."""
+    regret, share = measure
     values = curve(row, regret)
     return values[math.ceil(share * (len(values) - 1))]
 
@@ -114,11 +124,28 @@ def entrant(who: Who, side: Side) -> Entrant:
     return next(e for e in ENTRANTS.values() if (e.rule, e.kind, e.side) == (*who, side))
 
 
-def duel(entered: Mapping[str, Seeds], first: str, second: str, measure: str) -> Duel:
+def paired(runs: Sequence[Mapping[int, Row]], measures: Sequence[Measure]) -> Array:
+    """Scores (len(runs), m) on the m repetitions that all of them have, each by its measure."""
+    common = sorted(set.intersection(*(set(seeds) for seeds in runs)))
+    each = zip(runs, measures, strict=True)
+    return np.array([[score(seeds[s], by) for s in common] for seeds, by in each], dtype=float)
+
+
+def duel(entered: Mapping[str, Seeds], first: str, second: str, measure: Measure) -> Duel:
     """Two entrants on the repetitions that both have run."""
-    a, b = entered.get(first, {}), entered.get(second, {})
-    both = sorted(a.keys() & b.keys())
-    return Duel(np.array([score(a[s], measure) - score(b[s], measure) for s in both]))
+    a, b = paired([entered.get(first, {}), entered.get(second, {})], [measure] * 2)
+    return Duel(a - b)
+
+
+def best(entered: Mapping[str, Seeds], side: Side, measure: Measure) -> list[tuple[str, float]]:
+    """Entrants of a side with their medians over the repetitions all have run, the best first."""
+    names = [name for name in entered if ENTRANTS[name].side == side]
+    if not names:
+        return []
+    scores = paired([entered[name] for name in names], [measure] * len(names))
+    if not scores.size:
+        return []
+    return sorted(zip(names, np.median(scores, axis=1).tolist(), strict=True), key=lambda x: x[1])
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -132,130 +159,3 @@ def holm(p: Sequence[float]) -> list[float]:
         last = max(last, min(1.0, (len(p) - rank) * p[i]))
         adjusted[i] = last
     return adjusted
-
-
-def lines(rows: Sequence[Row]) -> Iterator[str]:
-    """All tables, in Markdown."""
-    table = cells(rows)
-    for side in ("paper", "practice"):
-        for measure in MEASURES:
-            yield from _medians(table, side, measure)
-        for measure in MEASURES:
-            yield from _duels(table, side, measure)
-        yield from _growth(table, side)
-    yield from _costs(table)
-    yield from _origin(comparable(rows))
-
-
-def _table(title: str, head: Sequence[str], body: Sequence[Sequence[str]]) -> Iterator[str]:
-    if body:
-        yield from (f"### {title}", "", _row(head), "|" + "---|" * len(head))
-        yield from map(_row, body)
-        yield ""
-
-
-def _row(words: Sequence[str]) -> str:
-    return f"| {' | '.join(words)} |"
-
-
-def _medians(table: Mapping[Cell, Mapping[str, Seeds]], side: Side, measure: str) -> Iterator[str]:
-    names = [name for name, e in ENTRANTS.items() if e.side == side]
-    body = []
-    for (problem, batch), entered in table.items():
-        here = {name: entered[name] for name in names if name in entered}
-        paired = sorted(set.intersection(*(set(seeds) for seeds in here.values()))) if here else []
-        shown = [
-            _quartiles([score(here[n][s], measure) for s in paired]) if n in here else "-"
-            for n in names
-        ]
-        if paired:
-            body.append([problem, str(batch), str(len(paired)), *shown])
-    title = f"{side}: {measure}, median (quartiles)"
-    yield from _table(title, ["", "B", "runs", *(ENTRANTS[n].title for n in names)], body)
-
-
-def _quartiles(values: Sequence[float]) -> str:
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-    return f"{middle:.3g} ({low:.2g}, {high:.2g})"
-
-
-def _duels(table: Mapping[Cell, Mapping[str, Seeds]], side: Side, measure: str) -> Iterator[str]:
-    body = []
-    for one, other in COMPARISONS:
-        first, second = entrant(one, side), entrant(other, side)
-        duels = [duel(entered, first.name, second.name, measure) for entered in table.values()]
-        if any(len(each.differences) for each in duels):
-            body.append([f"{first.title} against {second.title}", *_verdicts(duels)])
-    title = f'{side}: {measure}, paired tests; "<" is less regret of the first'
-    yield from _table(title, ["", *(f"{problem} {batch}" for problem, batch in table)], body)
-
-
-def _verdicts(duels: Sequence[Duel]) -> list[str]:
-    """Of a row of tests: < or > where Holm's p is below the level, and that p."""
-    tested = [i for i, each in enumerate(duels) if len(each.differences)]
-    adjusted = dict(zip(tested, holm([duels[i].p for i in tested]), strict=True))
-    signs = {-1.0: "<", 1.0: ">", 0.0: "?"}
-    return [
-        ""
-        if i not in adjusted
-        else f"{signs[float(np.sign(each.lean))] if adjusted[i] < LEVEL else '?'} {adjusted[i]:.1g}"
-        for i, each in enumerate(duels)
-    ]
-
-
-def _growth(table: Mapping[Cell, Mapping[str, Seeds]], side: Side) -> Iterator[str]:
-    """Whether the first gains on the second as B grows: differences of differences, by seed."""
-    problems = list(dict.fromkeys(problem for problem, _ in table))
-    batches = sorted({batch for _, batch in table})
-    measure = "immediate regret at the end"
-    body = []
-    for one, other in COMPARISONS[:2] + COMPARISONS[6:8]:
-        first, second = entrant(one, side), entrant(other, side)
-        duels = []
-        for problem in problems:
-            small, large = ((problem, batches[0]), (problem, batches[-1]))
-            at = [table.get(cell, {}) for cell in (small, large)]
-            duels.append(_grown(at[0], at[1], (first.name, second.name), measure))
-        if any(len(each.differences) for each in duels):
-            body.append([f"{first.title} against {second.title}", *_verdicts(duels)])
-    title = f'{side}: from B = {batches[0]} to {batches[-1]}, {measure}; "<": the first gains'
-    yield from _table(title, ["", *problems], body if len(batches) > 1 else [])
-
-
-def _grown(
-    small: Mapping[str, Seeds], large: Mapping[str, Seeds], names: tuple[str, str], measure: str
-) -> Duel:
-    runs = [at.get(name, {}) for at in (large, small) for name in names]
-    common = sorted(set.intersection(*(set(seeds) for seeds in runs)))
-    gains = []
-    for seed in common:
-        a, b, c, d = (score(seeds[seed], measure) for seeds in runs)
-        gains.append((a - b) - (c - d))
-    return Duel(np.array(gains))
-
-
-def _costs(table: Mapping[Cell, Mapping[str, Seeds]]) -> Iterator[str]:
-    names = [n for n in ENTRANTS if any(n in entered for entered in table.values())]
-    body, total = [], 0.0
-    for (problem, batch), entered in table.items():
-        means = {
-            n: float(np.mean([r["cpu"] for r in seeds.values()])) for n, seeds in entered.items()
-        }
-        total += 50.0 * sum(means.values()) / 3600.0
-        shown = [f"{means[n]:.2g}" if n in means else "-" for n in names]
-        body.append([problem, str(batch), *shown, f"{50.0 * sum(means.values()) / 3600.0:.2f}"])
-    title = f"Seconds of one core a run; all fifty repetitions: {total:.1f} core-hours"
-    yield from _table(title, ["", "B", *(ENTRANTS[n].title for n in names), "50 runs, h"], body)
-
-
-def _origin(rows: Sequence[Row]) -> Iterator[str]:
-    """What made the rows."""
-    for problem in dict.fromkeys(row["problem"] for row in rows):
-        own = [row for row in rows if row["problem"] == problem]
-        seeds = sorted({row["seed"] for row in own})
-        made = "; ".join(sorted({row["version"] for row in own}))
-        yield (
-            f"- {problem}: {len(own)} runs, immediate regret of `{own[0]['recommendation']}`; "
-            f"{made}; `python -m papers.kathuria2016 {problem} --seeds {seeds[-1] + 1} "
-            f"--evaluations {own[0]['evaluations']} --samples {own[0]['samples']}`"
-        )

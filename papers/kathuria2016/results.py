@@ -1,7 +1,15 @@
-"""Results on disk: one line a run, appended as runs end, so that a race can go on later."""
+"""Results on disk: one line a run, appended as runs end, so that a race can go on later.
+
+A problem's rows are those of ``problem.jsonl.gz``, which is kept with the project, and of
+``problem.jsonl``, to which a race appends; `python -m papers.kathuria2016 pack` moves the latter
+into the former.
+"""
 
 from __future__ import annotations
 
+import argparse
+import gzip
+import io
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,18 +21,27 @@ from papers.kathuria2016.race import Run
 
 Row = dict[str, Any]
 
+RESULTS = Path(__file__).with_name("results")
+
 
 def file_of(folder: Path, problem: str) -> Path:
-    """The file of a problem: one each, so that two machines can share the work."""
+    """The file a race appends to: one a problem, so that two machines can share the work."""
     return folder / f"{problem}.jsonl"
 
 
+def packed(folder: Path, problem: str) -> Path:
+    """The file that is kept."""
+    return folder / f"{problem}.jsonl.gz"
+
+
 def read(path: Path) -> list[Row]:
-    """The rows of a file; a line cut off by a stop is passed over."""
+    """The rows of a file, packed or not; a line cut off by a stop is passed over."""
     if not path.exists():
         return []
+    whole = path.read_bytes()
+    text = (gzip.decompress(whole) if path.suffix == ".gz" else whole).decode(errors="replace")
     rows = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in text.splitlines():
         try:
             rows.append(json.loads(line))
         except json.JSONDecodeError:
@@ -33,8 +50,20 @@ def read(path: Path) -> list[Row]:
 
 
 def read_all(folder: Path, problems: Iterable[str]) -> list[Row]:
-    """Rows of finished runs on these problems."""
-    return [row for name in problems for row in read(file_of(folder, name)) if "error" not in row]
+    """Rows of finished runs on these problems, one a run: the packed one, where there are two."""
+    return [
+        row
+        for name in problems
+        for row in _once(read(packed(folder, name)) + read(file_of(folder, name)))
+    ]
+
+
+def _once(rows: Iterable[Row]) -> list[Row]:
+    found: dict[Run, Row] = {}
+    for row in rows:
+        if "error" not in row:
+            found.setdefault(run_of(row), row)
+    return list(found.values())
 
 
 def run_of(row: Row) -> Run:
@@ -71,3 +100,39 @@ def append(file: TextIO, row: Row) -> None:
     """One line, on disk before the next run ends."""
     file.write(json.dumps(row) + "\n")
     file.flush()
+
+
+def pack(folder: Path, problem: str) -> Path | None:
+    """Put all finished rows of a problem into its packed file; None if there are none.
+
+    The same rows give the same bytes, in whatever order they came.
+    """
+    rows = read_all(folder, [problem])
+    if not rows:
+        return None
+    rows.sort(key=lambda row: (row["seed"], row["batch"], row["entrant"], json.dumps(row)))
+    buffer = io.BytesIO()
+    with gzip.GzipFile("", "wb", 9, buffer, mtime=0) as file:
+        file.writelines((json.dumps(row) + "\n").encode() for row in rows)
+    path, fresh = packed(folder, problem), packed(folder, f".{problem}")
+    fresh.write_bytes(buffer.getvalue())
+    fresh.replace(path)  # a stop in between must not cost the rows
+    file_of(folder, problem).unlink(missing_ok=True)
+    return path
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FOLDER", help="of results")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Pack every problem of a folder, while no race is writing there."""
+    from rich.console import Console
+
+    from papers.kathuria2016.problems import PROBLEMS
+
+    for name in PROBLEMS:
+        if path := pack(options.out, name):
+            Console(stderr=True).print(f"wrote {path}", highlight=False, soft_wrap=True)
+    return 0

@@ -18,9 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from papers.kathuria2016.entrants import ENTRANTS, PAPER_GP
 from papers.kathuria2016.problems import PROBLEMS, problem
 from papers.kathuria2016.race import Run, race
-from papers.kathuria2016.results import Row, append, appending, missing, read_all
-
-RESULTS = Path(__file__).with_name("results")
+from papers.kathuria2016.results import RESULTS, Row, append, appending, missing, read_all
 
 
 @dataclass(frozen=True)
@@ -150,16 +148,25 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def publish(out: Path, console: Console) -> int:
-    """Figures and tables of everything in the folder; 1 if there is nothing."""
+    """Figures and tables of everything in the folder; 1 if there is nothing.
+
+    The findings in the README are written from the results that are kept with it, and no others.
+    """
+    from papers.kathuria2016 import draws, findings
     from papers.kathuria2016.figures import draw
-    from papers.kathuria2016.judge import lines
+    from papers.kathuria2016.report import lines
 
     rows = read_all(out, PROBLEMS)
     if not rows:
         console.print(f"there are no finished runs in {out}; run without --figures-only")
         return 1
-    tables = out / "tables.md"
+    tables, claims = out / "tables.md", out / "claims.md"
     tables.write_text("\n".join(lines(rows)) + "\n", encoding="utf-8")
-    for path in (*draw(rows, out), tables):
+    claims.write_text("\n".join(findings.proof(rows)) + "\n", encoding="utf-8")
+    paths = [*draw(rows, out), tables, claims]
+    if out.resolve() == RESULTS.resolve():
+        findings.write(rows, read_all(draws.TEN, PROBLEMS), findings.README)
+        paths.append(findings.README)
+    for path in paths:
         console.print(f"wrote {path}", highlight=False)
     return 0

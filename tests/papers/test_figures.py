@@ -10,8 +10,10 @@ import pytest
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from papers.kathuria2016.entrants import ENTRANTS
-from papers.kathuria2016.figures import _COLOURS, _DASHES, draw
+from papers.kathuria2016.figures import _COLOURS, _DASHES, _panel, draw
+from papers.kathuria2016.judge import cells
 from papers.kathuria2016.problems import PROBLEMS
 
 
@@ -72,11 +74,50 @@ def test_the_line_of_the_grid_search_is_drawn_where_there_is_one(tmp_path, monke
     assert "best of grid search" not in text(draw(rows(["branin"], [5]), tmp_path)[1])
 
 
-def test_the_same_runs_give_the_same_drawing(tmp_path, monkeypatch):
-    monkeypatch.setitem(matplotlib.rcParams, "svg.hashsalt", "covey")
+def panel(some, regret="immediate"):
+    axes = Figure().subplots()
+    _panel(axes, next(iter(cells(some).values())), regret)
+    return axes
+
+
+@pytest.mark.parametrize("solved", [0, 1, 2])
+def test_regrets_are_in_logs_and_nought_can_be_seen(solved):
+    """Also where all runs (of two) or some have no regret left."""
+    some = [r for r in rows(["branin"], [5]) if r["entrant"] == "bucb"]
+    for row in some[:solved]:
+        row["seen"] = [3.0, 0.02, 0.0]
+    axes = panel(some)
+    # One of two leaves quartiles above nought, two do not.
+    assert axes.get_yscale() == ("symlog" if solved == 2 else "log")
+    if solved == 2:
+        assert axes.get_ylim()[0] < 0.0
+        assert axes.get_ylim()[1] > 3.0
+    assert panel(some, "cumulative").get_yscale() == "linear"
+
+
+def test_a_problem_solved_at_once_can_be_drawn():
+    some = [row | {"seen": [0.0, 0.0, 0.0]} for row in rows(["branin"], [5])]
+    assert panel(some).get_yscale() == "linear"
+
+
+def test_few_decades_have_plain_numbers():
+    some = [row | {"seen": [20.0, 10.0, 2.0]} for row in rows(["abalone"], [5])]
+    axes = panel(some)
+    axes.figure.draw_without_rendering()
+    shown = {text.get_text() for text in axes.get_yticklabels(which="both")}
+    assert {"2", "5", "10", "20"} <= shown
+
+
+def test_the_grids_line_is_within_its_panel():
+    axes = panel(rows(["bibtex"], [5], grid=0.0))
+    assert axes.get_ylim()[0] < 0.0 < axes.get_ylim()[1]
+    assert "best of grid search" in axes.get_legend_handles_labels()[1]
+
+
+def test_the_same_runs_give_the_same_drawing(tmp_path):
     some = [row for row in rows(["branin"], [5]) if row["entrant"] == "bucb"]
-    first = text(draw(some, tmp_path)[1])
-    assert text(draw(some, tmp_path)[1]) == first
+    first = [path.read_bytes() for path in draw(some, tmp_path)]
+    assert [path.read_bytes() for path in draw(some, tmp_path)] == first
 
 
 def test_kinds_differ_in_grey():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from papers.kathuria2016 import suite
+from papers.kathuria2016 import findings, suite
 from papers.kathuria2016.__main__ import COMMANDS, main
 from papers.kathuria2016.problems import PROBLEMS
 from papers.kathuria2016.race import Run
@@ -47,7 +47,9 @@ def test_a_quick_race_leaves_rows_figures_and_tables(made):
         for s in ("paper", "practice")
         for e in ("png", "svg")
     }
-    assert {path.name for path in made.iterdir()} == drawn | {"cosines.jsonl", "tables.md"}
+    assert {path.name for path in made.iterdir()} == drawn | {
+        "cosines.jsonl", "tables.md", "claims.md"
+    }  # fmt: skip
     tables = (made / "tables.md").read_text()
     assert "| cosines | 5 | 2 |" in tables
     assert "branin" not in tables
@@ -57,10 +59,12 @@ def test_what_is_done_is_not_done_again(made, undrawn, monkeypatch):
     def refuse(run):
         raise AssertionError(run)
 
+    page = findings.README.read_bytes()
     before = (made / "cosines.jsonl").read_bytes()
     monkeypatch.setattr(suite, "race", refuse)
     assert quick("cosines", made, *FEW) == 0
     assert (made / "cosines.jsonl").read_bytes() == before
+    assert findings.README.read_bytes() == page  # it is of the kept results alone
 
 
 def test_a_torn_line_is_run_again(made, tmp_path):
@@ -151,7 +155,7 @@ def test_an_unknown_command_says_what_there_is(capsys):
     with pytest.raises(SystemExit):
         main(["brannin"])
     assert "branin" in capsys.readouterr().err
-    assert set(PROBLEMS) | {"list", "all", "optimum", "table"} <= set(COMMANDS)
+    assert set(PROBLEMS) | {"list", "all", "optimum", "pack", "table"} <= set(COMMANDS)
 
 
 def test_appending_to_no_file_leaves_none_behind(tmp_path):

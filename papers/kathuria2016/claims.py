@@ -13,19 +13,24 @@ a the regrets of the first and b those of the second.
   (a - b) at the smaller, after as many looks or after as many batches. The cell is the problem.
 - "leads": the first is ahead at the larger B, and gains on the second as B grows; tested is
   besides what "gains" has (a - b) at the larger B.
+- "steady": the lead b - a of the first does not grow much with B, that is by less than half of b
+  at the larger B and ε: equals at the smaller B would not be a factor of two apart. (Our reading.)
+
+A bout is solved, and left out of all that follows, where the medians of both methods are below ε
+(of claims about batch sizes: all four medians). Differences there may be real, and are no use.
 
 Tests are two-sided by Wilcoxon's signed ranks, and all those of a claim (on one side, at one
 moment) are one family: their p values are Holm's, at the level 5 %. A bout speaks for the claim if
 all that is tested is significantly negative, against it if any of it is significantly positive,
 and is open otherwise. Then a claim
 
-- holds, if more than half of its bouts speak for it and none against;
-- holds in part, if some speak against it, but more for it;
-- does not hold, if some speak against it, and at least as many as for it;
-- is not decided, if none speak against it, and no more than half for it.
+- is solved by all, if no bout is left;
+- is not decided, if no more than half of its bouts speak for or against it;
+- else holds, if none speaks against it;
+- else holds in part, if more speak for it than against it;
+- else does not hold.
 
-So a sentence that is general does not hold where it is as often wrong as right, and no lack of
-evidence is held against it.
+So neither for nor against a sentence does one bout of many decide.
 """
 
 from __future__ import annotations
@@ -43,6 +48,7 @@ from papers.kathuria2016.judge import (
     END,
     LEVEL,
     QUARTER,
+    START,
     Cell,
     Duel,
     Measure,
@@ -55,12 +61,13 @@ from papers.kathuria2016.judge import (
 )
 
 Pair = tuple[Who, Who]
-Sort = Literal["less", "close", "competitive", "gains", "leads"]
-Moment = Literal["quarter", "end", "cumulative", "looks", "batches"]
-Ruling = Literal["holds", "holds in part", "does not hold", "not decided"]
+Sort = Literal["less", "close", "competitive", "gains", "leads", "steady"]
+Moment = Literal["start", "quarter", "end", "cumulative", "looks", "batches"]
+Ruling = Literal["holds", "holds in part", "does not hold", "not decided", "solved by all"]
 
 MOMENTS: dict[Moment, str] = {
-    "quarter": "after a quarter of the looks",
+    "start": "after a tenth of the looks",
+    "quarter": "after a quarter of the looks, rounded up to a batch",
     "end": "at the end",
     "cumulative": "over the whole run",
     "looks": "after as many looks",
@@ -70,14 +77,25 @@ MOMENTS: dict[Moment, str] = {
 
 SOLVED = 1e-4  # of the regret of a random first point: what is less is of no use to anyone (ours)
 
-_MEASURES: dict[Moment, Measure] = {"quarter": QUARTER, "end": END, "cumulative": CUMULATIVE}
+_MEASURES: dict[Moment, Measure] = {
+    "start": START,
+    "quarter": QUARTER,
+    "end": END,
+    "cumulative": CUMULATIVE,
+}
 _TESTED: dict[Sort, Callable[[Array, Array, float], tuple[Array, ...]]] = {
     "less": lambda a, b, _: (a - b,),
     "close": lambda a, b, slack: (a - 2.0 * b - slack, b - 2.0 * a - slack),
     "competitive": lambda a, b, slack: (a - 2.0 * b - slack,),
-    "gains": lambda before, after, _: (after - before,),
-    "leads": lambda before, after, _: (after - before, after),
 }
+# Of the first and the second at the smaller B, then at the larger.
+_GROWN: dict[Sort, Callable[[Array, Array, Array, Array, float], tuple[Array, ...]]] = {
+    "gains": lambda a, b, c, d, _: ((c - d) - (a - b),),
+    "leads": lambda a, b, c, d, _: ((c - d) - (a - b), c - d),
+    "steady": lambda a, b, c, d, slack: ((d - c) - (b - a) - 0.5 * d - slack,),
+}
+SIZED: frozenset[Sort] = frozenset(_GROWN)
+"""The sorts that compare batch sizes."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +130,7 @@ class Bout:
     second: Entrant
     duels: tuple[Duel, ...]
     medians: tuple[float, float]  # of batch sizes: of a - b, at the smaller B and at the larger
-    solved: bool  # both have all but no regret left
+    solved: bool  # all have all but no regret left
 
     @property
     def runs(self) -> int:
@@ -130,18 +148,24 @@ class Verdict:
     pro: tuple[Bout, ...]
     contra: tuple[Bout, ...]
     open: tuple[Bout, ...]
+    solved: tuple[Bout, ...] = ()
 
     @property
     def bouts(self) -> tuple[Bout, ...]:
-        """All of them."""
+        """All that count."""
         return self.pro + self.contra + self.open
 
     @property
     def ruling(self) -> Ruling:
         """By the rule at the top of this file."""
-        if self.contra:
-            return "holds in part" if len(self.pro) > len(self.contra) else "does not hold"
-        return "holds" if 2 * len(self.pro) > len(self.bouts) else "not decided"
+        pro, contra = len(self.pro), len(self.contra)
+        if not self.bouts:
+            return "solved by all"
+        if 2 * (pro + contra) <= len(self.bouts):
+            return "not decided"
+        if not contra:
+            return "holds"
+        return "holds in part" if pro > contra else "does not hold"
 
 
 def judged(
@@ -149,9 +173,11 @@ def judged(
 ) -> Verdict | None:
     """The verdict on a claim; None where nothing was run that it speaks of."""
     fought = [bout for bout in _bouts(claim, side, moment, table) if bout.runs]
-    adjusted = iter(holm([duel.p for bout in fought for duel in bout.duels]))
+    counted = [bout for bout in fought if not bout.solved]
+    adjusted = iter(holm([duel.p for bout in counted for duel in bout.duels]))
     spoken: dict[str, list[Bout]] = {"pro": [], "contra": [], "open": []}
-    for bout in fought:
+    spoken["solved"] = [bout for bout in fought if bout.solved]
+    for bout in counted:
         spoken[_spoken([(each.lean, next(adjusted)) for each in bout.duels])].append(bout)
     made = {name: tuple(bouts) for name, bouts in spoken.items()}
     return Verdict(claim, side, moment, **made) if fought else None
@@ -171,7 +197,7 @@ def _bouts(
         batches = [b for b in sorted(claim.batches) if (problem, b) in table]
         for one, other in claim.pairs:
             who = (entrant(one, side), entrant(other, side))
-            if claim.sort not in ("gains", "leads"):
+            if claim.sort not in SIZED:
                 for batch in batches:
                     yield _fought(claim, who, _MEASURES[moment], (problem, batch), table)
             elif len(batches) > 1:
@@ -187,7 +213,7 @@ def _fought(
 ) -> Bout:
     runs = [table[cell].get(each.name, {}) for each in who]
     a, b = paired(runs, [measure] * 2)
-    middle, slack = _medians(a, b), SOLVED * _at_first(runs)
+    middle, slack = _medians(a, b), SOLVED * at_first(runs)
     duels = tuple(map(Duel, _TESTED[claim.sort](a, b, slack)))
     solved = measure[0] == "immediate" and max(middle) < slack
     return Bout(f"{cell[0]} {cell[1]}", *who, duels, middle, solved)
@@ -206,15 +232,17 @@ def _grown(
     then: Measure = ("immediate", small / large if moment == "batches" else 1.0)
     runs = [table[problem, size].get(each.name, {}) for size in (small, large) for each in who]
     a, b, c, d = paired(runs, [then, then, END, END])
-    duels = tuple(map(Duel, _TESTED[claim.sort](a - b, c - d, 0.0)))
-    return Bout(problem, *who, duels, _medians(a - b, c - d), solved=False)
+    slack = SOLVED * at_first(runs)
+    duels = tuple(map(Duel, _GROWN[claim.sort](a, b, c, d, slack)))
+    solved = max(*_medians(a, b), *_medians(c, d)) < slack
+    return Bout(problem, *who, duels, _medians(a - b, c - d), solved)
 
 
 def _medians(a: Array, b: Array) -> tuple[float, float]:
     return (float(np.median(a)), float(np.median(b))) if a.size else (0.0, 0.0)
 
 
-def _at_first(runs: Sequence[Seeds]) -> float:
+def at_first(runs: Sequence[Seeds]) -> float:
     """The median regret of the first point, which is the same for every entrant."""
     firsts = [curve(row, "immediate")[0] for seeds in runs for row in seeds.values()]
     return float(np.median(firsts)) if firsts else 0.0

@@ -1,7 +1,8 @@
 """Who races: the seven methods of the paper, and the same seven as one would use them.
 
 In "paper" UCB has the width of the theorems and EST means ESTa, as section 4 says. In "practice"
-UCB has √β = 2 (the weight of GPyOpt, whose LP-UCB the paper ran) and EST means ESTn. UCB-PE and
+UCB has √β = 2 (the weight of GPyOpt) and EST means ESTn. The paper ran GPyOpt's LP-UCB: claims are
+judged with the one of β = 4 on either side, and that of the theory is shown beside it. UCB-PE and
 EST-PE are UCB-DPP-MAX and EST-DPP-MAX (section 3.2), so each pair is one entrant.
 """
 
@@ -67,6 +68,8 @@ def _named(rule: Rule, kind: Kind, side: Side) -> Entrant:
     if side == "practice":
         title = f"{title}, β = 4" if rule == "ucb" else title.replace("EST", "ESTn")
     name = title.lower().replace(", β = 4", "-4")
+    if (kind, side) == ("lp", "paper"):  # not the paper's own, which had GPyOpt's weight
+        title = f"{title}, theory's width"
     return Entrant(name, title, rule, kind, side, _KINDS[kind](_RULES[rule, side]))
 
 

@@ -16,7 +16,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 
 from covey.arrays import Array
 from papers.kathuria2016.entrants import ENTRANTS, Side
-from papers.kathuria2016.judge import Cell, Seeds, cells, curve
+from papers.kathuria2016.judge import Cell, Seeds, cells, curve, field
 from papers.kathuria2016.results import Row
 
 _COLOURS = {"sample": "#12305c", "max": "#c8553d", "batched": "#8fbf7f", "lp": "#000000"}
@@ -41,7 +41,7 @@ def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
 
 
 def _of_side(entered: Mapping[str, Seeds], side: Side) -> dict[str, Seeds]:
-    return {name: seeds for name, seeds in entered.items() if ENTRANTS[name].side == side}
+    return {name: entered[name] for name in field(entered, side)}
 
 
 def _sheet(table: Mapping[Cell, Mapping[str, Seeds]], regret: str, path: Path) -> list[Path]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from papers.kathuria2016 import draws
+from papers.kathuria2016 import draws, spread
 from papers.kathuria2016.claims import MOMENTS, Claim, judged
 from papers.kathuria2016.entrants import Side
 from papers.kathuria2016.judge import END, SIDES, Table, cells, comparable
@@ -27,6 +27,8 @@ from papers.kathuria2016.results import Row
 from papers.kathuria2016.sentences import CLAIMS, UNJUDGED
 from papers.kathuria2016.summary import SETTINGS, summary
 
+BUDGET = 25.0
+"""Core-hours that the whole may take."""
 README = Path(__file__).with_name("README.md")
 BEGIN, END_MARK = "<!-- findings -->", "<!-- /findings -->"
 
@@ -51,7 +53,8 @@ def lines(rows: Sequence[Row], others: Sequence[Row]) -> Iterator[str]:
         yield from heading(f"{SETTINGS[side]}: median regrets at the end", _numbers(table, side))
     yield from heading("Runs that found the best of the grid search", reached(table))
     yield from heading("More draws of the hyper-parameters", draws.lines(rows, others))
-    yield from heading("What it took", _cost(comparable(rows)))
+    yield from heading("FastXML over its grid", spread.lines())
+    yield from heading("What it took", _cost(comparable(rows), comparable(others)))
 
 
 def proof(rows: Sequence[Row]) -> Iterator[str]:
@@ -62,7 +65,7 @@ def proof(rows: Sequence[Row]) -> Iterator[str]:
         "What speaks for a claim, against it, and what is left open, by the rule at the top of "
         "`claims.py`: pairs of methods, the problems and batch sizes, and there the medians of the "
         "first and of the second (for claims about batch sizes: of their difference, at the "
-        "smaller and at the larger). ° marks problems that both have solved."
+        "smaller and at the larger). What both have solved does not count."
     )
     yield ""
     yield from evidence(CLAIMS, cells(rows))
@@ -94,9 +97,12 @@ def _verdicts(table: Table) -> Iterator[str]:
     if not body:
         return
     yield (
-        "Verdicts follow the rule at the top of [claims.py](claims.py): paired Wilcoxon tests with "
-        "Holm's correction within a claim. In brackets: how many comparisons are for it (+), "
-        "against it (−), open (?); [results/claims.md](results/claims.md) names them. When: "
+        "Paired Wilcoxon tests with Holm's correction within a claim decide whether a comparison "
+        "is for it (+), against it (−) or open (?); one that both methods have solved does not "
+        "count. If no more than half of the comparisons are + or −, the claim is *not decided*; "
+        "else it *holds* if none is −, *holds in part* if there are more + than −, and otherwise "
+        "*does not hold*. If all are solved, it is *solved by all*. Numbers are in brackets, names "
+        "in [results/claims.md](results/claims.md). When: "
         f"{'; '.join(f'*{name}*, {words}' for name, words in MOMENTS.items())} (the last two "
         "compare batch sizes; the paper plots regret by batches, and does not say how many). "
         "Where two moments are given, the last counts above. The paper's figures are not in its "
@@ -112,7 +118,8 @@ def _verdicts(table: Table) -> Iterator[str]:
 def _rulings(claim: Claim, side: Side, table: Table) -> str:
     verdicts = [v for moment in claim.moments if (v := judged(claim, side, moment, table))]
     return "<br>".join(
-        f"{v.moment}: **{v.ruling}** ({len(v.pro)}+ {len(v.contra)}− {len(v.open)}?)"
+        f"{v.moment}: **{v.ruling}** ({len(v.pro)}+ {len(v.contra)}− {len(v.open)}?"
+        f"{f', {len(v.solved)} solved' if v.solved else ''})"
         for v in verdicts
     )
 
@@ -123,7 +130,7 @@ def _numbers(table: Table, side: Side) -> Iterator[str]:
         return
     picture = f"results/immediate-{side}.png"
     yield from (f"[![Immediate regret by batches]({picture})]({picture})", "", *numbers, "")
-    yield "Cells in which a method has the least median, and its mean place among the seven:"
+    yield "Cells in which a method has the least median, and its mean place among the seven judged:"
     yield from ("", *standings(table, side), "")
     yield "<details><summary>Paired tests at the end</summary>"
     yield ""
@@ -131,6 +138,11 @@ def _numbers(table: Table, side: Side) -> Iterator[str]:
     yield from ("", *duels(table, side, END), "", "</details>")
 
 
-def _cost(rows: Sequence[Row]) -> Iterator[str]:
-    yield f"{core_hours(rows):.1f} core-hours for {len(rows)} runs, the tables of FastXML aside."
+def _cost(rows: Sequence[Row], others: Sequence[Row]) -> Iterator[str]:
+    each = (core_hours(rows), core_hours(others), spread.core_hours())
+    yield (
+        f"{each[0]:.1f} core-hours for {len(rows)} runs, {each[1]:.1f} for {len(others)} runs with "
+        f"more draws, {each[2]:.1f} for the tables of FastXML: {sum(each):.1f} in all, of "
+        f"{BUDGET:g} that were set aside."
+    )
     yield from chain([""], origin(rows))

@@ -24,6 +24,7 @@ Who = tuple[Rule, Kind]
 Measure = tuple[str, float]
 """Which regret, and after what share of the looks."""
 
+START: Measure = ("immediate", 0.1)
 QUARTER: Measure = ("immediate", 0.25)
 END: Measure = ("immediate", 1.0)
 CUMULATIVE: Measure = ("cumulative", 1.0)
@@ -120,8 +121,19 @@ def score(row: Row, measure: Measure) -> float:
 
 
 def entrant(who: Who, side: Side) -> Entrant:
-    """The entrant meant by a rule and a kind."""
-    return next(e for e in ENTRANTS.values() if (e.rule, e.kind, e.side) == (*who, side))
+    """The entrant meant by a rule and a kind.
+
+    LP-UCB is on either side the one of β = 4: the paper ran GPyOpt's, which has that width.
+    """
+    at: Side = "practice" if who[1] == "lp" else side
+    return next(e for e in ENTRANTS.values() if (e.rule, e.kind, e.side) == (*who, at))
+
+
+def field(entered: Mapping[str, Seeds], side: Side) -> list[str]:
+    """The entrants in a cell that are judged on a side; none where none of its own was run."""
+    if all(ENTRANTS[name].side != side for name in entered):
+        return []
+    return [name for name in entered if (e := ENTRANTS[name]) == entrant((e.rule, e.kind), side)]
 
 
 def paired(runs: Sequence[Mapping[int, Row]], measures: Sequence[Measure]) -> Array:
@@ -138,8 +150,8 @@ def duel(entered: Mapping[str, Seeds], first: str, second: str, measure: Measure
 
 
 def best(entered: Mapping[str, Seeds], side: Side, measure: Measure) -> list[tuple[str, float]]:
-    """Entrants of a side with their medians over the repetitions all have run, the best first."""
-    names = [name for name in entered if ENTRANTS[name].side == side]
+    """The field of a side with medians over the repetitions all have run, the best first."""
+    names = field(entered, side)
     if not names:
         return []
     scores = paired([entered[name] for name in names], [measure] * len(names))

@@ -21,7 +21,8 @@ class Problem:
         optimum: the largest value there is, or the largest known.
         noise: standard deviation of one look; 0 for none.
         source: where the function, its ranges and its optimum come from.
-        grid: the best value of a coarse grid search, where the paper draws one (FastXML).
+        grid: the best value of a grid search, where the paper draws one (FastXML); that of the
+            tabulated grid, so that it is the optimum here.
     """
 
     name: str

@@ -151,9 +151,12 @@ def _recommended(belief: Belief, looks: Looks) -> dict[str, float]:
 
 @cache
 def version() -> str:
-    """What raced: the package's version, and eight digits of a hash over its source."""
-    folder = Path(covey.__file__).parent
+    """What raced: the package's version, and eight digits of a hash over its source and ours."""
+    package, here = Path(covey.__file__).parent, Path(__file__).parent
+    ours = [here / f"{name}.py" for name in ("race", "ground", "entrants", "problem")]
+    found = {package: package.rglob("*.py"), here: [*ours, *(here / "problems").glob("*.py")]}
     digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    for folder, paths in found.items():
+        for path in sorted(paths):
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return f"covey {covey.__version__}+{digest.hexdigest()[:8]}"

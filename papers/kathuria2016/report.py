@@ -16,12 +16,14 @@ from papers.kathuria2016.judge import (
     SIDES,
     Duel,
     Measure,
+    Seeds,
     Table,
     best,
     cells,
     comparable,
     duel,
     entrant,
+    field,
     holm,
     paired,
     score,
@@ -64,27 +66,39 @@ def _row(words: Sequence[str]) -> str:
 
 
 def medians(table: Table, side: Side, measure: Measure, *, short: bool = False) -> Iterator[str]:
-    """Medians over the repetitions that all entrants of a side have run; in short, without more."""
-    names = [name for name, e in ENTRANTS.items() if e.side == side]
+    """Medians over the repetitions that all entrants have run; in short, without quartiles.
+
+    On the paper's side LP-UCB with the theory's width stands beside those that are judged.
+    """
+    names = [n for n in ENTRANTS if any(n in shown_on(entered, side) for entered in table.values())]
     body = []
     for (problem, batch), entered in table.items():
-        here = [name for name in names if name in entered]
+        here = shown_on(entered, side)
         if not here:
             continue
         scores = paired([entered[name] for name in here], [measure] * len(here))
         if scores.size:
-            shown = dict(zip(here, _shown(scores, short=short), strict=True))
+            judged_too = np.isin(here, field(entered, side))
+            shown = dict(zip(here, _shown(scores, judged_too, short=short), strict=True))
             runs = str(scores.shape[1])
             body.append([problem, str(batch), runs, *(shown.get(name, "-") for name in names)])
     yield from tabulated(["", "B", "runs", *(ENTRANTS[n].title for n in names)], body)
 
 
-def _shown(scores: np.ndarray, *, short: bool) -> list[str]:
+def shown_on(entered: Mapping[str, Seeds], side: Side) -> list[str]:
+    """The field of a side, and the others of its own."""
+    judged_too = field(entered, side)
+    return [name for name in entered if name in judged_too or ENTRANTS[name].side == side]
+
+
+def _shown(scores: np.ndarray, judged_too: np.ndarray, *, short: bool) -> list[str]:
     low, middle, high = np.quantile(scores, [0.25, 0.5, 0.75], axis=1)
     if not short:
         each = zip(low, middle, high, strict=True)
         return [f"{m:.3g} ({a:.2g}, {b:.2g})" for a, m, b in each]
-    return [f"**{m:.2g}**" if m == middle.min() else f"{m:.2g}" for m in middle]
+    least = middle[judged_too].min()
+    each = zip(middle, judged_too, strict=True)
+    return [f"**{m:.2g}**" if m == least and may else f"{m:.2g}" for m, may in each]
 
 
 def duels(table: Table, side: Side, measure: Measure) -> Iterator[str]:
@@ -113,7 +127,7 @@ def _signs(fought: Sequence[Duel]) -> list[str]:
 
 def standings(table: Table, side: Side) -> Iterator[str]:
     """How often an entrant has the least median of its side, and its mean place, by measure."""
-    names = [name for name, e in ENTRANTS.items() if e.side == side]
+    names = [n for n in ENTRANTS if any(n in field(entered, side) for entered in table.values())]
     columns: dict[str, list[str]] = {name: [] for name in names}
     for measure in MEASURES:
         orders = [dict(best(entered, side, measure)) for entered in table.values()]
@@ -123,8 +137,7 @@ def standings(table: Table, side: Side) -> Iterator[str]:
             columns[name].append(
                 f"{places.count(1)} of {len(places)}; {np.mean(places):.1f}" if places else "-"
             )
-    ran = [name for name in names if any(name in entered for entered in table.values())]
-    body = [[ENTRANTS[name].title, *columns[name]] for name in ran]
+    body = [[ENTRANTS[name].title, *columns[name]] for name in names]
     yield from tabulated(["", *MEASURES.values()], body)
 
 
@@ -150,19 +163,18 @@ def evidence(claims: Sequence[Claim], table: Table) -> Iterator[str]:
         for side in SIDES:
             for moment in claim.moments:
                 if verdict := judged(claim, side, moment, table):
-                    spoken = (verdict.pro, verdict.contra, verdict.open)
+                    spoken = (verdict.pro, verdict.contra, verdict.open, verdict.solved)
                     shown = [f"{len(bouts)}: {_named(bouts)}" if bouts else "0" for bouts in spoken]
                     body.append([f"{side}, {MOMENTS[moment]}", verdict.ruling, *shown])
         title = f"{number}. {claim.words} ({claim.where})"
-        yield from heading(title, tabulated(["", "", "for", "against", "open"], body))
+        yield from heading(title, tabulated(["", "", "for", "against", "open", "solved"], body))
 
 
 def _named(bouts: Sequence[Bout]) -> str:
-    """Bouts by pair: where they were fought, and the medians there; ° where both have solved it."""
+    """Bouts by pair: where they were fought, and the medians there."""
     pairs: dict[str, list[str]] = {}
     for bout in bouts:
-        mark = "°" if bout.solved else ""
-        where = f"{bout.cell}{mark} ({bout.medians[0]:.2g}, {bout.medians[1]:.2g})"
+        where = f"{bout.cell} ({bout.medians[0]:.2g}, {bout.medians[1]:.2g})"
         pairs.setdefault(f"{bout.first.title} / {bout.second.title}", []).append(where)
     return "; ".join(f"{pair} on {', '.join(cells)}" for pair, cells in pairs.items())
 

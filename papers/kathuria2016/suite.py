@@ -40,10 +40,28 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--figures-only", action="store_true", help="from the results there are")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="data sets; else downloaded")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="of results and figures")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N")
-    parser.add_argument("--batches", type=int, nargs="+", default=[5, 10], metavar="B")
     parser.add_argument(
-        "--entrants", nargs="+", default=list(ENTRANTS), choices=list(ENTRANTS), metavar="NAME"
+        "--workers",
+        type=int,
+        default=os.cpu_count(),
+        metavar="N",
+        help="processes; one a core unless told",
+    )
+    parser.add_argument(
+        "--batches",
+        type=int,
+        nargs="+",
+        default=[5, 10],
+        metavar="B",
+        help="batch sizes; 5 and 10 unless told",
+    )
+    parser.add_argument(
+        "--entrants",
+        nargs="+",
+        default=list(ENTRANTS),
+        choices=list(ENTRANTS),
+        metavar="NAME",
+        help="methods by the names of `list`; all unless told",
     )
     for name in asdict(FULL):
         parser.add_argument(

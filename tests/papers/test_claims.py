@@ -6,9 +6,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from papers.kathuria2016.claims import MOMENTS, Claim, Verdict, judged
+from papers.kathuria2016.claims import MOMENTS, SIZED, Claim, Verdict, judged
 from papers.kathuria2016.entrants import ENTRANTS
-from papers.kathuria2016.judge import SIDES, cells
+from papers.kathuria2016.judge import SIDES, START, cells, entrant, field, score
 from papers.kathuria2016.problems import PROBLEMS
 from papers.kathuria2016.sentences import CLAIMS, HEADLINES, UNJUDGED
 
@@ -23,10 +23,10 @@ def made_up(level, *, problems=("branin", "cosines"), batches=(5, 10), seeds=40,
     """
     rows = []
     for problem, batch, seed in product(problems, batches, range(seeds)):
-        for name, entrant in ENTRANTS.items():
-            if entrant.rule == "ucb" and entrant.kind in ("sample", "max"):
+        for name, one in ENTRANTS.items():
+            if one.rule == "ucb" and one.kind in ("sample", "max"):
                 rng = np.random.default_rng([seed, batch, *name.encode(), *problem.encode()])
-                end = level(entrant.kind, problem, batch) * np.exp(noise * rng.standard_normal())
+                end = level(one.kind, problem, batch) * np.exp(noise * rng.standard_normal())
                 curve = np.geomspace(10.0, end, 20 // batch + 1).tolist()
                 rows.append(
                     {
@@ -54,14 +54,20 @@ def rule(claim, table, moment="end", side="paper"):
         (3, 0, 2, "holds"),
         (2, 0, 2, "not decided"),
         (0, 0, 4, "not decided"),
-        (3, 2, 9, "holds in part"),
+        (3, 2, 4, "holds in part"),
+        (3, 2, 5, "not decided"),
         (2, 2, 0, "does not hold"),
-        (0, 1, 20, "does not hold"),
+        (0, 3, 2, "does not hold"),
+        (0, 2, 2, "not decided"),
+        (0, 1, 20, "not decided"),  # the controls: one of many decides nothing, either way
+        (1, 0, 20, "not decided"),
+        (0, 0, 0, "solved by all"),
     ],
 )
 def test_the_rule(pro, contra, open_, ruling):
     bouts = [("bout",) * n for n in (pro, contra, open_)]
-    assert Verdict(SAMPLES_LESS, "paper", "end", *bouts).ruling == ruling
+    for solved in ((), ("bout",) * 50):  # which do not count
+        assert Verdict(SAMPLES_LESS, "paper", "end", *bouts, solved).ruling == ruling
 
 
 def test_a_claim_that_holds():
@@ -128,17 +134,71 @@ def test_close_and_competitive_need_evidence_too():
     assert rule(close, few) == rule(near, few) == "not decided"
 
 
-def test_who_has_solved_a_problem_is_close_to_all_who_have():
-    close = Claim("", "", (TWO,), ("branin",), (5,), "close", ("end",))
+@pytest.mark.parametrize("sort", ["less", "close", "competitive", "gains", "leads", "steady"])
+def test_what_both_have_solved_does_not_count(sort):
+    sized = sort in SIZED
+    claim = Claim("", "", (TWO,), ("branin",), sort=sort)
+    moment = "looks" if sized else "end"
     table = made_up(lambda kind, *_: 1e-8 if kind == "sample" else 1e-5)
-    verdict = judged(close, "paper", "end", table)
-    assert verdict.ruling == "holds"
-    assert all(bout.solved for bout in verdict.bouts)
-    less = judged(SAMPLES_LESS, "paper", "end", table)
-    assert less.ruling == "holds"  # counted all the same
-    assert all(bout.solved for bout in less.bouts)
-    early = judged(SAMPLES_LESS, "paper", "quarter", table)
-    assert not any(bout.solved for bout in early.bouts)
+    verdict = judged(claim, "paper", moment, table)
+    assert verdict.ruling == "solved by all"
+    assert len(verdict.solved) == (1 if sized else 2)
+    assert verdict.bouts == ()
+    # The control: one method that has not solved it is enough.
+    table = made_up(lambda kind, *_: 1e-8 if kind == "sample" else 1e-2)
+    assert judged(claim, "paper", moment, table).solved == ()
+
+
+def test_solved_problems_take_no_evidence_from_the_others():
+    """Neither by their number nor by Holm's factor; one batch size unsolved keeps the claim."""
+
+    def level(kind, problem, _):
+        if problem == "branin":
+            return 0.72 if kind == "sample" else 1.0
+        return 1e-6
+
+    problems = ("branin", *(f"p{i}" for i in range(12)))
+    claim = Claim("", "", (TWO,), problems, (5,))
+    table = made_up(level, problems=problems)
+    assert judged(claim, "paper", "end", table).ruling == "holds"
+    assert len(judged(claim, "paper", "end", table).solved) == 12
+    assert judged(claim, "paper", "quarter", table).solved == ()
+    open_ = made_up(lambda *x: max(level(*x), 0.5), problems=problems)
+    assert judged(claim, "paper", "end", open_).ruling == "not decided"
+    half = made_up(lambda kind, _, batch: 1.0 if batch == 5 and kind == "max" else 1e-6)
+    grown = Claim("", "", (TWO,), ("branin",), sort="gains")
+    assert judged(grown, "paper", "looks", half).solved == ()
+
+
+def test_a_lead_that_does_not_grow_much_is_steady():
+    steady = Claim("", "", (TWO,), ("branin",), sort="steady", moments=("looks",))
+
+    def leads(five, ten):
+        return made_up(
+            lambda kind, _, b: (ten if b == 10 else five) if kind == "sample" else 1.0, noise=0.1
+        )
+
+    assert rule(steady, leads(0.9, 0.8), "looks") == "holds"
+    assert rule(steady, leads(0.3, 0.3), "looks") == "holds"
+    assert rule(steady, leads(0.5, 1.5), "looks") == "holds"  # it shrinks
+    assert rule(steady, leads(0.9, 0.1), "looks") == "does not hold"
+    assert rule(steady, leads(0.9, 0.4), "looks") == "not decided"
+
+
+def test_the_start_is_a_tenth_of_the_looks():
+    row = {"recommendation": "seen", "seen": list(range(21))}
+    assert score(row, START) == 2  # of 20 batches
+    assert score(row | {"seen": list(range(11))}, START) == 1
+
+
+def test_lp_ucb_is_the_one_the_paper_ran():
+    for side in SIDES:
+        assert entrant(("ucb", "lp"), side).name == "lp-ucb-4"
+        assert entrant(("ucb", "max"), side).side == side
+    everyone = {name: {} for name in ENTRANTS}
+    assert "lp-ucb" not in field(everyone, "paper")
+    assert len(field(everyone, "paper")) == len(field(everyone, "practice")) == 7
+    assert field({"lp-ucb-4": {}}, "paper") == []  # nobody of the paper's own has run
 
 
 def test_a_lead_that_grows_with_the_batch():
@@ -200,7 +260,7 @@ def test_the_papers_sentences_are_well_formed():
         assert set(claim.batches) <= {5, 10}
         assert {who for pair in claim.pairs for who in pair} <= whos
         assert all(one != other for one, other in claim.pairs)
-        sizes = claim.sort in ("gains", "leads")
+        sizes = claim.sort in SIZED
         assert set(claim.moments) <= ({"looks", "batches"} if sizes else set(MOMENTS))
         assert not set(claim.moments) & {"looks", "batches"} or sizes
         assert claim.where.startswith(("abstract", "section"))

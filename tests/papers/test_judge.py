@@ -100,10 +100,10 @@ def test_the_best_come_first_and_equals_share_a_place():
     rows = made_up(lambda e: 0.1 if e.kind == "lp" else 1.0, noise=0.0)
     table = cells(rows)
     order = best(table["branin", 5], "paper", END)
-    assert order[0] == ("lp-ucb", 0.1)
+    assert order[0] == ("lp-ucb-4", 0.1)
     assert {value for _, value in order[1:]} == {1.0}
     lines = list(standings(table, "paper"))
-    assert "| LP-UCB | 1 of 1; 1.0 | 1 of 1; 1.0 | 1 of 1; 1.0 |" in lines
+    assert "| LP-UCB, β = 4 | 1 of 1; 1.0 | 1 of 1; 1.0 | 1 of 1; 1.0 |" in lines
     assert "| BUCB | 0 of 1; 2.0 | 0 of 1; 2.0 | 0 of 1; 2.0 |" in lines
     assert best({}, "paper", END) == []
 

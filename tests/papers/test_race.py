@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from papers.kathuria2016 import race as racing
 from papers.kathuria2016.entrants import ENTRANTS, PAPER_GP
 from papers.kathuria2016.ground import apart, ground
 from papers.kathuria2016.problem import Problem
-from papers.kathuria2016.race import Run, race, recommendation, start
+from papers.kathuria2016.race import Run, race, recommendation, start, version
 from scipy.stats import chi2_contingency
 
 from covey import Pool, Real, Space, dpp
@@ -163,3 +164,20 @@ def test_the_walk_draws_what_the_papers_chain_draws():
     assert agree(counts["walk"], counts["swap"]) > 1e-3
     greedy = np.bincount(rng.choice(dpp.maximize(kernel, 3), 300), minlength=12)
     assert agree(counts["walk"], greedy) < 1e-3
+
+
+def test_the_version_is_of_the_races_own_source_too(monkeypatch):
+    read = []
+
+    def reading(path):
+        read.append("/".join(path.parts[-2:]))
+        return real(path)
+
+    real, before = Path.read_bytes, version.__wrapped__()  # not the cached one, of earlier source
+    monkeypatch.setattr(Path, "read_bytes", reading)
+    assert version.__wrapped__() == before
+    ours = {f"kathuria2016/{name}.py" for name in ("race", "ground", "entrants", "problem")}
+    assert ours | {"problems/robot.py", "dpp/greedy.py"} <= set(read)
+    changed = {"ground.py": b"#"}
+    monkeypatch.setattr(Path, "read_bytes", lambda path: real(path) + changed.get(path.name, b""))
+    assert version.__wrapped__() != before

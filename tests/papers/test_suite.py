@@ -144,6 +144,14 @@ def test_the_full_suite_is_the_issues(monkeypatch):
     assert planned[-1].seed == 49
 
 
+def test_every_option_says_what_it_is(capsys):
+    with pytest.raises(SystemExit):
+        main(["all", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    for words in ("processes; one a core", "batch sizes; 5 and 10", "by the names of `list`"):
+        assert words in said
+
+
 def test_list_names_everything(capsys):
     assert main(["list"]) == 0
     said = capsys.readouterr().out

@@ -1,7 +1,8 @@
 """FastXML's five parameters, as a pool: Precision@1 from the tables this project has made.
 
 All five are seen in logs, as their ranges suggest; the values themselves are carried along as
-labels. The table is of one seed, so that the value of a setting is the same at each look.
+labels. The table is of one seed, so that the value of a setting is the same at each look. The line
+of the grid search lies at the optimum of that table: it can be reached, and not be passed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from papers.kathuria2016.problem import Problem
 PARAMETERS = ("num_tree", "bias", "log_loss_coeff", "max_leaf", "lbl_per_leaf")
 
 
-def _settings(line: Mapping[str, Any]) -> Iterator[tuple[dict[str, float], float]]:
+def settings_of(line: Mapping[str, Any]) -> Iterator[tuple[dict[str, float], float]]:
     """Each setting of a line of a table, with its Precision@1 in percent."""
     cuts = [list(enumerate(line[name])) for name in ("num_tree", "max_leaf", "lbl_per_leaf")]
     for (t, trees), (m, max_leaf), (k, kept) in product(*cuts):
@@ -38,7 +39,7 @@ def from_table(name: str, title: str, path: Path, trainings: int = len(GRID.pair
             f"{path} holds {len(lines)} of {trainings} trainings. Make the rest with: "
             f"python -m papers.kathuria2016 table {name}"
         )
-    settings, values = zip(*(each for line in lines for each in _settings(line)), strict=True)
+    settings, values = zip(*(each for line in lines for each in settings_of(line)), strict=True)
     logs = [{f"log_{key}": math.log(value) for key, value in each.items()} for each in settings]
     rows = [{**seen, **each} for seen, each in zip(logs, settings, strict=True)]
     pool = Pool(rows, labels=PARAMETERS)

@@ -1,7 +1,8 @@
 """Sentences: every comparison the paper makes of its experiments, in our words, as claims.
 
-A sentence about a whole curve is judged early and late; one with "starts out" early only; one with
-"comes close" late. "Much", "considerable" and the like are not judged: sizes are in the tables.
+A sentence about a whole curve is judged early and late; one with "starts out" at the
+start; one with "comes close" late. "Much", "considerable" and the like are not judged: sizes are in
+the tables.
 """
 
 from __future__ import annotations

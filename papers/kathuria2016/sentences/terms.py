@@ -23,7 +23,7 @@ BUT_ROBOT = (*SYNTHETIC, "abalone", "bibtex", "delicious")
 ALL = (*SYNTHETIC, "robot", "abalone", "bibtex", "delicious")
 
 LATE: tuple[Moment, ...] = ("end",)
-EARLY: tuple[Moment, ...] = ("quarter",)
+EARLY: tuple[Moment, ...] = ("start",)
 SIZES: tuple[Moment, ...] = ("looks", "batches")
 SUM: tuple[Moment, ...] = ("cumulative",)
 

@@ -23,6 +23,7 @@ from covey.history import (
     Enqueued,
     Event,
     History,
+    Told,
     Trial,
     event_from_json,
     event_to_json,
@@ -123,6 +124,8 @@ class Logbook:
                 self.refresh()
             if key is not None and key in self._keys:
                 return self._repeated(event, key)
+            if isinstance(event, Asked | Told) and isinstance(self._space, Pool):
+                self._space.verify_source()
             self.history.check(event)
             try:
                 return self._append(event, key)

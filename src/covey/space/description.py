@@ -20,6 +20,8 @@ _KINDS: dict[str, type[Real] | type[Integer] | type[Choice]] = {
     "integer": Integer,
     "choice": Choice,
 }
+# What a file must still be, in the order in which a change is best explained.
+_TOLD = {"columns": "for columns", "n": "distinct rows", "sha256": "for content"}
 
 
 def space_from_description(description: Mapping[str, Any]) -> Space | Pool:
@@ -68,9 +70,13 @@ def _pool(description: Mapping[str, Any]) -> Pool:
     inputs = description["inputs"]
     labels = [name for name in description["columns"] if name not in inputs]
     pool = Pool(description["path"], inputs=inputs, labels=labels)
-    if any(description[key] != value for key, value in pool.describe().items()):
+    now = pool.describe()
+    odd = next((key for key in _TOLD if description[key] != now[key]), None)
+    if odd is not None:
+        what = f"it has {now[odd]} {_TOLD[odd]}, and had {description[odd]}"
         raise SpaceError(
-            f"{description['path']} is not the file this pool came from: its content has changed. "
-            "Restore it, or pass `space=` again."
+            f"{description['path']} is not the file this pool came from: its content has changed"
+            f"{'' if odd == 'sha256' else f' ({what})'}. The log is as it was. Put the file back, "
+            "or pass `space=` again: a covey.Pool of a copy of the file as it was."
         )
     return pool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -43,3 +44,10 @@ def check_name(name: Any, noun: str) -> None:
     """Raise unless the name is a non-empty string."""
     if not isinstance(name, str) or not name:
         raise SpaceError(f"{noun} names must be non-empty strings, got {name!r}; rename it")
+
+
+def check_distinct(names: Sequence[Any], owner: str) -> None:
+    """Raise if two columns have the same name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise SpaceError(f"{owner} has two columns called {twice[0]!r}; rename one of them")

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from covey.errors import SpaceError
-from covey.space.distinct import first_of_each
-from covey.space.features import Feature, fit_feature
-from covey.space.names import listed, missing, unknown
+from covey.space.changes import difference
+from covey.space.column import equal_to
+from covey.space.encoded import Encoded, encode, slices
+from covey.space.names import missing, unknown
 from covey.space.reading import Rows, read
 from covey.space.scalars import digest, is_number, is_scalar, plain
+from covey.space.source import Source
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices, Mask
-    from covey.space.table import Column, Table
 
-# 2 GiB of float64; only one-hot columns of many distinct texts get there.
-_MOST_CELLS = 2**28
+_log = logging.getLogger("covey")
 
 
 class Pool:
@@ -30,6 +32,8 @@ class Pool:
     The model sees the ``inputs`` (by default every column that is not a label): numbers scaled to
     [0, 1] by the pool's smallest and largest, text and booleans one-hot. All other columns are
     carried along in the points. Rows with the same inputs are one candidate, the first of them.
+    Files are read in blocks, large ones of CSV by pyarrow where it is installed; a mistake in one
+    is named by its line, counted from 1, and its column.
 
     >>> pool = Pool([{"t": 20, "dye": "red"}, {"t": 40, "dye": "red"}], labels=["dye"])
     >>> pool.rows
@@ -42,25 +46,15 @@ class Pool:
     def __init__(
         self, rows: Rows, inputs: Sequence[str] | None = None, labels: Sequence[str] = ()
     ) -> None:
-        table = read(rows)
-        self._inputs = _chosen_inputs(tuple(table.columns), inputs, labels)
-        self._features = {name: fit_feature(name, table.columns[name]) for name in self._inputs}
-        _refuse_too_wide(self._features, len(table))
-        stops = np.cumsum([feature.width for feature in self._features.values()]).tolist()
-        self._slices = dict(zip(self._inputs, map(slice, [0, *stops[:-1]], stops), strict=True))
-        encoded = self._encode_columns(table.columns, len(table))
-        kept, pair = first_of_each(encoded)
-        if pair is not None:
-            warnings.warn(
-                f"rows {pair[0]} and {pair[1]} have the same inputs; rows that repeat an earlier "
-                f"one ({len(table) - len(kept)} in all) are left out",
-                UserWarning,
-                stacklevel=2,
-            )
-            table, encoded = table.take(kept), encoded[kept]
-        encoded.setflags(write=False)
-        self._table: Table = table
-        self._rows: Array = encoded
+        held = Encoded.of(read(rows), inputs, labels)
+        if held.repeats:
+            warnings.warn(held.repeats, UserWarning, stacklevel=2)
+        self._held = held
+        self._table = held.table
+        self._rows = held.rows
+        self._features = held.features
+        self._slices = slices(held.features)
+        self._seen = held.table.source  # the file as it was when its content was last looked at
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,7 +64,7 @@ class Pool:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The columns the model sees."""
-        return self._inputs
+        return tuple(self._features)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -98,21 +92,15 @@ class Pool:
             raise unknown(name, self.inputs, "input", "this pool")
         return self._slices[name]
 
-    def _encode_columns(self, columns: Mapping[str, Any], n: int) -> Array:
-        u = np.empty((n, sum(feature.width for feature in self._features.values())))
-        for name, feature in self._features.items():
-            u[:, self._slices[name]] = feature.encode(columns[name])
-        return u
-
     def encode(self, points: Sequence[Mapping[str, Any]]) -> Array:
         """Coordinates (n, d) of n points, in the pool or not; only their inputs are looked at."""
         if isinstance(points, Mapping):
             raise SpaceError("encode takes a list of points, got one dict; write encode([point])")
         columns = {
             name: [self._checked(name, self._given(point, name)) for point in points]
-            for name in self._inputs
+            for name in self._features
         }
-        return self._encode_columns(columns, len(points))
+        return encode(self._features, columns, len(points))
 
     def _given(self, point: Mapping[str, Any], name: str) -> Any:
         if name not in point:
@@ -133,17 +121,9 @@ class Pool:
             raise SpaceError(f"there is no candidate {i}; this pool has 0 to {self.size - 1}")
         return self._table.row(i)
 
-    @cached_property
-    def _places(self) -> dict[bytes, int]:
-        return {key: i for i, key in enumerate(_keys(self._rows))}
-
     def locate(self, points: Sequence[Mapping[str, Any]]) -> Indices:
-        """Indices (n,) of points among the candidates, -1 for one that is not there.
-
-        The first call builds a dict of all candidates; each look-up is then O(1).
-        """
-        found = [self._places.get(key, -1) for key in _keys(self.encode(points))]
-        return np.array(found, dtype=np.intp)
+        """Indices (n,) of points among the candidates, -1 for one that is not there."""
+        return self._held.places.find(self.encode(points))
 
     def check(self, point: Mapping[str, Any], partial: bool = False) -> dict[str, Any]:
         """The point in canonical form: the pool's own row if it is there.
@@ -183,7 +163,7 @@ class Pool:
                 held = self._features[name].encode([value])
                 mask &= (self._rows[:, self._slices[name]] == held).all(axis=1)
             else:
-                mask &= _equal(self._table.columns[name], value)
+                mask &= equal_to(self._table.columns[name], value)
         return mask
 
     def to_json(self, point: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,6 +198,49 @@ class Pool:
         described = self.describe()
         return digest({k: v for k, v in described.items() if k not in ("path", "opaque")})
 
+    def verify_source(self) -> None:
+        """Raise if the file that the rows were read from holds others by now.
+
+        Looks at the file's size and time, a matter of microseconds; only if they differ is it read
+        again. A file that is gone, or out of reach, does the rows no harm, which are in memory:
+        that is noted in the log, once. (Our choice.)
+
+        Raises:
+            SpaceError: it has changed; the first row and column in which it did are named.
+        """
+        source = self._table.source
+        if source is None:
+            return
+        try:
+            now = Source.of(Path(source.path))
+        except OSError as error:
+            if self._seen is not None:
+                _log.warning("cannot look at %s any more: %s", source.path, error.strerror)
+            self._seen = None
+            return
+        if now != self._seen:
+            change = self._change(source.path)
+            if change:
+                raise SpaceError(
+                    f"{source.path} has changed since this pool was read from it: {change}. Nothing"
+                    " was done. Put the file back as it was and try again; or go on from the "
+                    "journal with Study.load(..., space=covey.Pool(...)) of a copy as it was."
+                )
+            self._seen = now
+
+    def _change(self, path: str) -> str:
+        """What is other in the file, in words; nothing if it holds the same candidates."""
+        try:
+            now = Encoded.of(read(path), self.inputs, self.labels)
+        except SpaceError as error:
+            return str(error)
+        if now.table.sha256() == self._sha256:
+            return ""
+        found = difference(self._table, now.table)
+        if isinstance(found, tuple):
+            return f"at {now.table.where(now.original(found[0]))}, {found[1]}"
+        return found or "its values are of another kind"
+
     def __eq__(self, other: object) -> bool:
         return self.fingerprint == other.fingerprint if isinstance(other, Pool) else NotImplemented
 
@@ -227,49 +250,3 @@ class Pool:
     def __repr__(self) -> str:
         labels = f", labels={list(self.labels)!r}" if self.labels else ""
         return f"Pool({self.size} candidates, inputs={list(self.inputs)!r}{labels})"
-
-
-def _chosen_inputs(
-    names: tuple[str, ...], inputs: Sequence[str] | None, labels: Sequence[str]
-) -> tuple[str, ...]:
-    for role, given in (("inputs", inputs), ("labels", labels)):
-        if isinstance(given, str):
-            raise SpaceError(f"{role} must be a list of columns, got {given!r}; write [{given!r}]")
-        for name in given or ():
-            if name not in names:
-                raise unknown(name, names, "column", "the table")
-    both = set(inputs or ()).intersection(labels)
-    if both:
-        raise SpaceError(
-            f"{listed(sorted(both))} cannot be both an input and a label; "
-            "an input is seen by the model, a label is not"
-        )
-    chosen = tuple(name for name in names if name not in labels) if inputs is None else inputs
-    if not chosen:
-        raise SpaceError(
-            f"no inputs are left for the model; the table has {listed(names)}. "
-            "Leave one out of labels, or name some in inputs."
-        )
-    return tuple(dict.fromkeys(chosen))
-
-
-def _refuse_too_wide(features: Mapping[str, Feature], n: int) -> None:
-    if n * sum(feature.width for feature in features.values()) > _MOST_CELLS:
-        name = max(features, key=lambda name: features[name].width)
-        raise SpaceError(
-            f"encoding {n} rows would take more than 2 GiB; the input {name!r} alone needs "
-            f"{features[name].width} columns. Carry it unseen with labels=[{name!r}] and give "
-            "numbers that describe it as inputs."
-        )
-
-
-def _keys(rows: Array) -> list[bytes]:
-    buffer, step = np.ascontiguousarray(rows).tobytes(), 8 * rows.shape[1]
-    return [buffer[i : i + step] for i in range(0, len(buffer), step)]
-
-
-def _equal(column: Column, value: Any) -> Mask:
-    if column.dtype == np.object_:
-        return np.array([type(v) is type(value) and v == value for v in column], dtype=np.bool_)
-    alike = isinstance(value, bool) if column.dtype == np.bool_ else is_number(value)
-    return column == value if alike else np.zeros(len(column), dtype=np.bool_)

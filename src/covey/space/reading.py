@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-import csv
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from covey.errors import MissingExtraError, SpaceError
-from covey.space.table import Column, Table, as_column, from_array, from_records
+from covey.errors import SpaceError
+from covey.space.column import Column, as_column
+from covey.space.names import check_distinct
+from covey.space.reading_csv import read_csv
+from covey.space.reading_parquet import read_parquet
+from covey.space.source import Source
+from covey.space.table import Table, from_array, from_records
 
 _ALLOWED = (
     "a list of dicts, a 2-d array, a pandas or polars frame, or the path of a CSV or Parquet file"
 )
+_MARKS = {
+    b"PAR1": "a Parquet file; rename it to end in .parquet",
+    b"\x1f\x8b": "compressed by gzip; unpack it first",
+    b"PK\x03\x04": "a zip archive, as Excel's are; save the sheet as CSV UTF-8",
+    b"\xff\xfe": "text in UTF-16; save it as UTF-8",
+    b"\xfe\xff": "text in UTF-16; save it as UTF-8",
+}
 
 
 class Frame(Protocol):
@@ -60,7 +70,7 @@ def _frame_library(rows: object) -> str | None:
 
 def _from_frame(frame: Frame, values: Callable[[Any], Any]) -> Table:
     names = list(frame.columns)
-    _check_distinct(names, "the frame")
+    check_distinct(names, "the frame")
     return Table({name: as_column(values(frame[name])) for name in names})
 
 
@@ -90,74 +100,43 @@ def _from_path(path: str | os.PathLike[str]) -> Table:
     file = Path(path)
     if not file.is_file():
         raise SpaceError(
-            f"there is no file {os.fspath(path)!r} to read rows from; check the path, or pass the "
-            "pool itself as space=..."
+            f"there is no file {os.fspath(path)!r} to read rows from{_instead(file)}; check the "
+            "path, or pass the pool itself as space=..."
         )
-    columns = (_parquet if file.suffix in (".parquet", ".pq") else _csv)(file)
-    return Table(columns, path=str(file.absolute()))
-
-
-def _parquet(file: Path) -> dict[str, Column]:
     try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError("pyarrow", "parquet") from error
-    try:
-        table = parquet.read_table(file)
-    except pa.ArrowException as error:
-        raise SpaceError(f"{file} is not a Parquet file that can be read: {error}") from error
-    _check_distinct(table.column_names, str(file))
-    return {name: as_column(_arrow_values(table.column(name))) for name in table.column_names}
+        before = Source.of(file)
+        _refuse_binary(file, before)
+        columns = (read_parquet if before.is_parquet else read_csv)(file)
+        after = Source.of(file)
+    except OSError as error:
+        raise SpaceError(
+            f"cannot read {file}: {error.strerror or error}; check that it is there and that you "
+            "may read it"
+        ) from error
+    if after != before:
+        raise SpaceError(
+            f"{file} was written to while it was being read; read it again when it is complete"
+        )
+    return Table(columns, before)
 
 
-def _arrow_values(column: Any) -> Any:
-    values = column.to_numpy() if column.null_count == 0 else None
-    return values if values is not None and values.dtype.kind in "biuf" else column.to_pylist()
+def _instead(file: Path) -> str:
+    if file.is_dir():
+        return ", but a directory; name a file in it"
+    return ", but something else than a file" if file.exists() else ""
 
 
-def _csv(file: Path) -> dict[str, Column]:
-    try:
-        with file.open(newline="", encoding="utf-8-sig") as lines:
-            header, *rows = [row for row in csv.reader(lines) if row] or [[]]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise SpaceError(f"{file} is not CSV text in UTF-8: {error}") from error
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-        raise SpaceError(f"{file} has a single column {header[0]!r}; separate columns by commas")
-    _check_distinct(header, str(file))
-    for i, row in enumerate(rows):
-        if len(row) != len(header):
-            raise SpaceError(
-                f"rows are ragged: row {i} of {file} has {len(row)} cells, the header has "
-                f"{len(header)}; quote cells that hold commas"
-            )
-    cells: Iterable[tuple[str, ...]] = zip(*rows, strict=True) if rows else [()] * len(header)
-    return {name: _cells(column) for name, column in zip(header, cells, strict=True)}
-
-
-def _cells(cells: Sequence[str]) -> Column:
-    """Numbers if every cell is one, else text; an empty cell is missing either way."""
-    numbers = _numbers(cells)
-    if numbers is not None:
-        return as_column(numbers)
-    empty = [not cell or cell.isspace() for cell in cells]
-    filled = [cell for cell, gone in zip(cells, empty, strict=True) if not gone]
-    values = iter(_numbers(filled) or filled)
-    return as_column([None if gone else next(values) for gone in empty])
-
-
-def _numbers(cells: Sequence[str]) -> list[int] | list[float] | None:
-    for parse in (int, float):
-        try:
-            numbers = list(map(parse, cells))
-        except ValueError:
-            continue
-        # Python reads 1_000 as a number; in a table it is a name.
-        return None if "_" in " ".join(cells) else numbers
-    return None
-
-
-def _check_distinct(names: Sequence[Any], owner: str) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise SpaceError(f"{owner} has two columns called {twice[0]!r}; rename one of them")
+def _refuse_binary(file: Path, source: Source) -> None:
+    """Say what a file is that was taken for text by its name."""
+    if source.is_parquet:
+        return
+    with file.open("rb") as stream:
+        head = stream.read(8000)
+    for mark, kind in _MARKS.items():
+        if head.startswith(mark):
+            raise SpaceError(f"{file} is not CSV text but {kind}")
+    if b"\0" in head:
+        raise SpaceError(
+            f"{file} is not CSV text: byte {head.index(0) + 1} of it is zero, as in a binary file. "
+            "Give a CSV file in UTF-8, or a Parquet file whose name ends in .parquet."
+        )

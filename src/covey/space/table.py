@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from covey.errors import SpaceError
+from covey.space.column import Column, as_column, is_text
 from covey.space.names import check_name
 from covey.space.scalars import is_scalar, plain
 
 if TYPE_CHECKING:
     from covey.arrays import Indices
+    from covey.space.source import Source
 
-Column: TypeAlias = NDArray[Any]
+_BLOCK = 2**14  # cells that are Python objects at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Named columns of equal length: int64, float64 or bool, and objects for the rest."""
+    """Named columns of equal length: int64, float64, bool or text, and objects for the rest."""
 
     columns: dict[str, Column]
-    path: str | None = None
+    source: Source | None = None
 
     def __post_init__(self) -> None:
         for name in self.columns:
@@ -39,9 +40,20 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
+    @property
+    def path(self) -> str | None:
+        """Where the file lies that it was read from, if it was."""
+        return None if self.source is None else self.source.path
+
+    def where(self, row: int) -> str:
+        """How to find a row again; of the whole table, as it was read."""
+        if self.source is None:
+            return f"row {row} (the first is row 0)"
+        return self.source.where(row)
+
     def take(self, indices: Indices) -> Table:
         """The table with these rows only."""
-        return Table({n: column[indices] for n, column in self.columns.items()}, self.path)
+        return Table({n: column[indices] for n, column in self.columns.items()}, self.source)
 
     def row(self, i: int) -> dict[str, Any]:
         """One row as Python scalars."""
@@ -54,37 +66,22 @@ class Table:
             digest.update(json.dumps([name, len(column)]).encode())
             if column.dtype.kind in "if":
                 numbers = column.astype("<f8") + 0.0  # -0.0 is 0.0
-                digest.update(np.where(np.isnan(numbers), np.nan, numbers).tobytes())
+                digest.update(np.where(np.isnan(numbers), np.nan, numbers).data)
             else:
-                values = column.tolist()
-                shown = [v if is_scalar(v) else [type(v).__qualname__] for v in values]
-                digest.update(json.dumps(shown).encode())
+                for text in _json(column):
+                    digest.update(text.encode())
         return digest.hexdigest()
 
 
-def as_column(values: Sequence[Any] | Column) -> Column:
-    """Values of one column as int64, float64 or bool if they all are, else as objects.
-
-    >>> as_column([1, 2.5])
-    array([1. , 2.5])
-    >>> as_column(["a", None])
-    array(['a', None], dtype=object)
-    """
-    if isinstance(values, np.ndarray):
-        if values.dtype.kind in "bif":
-            kind = {"b": np.bool_, "i": np.int64, "f": np.float64}[values.dtype.kind]
-            return values.astype(kind)
-        values = values.tolist() if values.dtype.kind in "uU" else list(values)
-    if any(issubclass(kind, np.generic) for kind in set(map(type, values))):
-        values = [plain(value) for value in values]
-    kinds = set(map(type, values))
-    if kinds == {bool}:
-        return np.array(values, dtype=np.bool_)
-    if kinds == {int}:
-        return _integers(values)
-    if kinds in ({float}, {int, float}):
-        return np.array(values, dtype=np.float64)
-    return _objects(values)
+def _json(column: Column) -> Iterator[str]:
+    """The column as one JSON list, piece by piece."""
+    yield "["
+    for start in range(0, len(column), _BLOCK):
+        values = column[start : start + _BLOCK].tolist()
+        if not is_text(column):
+            values = [v if is_scalar(v) else [type(v).__qualname__] for v in values]
+        yield (", " if start else "") + json.dumps(values)[1:-1]
+    yield "]"
 
 
 def from_records(rows: Sequence[Any]) -> Table:
@@ -116,14 +113,3 @@ def from_array(rows: Column) -> Table:
             "reshape(-1, 1) makes one column of a 1-d array"
         )
     return Table({f"x{j}": as_column(rows[:, j]) for j in range(rows.shape[1])})
-
-
-def _integers(values: Sequence[int]) -> Column:
-    try:
-        return np.array(values, dtype=np.int64)
-    except OverflowError:
-        return _objects(values)
-
-
-def _objects(values: Sequence[Any]) -> Column:
-    return np.fromiter(values, dtype=object, count=len(values))

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 import covey
-from covey.candidates import Listed, Open, Taken, field_of
+from covey.candidates import Listed, Open, Taken, field_of, listed
+from covey.candidates.field import sobol_blocks
 from covey.errors import ExhaustedError
 
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
@@ -40,3 +41,25 @@ def test_rows_of_a_wide_pool_stay_apart():
     pool = covey.Pool([{"x": v} for v in (0.0, 1.0, 2.0, 1e15)])
     left = field_of(pool, {}, taken([{"x": 1.0}])).scattered(3, np.random.default_rng(0))
     assert [p["x"] for p in left.points(range(3))] == [0.0, 2.0, 1e15]
+
+
+def test_sobol_order_is_that_of_the_nearest_rows(monkeypatch):
+    monkeypatch.setattr(listed, "_ROWS", 7)
+    rows = np.random.default_rng(0).random((50, 2))
+    field = listed.Listed(rows, lambda i: [{"i": int(j)} for j in i], taken(asked=3))
+    targets = next(sobol_blocks(2, 0, 3))[:20]
+    left = list(range(50))
+    for target, point in zip(targets, field.in_order(20).points(range(20)), strict=True):
+        nearest = min(left, key=lambda i: np.square(rows[i] - target).sum())
+        assert point == {"i": nearest}
+        left.remove(nearest)
+
+
+def test_what_was_measured_is_left_out_of_a_large_pool_and_nothing_else():
+    rng = np.random.default_rng(1)
+    pool = covey.Pool(rng.integers(0, 1000, (20_000, 3)) + np.arange(20_000)[:, None])
+    gone = rng.choice(pool.size, 500, replace=False)
+    elsewhere = [{"x0": 0.5, "x1": 0.5, "x2": 0.5}]
+    points = [pool.point(int(i)) for i in gone]
+    field = field_of(pool, {}, taken([*points, *elsewhere]))
+    np.testing.assert_array_equal(field.rows, np.delete(pool.rows, gone, axis=0))

@@ -51,7 +51,13 @@ def test_a_pool_is_read_again_from_its_file(tmp_path):
     assert again.inputs == ("s", "t")
 
     path.write_text("id,t,s\na,1,u\nb,3,v\n")
-    with pytest.raises(SpaceError, match="its content has changed"):
+    with pytest.raises(SpaceError, match=r"pool.csv is not .* has changed. The log is as it was."):
+        space_from_description(through_json(pool))
+    path.write_text("id,t,s\na,1,u\n")
+    with pytest.raises(SpaceError, match=r"changed \(it has 1 distinct rows, and had 2\)"):
+        space_from_description(through_json(pool))
+    path.write_text("id,t,s,z\na,1,u,1\nb,2,v,1\n")
+    with pytest.raises(SpaceError, match=r"it has \['id', 't', 's', 'z'\] for columns, and had"):
         space_from_description(through_json(pool))
     path.unlink()
     with pytest.raises(SpaceError, match="there is no file"):

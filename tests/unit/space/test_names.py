@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from covey.errors import SpaceError, did_you_mean
-from covey.space.names import check_name, listed, missing, unknown
+from covey.space.names import check_distinct, check_name, listed, missing, unknown
 
 
 def test_many_names_are_cut_short():
@@ -32,3 +32,9 @@ def test_a_missing_name_lists_what_is_needed():
 def test_names_are_non_empty_strings(name):
     with pytest.raises(SpaceError, match="column names must be non-empty strings, got"):
         check_name(name, "column")
+
+
+def test_two_columns_of_one_name():
+    check_distinct(["a", "b"], "the frame")
+    with pytest.raises(SpaceError, match="the frame has two columns called 'a'; rename one"):
+        check_distinct(["a", "b", "a"], "the frame")

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 
 import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space import Pool, pool
+from covey.space import Pool, roles
+from covey.space import pool as pool_module
 
 ROWS = [
     {"t": 20, "solvent": "water", "wet": True, "id": "A1"},
@@ -77,7 +79,10 @@ def test_candidates_cannot_be_overwritten(plate):
         ({"rows": [{"x": 1}, {}]}, "ragged: row 1"),
         ({"rows": np.array([[1.0], [np.nan]])}, "row 1 .* has nan in the input 'x0'"),
         ({"rows": np.array([[1.0], [np.inf]])}, "row 1 .* has inf in the input 'x0'"),
-        ({"rows": [{"x": 1}, {"x": None}]}, "row 1 .* has None in the input 'x'.*drop the row"),
+        (
+            {"rows": [{"x": 1}, {"x": None}]},
+            "row 1 .* nothing .None. in the input 'x'.*drop the row",
+        ),
     ],
 )
 def test_a_pool_refuses(arguments, message):
@@ -91,7 +96,7 @@ def test_labels_may_be_missing_or_anything():
 
 
 def test_text_with_too_many_values_is_refused_before_memory_runs_out(monkeypatch):
-    monkeypatch.setattr(pool, "_MOST_CELLS", 50)
+    monkeypatch.setattr(roles, "_MOST_CELLS", 50)
     rows = [{"smiles": f"C{i}", "x": i} for i in range(10)]
     with pytest.raises(SpaceError, match=r"'smiles' alone needs 10 columns. .*labels=\['smiles'\]"):
         Pool(rows)
@@ -263,6 +268,70 @@ def test_a_file_may_move_and_stay_the_same_pool(tmp_path):
     assert a == Pool([{"t": 1, "s": "u"}, {"t": 2, "s": "v"}])
     assert hash(a) == hash(b)
     assert a != "pool"
+
+
+def changed(path, text, **options):
+    """A pool of a file, and the file with another content at another time."""
+    path.write_text("id,t,s\na,1,u\nb,2,v\n\nc,3,u\n")
+    pool = Pool(path, labels=["id"], **options)
+    pool.verify_source()
+    path.write_text(text)
+    os.utime(path, ns=(1, 1))
+    return pool
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,t,s\na,1,u\nb,2,v\nc,4,u\n", r"at line 4 of .*pool.csv, .* 't' had 3 and has 4"),
+        ("id,t,s\na,1,u\nB,2,v\nc,3,u\n", r"at line 3 of .*, the column 'id' had 'b' and has 'B'"),
+        ("id,t,s\na,1,u\nb,2,v\n", "it had 3 rows and has 2"),
+        ("id,t\na,1\nb,2\nc,3\n", "unknown column 's'"),
+        ("id,t,s,z\na,1,u,1\nb,2,v,1\nc,3,u,1\n", "its columns were id, t, s and are id, t, s, z"),
+        ("id,t,s\na,1,u\nb,,v\nc,3,u\n", r"line 3 of .*pool.csv has nothing .None. in .* 't'"),
+        ("", "is empty"),
+    ],
+)
+def test_a_file_that_has_changed_is_noticed(tmp_path, text, message):
+    pool = changed(tmp_path / "pool.csv", text)
+    start = r"pool.csv has changed since this pool was read from it: "
+    with pytest.raises(SpaceError, match=f"{start}.*({message}).*Nothing was done. Put the file"):
+        pool.verify_source()
+    assert pool.point(2) == {"id": "c", "t": 3, "s": "u"}  # the rows are as they were
+
+
+def test_a_row_is_named_by_its_line_where_others_were_left_out(tmp_path):
+    path = tmp_path / "pool.csv"
+    path.write_text("t\n1\n1\n2\n")
+    with pytest.warns(UserWarning, match=r"line 2 of .*pool.csv and line 3 of .*pool.csv have the"):
+        pool = Pool(path)
+    path.write_text("t\n1\n1\n5\n")
+    with pytest.raises(SpaceError, match=r"at line 4 of .*, the column 't' had 2 and has 5"):
+        pool.verify_source()
+
+
+def test_a_file_that_was_touched_or_laid_out_anew_is_the_same(tmp_path, monkeypatch):
+    pool = changed(tmp_path / "pool.csv", 'id,t,s\r\na,1.0,u\r\n"b",2,v\r\nc,3,u\r\n')
+    pool.verify_source()
+    monkeypatch.setattr(pool_module, "read", None)  # known by now: not read again
+    pool.verify_source()
+
+
+def test_a_file_that_is_gone_is_noted_once(tmp_path, caplog):
+    path = tmp_path / "pool.csv"
+    pool = changed(path, "")
+    path.unlink()
+    pool.verify_source()
+    pool.verify_source()
+    assert len(caplog.messages) == 1
+    assert "cannot look at" in caplog.messages[0]
+    path.write_text("id,t,s\n")
+    with pytest.raises(SpaceError, match="has a header and no rows"):
+        pool.verify_source()
+
+
+def test_rows_in_memory_have_no_file_to_change(plate):
+    plate.verify_source()
 
 
 def test_a_pool_pickles(plate):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import datetime
-import sys
+import os
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +9,17 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from covey.errors import MissingExtraError, SpaceError
+from covey.errors import SpaceError
+from covey.space import reading
 from covey.space.reading import read
+from covey.space.reading_csv import read_csv
 
 ROWS = [{"t": 20, "x": 0.5, "dye": "red"}, {"t": 40, "x": 1.0, "dye": "blue"}]
 
 
-def written(tmp_path: Path, text: str, encoding: str = "utf-8") -> Path:
+def written(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "pool.csv"
-    path.write_text(text, encoding=encoding, newline="")
+    path.write_text(text, encoding="utf-8", newline="")
     return path
 
 
@@ -44,27 +46,6 @@ def test_a_csv_file_gives_the_same_rows_and_its_path(tmp_path):
     assert [type(value) for value in table.row(0).values()] == [int, float, str]
     assert table.path == str(path)
     assert rows_of(read(str(path))) == ROWS
-
-
-def test_a_parquet_file_gives_the_same_rows(tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    rows = [{**row, "note": note, "ok": True} for row, note in zip(ROWS, ("a", None), strict=True)]
-    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "pool.parquet")
-    table = read(tmp_path / "pool.parquet")
-    assert rows_of(table) == rows
-    assert table.columns["t"].dtype == np.int64
-    (tmp_path / "bad.parquet").write_text("no")
-    with pytest.raises(SpaceError, match="not a Parquet file that can be read"):
-        read(tmp_path / "bad.parquet")
-
-
-def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
-    (tmp_path / "pool.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"needs pyarrow: pip install 'covey\[parquet\]'"):
-        read(tmp_path / "pool.parquet")
 
 
 def test_an_array_is_read_by_columns():
@@ -122,45 +103,68 @@ def test_frames_need_distinct_text_names():
         read(pd.DataFrame({"x": []}))
 
 
-def test_cells_are_numbers_only_if_all_are(tmp_path):
-    path = written(
-        tmp_path, "i,f,s,gap,hole,id,none\n1, 2 ,1,1,a,1_0,\n2,2e3,b,,,2_0, \n3,nan,3,3,c,3_0,\n"
-    )
-    table = read(path)
-    assert {name: table.columns[name].tolist() for name in ("i", "s", "gap", "hole")} == {
-        "i": [1, 2, 3],
-        "s": ["1", "b", "3"],
-        "gap": [1, None, 3],
-        "hole": ["a", None, "c"],
-    }
-    np.testing.assert_array_equal(table.columns["f"], [2.0, 2000.0, np.nan])
-    assert table.columns["id"].tolist() == ["1_0", "2_0", "3_0"]
-    assert table.columns["none"].tolist() == [None, None, None]
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_that_are_not_files(tmp_path, suffix):
+    with pytest.raises(SpaceError, match=rf"there is no file '.*nowhere.{suffix}'.*check the path"):
+        read(tmp_path / f"nowhere.{suffix}")
+    folder = tmp_path / f"folder.{suffix}"
+    folder.mkdir()
+    with pytest.raises(SpaceError, match=rf"no file '.*folder.{suffix}' .*but a directory; name a"):
+        read(folder)
 
 
-def test_a_byte_order_mark_and_quotes_are_understood(tmp_path):
-    path = written(tmp_path, 't,s\n1,"a, b"\n', encoding="utf-8-sig")
-    assert rows_of(read(path)) == [{"t": 1, "s": "a, b"}]
+def test_a_device_is_no_file():
+    with pytest.raises(SpaceError, match="but something else than a file"):
+        read(os.devnull)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_file_one_may_not_read(tmp_path, monkeypatch, suffix):
+    path = tmp_path / f"pool.{suffix}"
+    path.write_text("x\n1\n")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(reading, f"read_{suffix}", refuse)
+    with pytest.raises(SpaceError, match=rf"cannot read .*pool.{suffix}: Permission denied; check"):
+        read(path)
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_one_may_really_not_read(tmp_path):
+    path = written(tmp_path, "x\n1\n")
+    path.chmod(0)
+    with pytest.raises(SpaceError, match=r"cannot read .*pool.csv: Permission denied"):
+        read(path)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("data", "message"),
     [
-        ("", "at least one column"),
-        ("x,y\n", "at least one row"),
-        ("x,y\n1,2\n3\n", "ragged: row 1 of .* has 1 cells, the header has 2"),
-        ("x,x\n1,2\n", "two columns called 'x'"),
-        (",x\n1,2\n", "column names must be non-empty strings, got ''"),
-        ("x;y\n1;2\n", "single column 'x;y'; separate columns by commas"),
+        (b"PAR1\x15\x04", "is not CSV text but a Parquet file; rename it to end in .parquet"),
+        (b"\x1f\x8b\x08", "but compressed by gzip; unpack it first"),
+        (b"PK\x03\x04", "but a zip archive, as Excel's are; save the sheet as CSV UTF-8"),
+        ("x\n1\n".encode("utf-16"), "but text in UTF-16; save it as UTF-8"),
+        (b"\x89PNG\x00\x00", "is not CSV text: byte 5 of it is zero"),
+        (b"\x89PNG,1\n", "line 1 of .*pool.csv is not CSV text in UTF-8"),
     ],
 )
-def test_csv_files_are_checked(tmp_path, text, message):
+def test_a_binary_file_with_the_name_of_a_text(tmp_path, data, message):
+    path = tmp_path / "pool.csv"
+    path.write_bytes(data)
     with pytest.raises(SpaceError, match=message):
-        read(written(tmp_path, text))
+        read(path)
 
 
-def test_files_that_are_not_there_or_not_text(tmp_path):
-    with pytest.raises(SpaceError, match=r"there is no file '.*nowhere.csv'"):
-        read(tmp_path / "nowhere.csv")
-    with pytest.raises(SpaceError, match="not CSV text in UTF-8"):
-        read(written(tmp_path, "é\n1\n", encoding="latin-1"))
+def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
+    path = written(tmp_path, "x\n1\n")
+
+    def late(file: Path) -> dict[str, np.ndarray]:
+        columns = read_csv(file)
+        file.write_text("x\n1\n2\n")
+        return columns
+
+    monkeypatch.setattr(reading, "read_csv", late)
+    with pytest.raises(SpaceError, match="was written to while it was being read; read it again"):
+        read(path)

@@ -10,7 +10,7 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.candidates import Taken, field_of
-from covey.gp import Posterior
+from covey.gp import Posterior, Recall
 from covey.history import History, Trial
 from covey.propose import Recipe, understand
 from covey.space import Pool
@@ -34,18 +34,24 @@ class Recommendation:
 
 
 class LastModel:
-    """The model of a log, kept until the log grows: the same log gives the same model."""
+    """The model of a log, kept until the log grows: the same log gives the same model.
 
-    def __init__(self, recipe: Recipe) -> None:
+    A ``recall`` shared with those who ask spares both what the other has done.
+    """
+
+    def __init__(self, recipe: Recipe, recall: Recall | None = None) -> None:
         self._recipe = recipe
+        self._recall = Recall() if recall is None else recall
         self._kept: tuple[int, Posterior] | None = None
 
     def of(self, history: History) -> Posterior:
         """The posterior after all that was told; what is open plays no part."""
         length = len(history.events)
         if self._kept is None or self._kept[0] != length:
+            self._kept = None  # the factor of many results is not held twice
             rng = np.random.default_rng([self._recipe.seed, history.asked_count])
-            self._kept = (length, understand(history, self._recipe, rng, waiting=False))
+            posterior = understand(history, self._recipe, rng, waiting=False, recall=self._recall)
+            self._kept = (length, posterior)
         return self._kept[1]
 
 

@@ -55,6 +55,19 @@ def checked_key(key: str | None) -> str | None:
     return key
 
 
+def checked_seconds(seconds: float | None) -> float | None:
+    """How long an ask may take, if that matters."""
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (number and 0.0 < seconds < float("inf")):
+        raise StrategyError(f"time_budget is a number of seconds above 0; got {seconds!r}.")
+    return seconds
+
+
+def is_one(trials: Any) -> bool:
+    """Whether a single trial, or its id, was given."""
+    return isinstance(trials, Trial | int | np.integer)
+
+
 def several(values: Any, what: str) -> tuple[Any, ...]:
     """A sequence, as the user gave it."""
     if np.ndim(values) == 0:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.errors import NumericsError
+from covey.errors import MissingExtraError, NumericsError
 
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
@@ -54,6 +54,81 @@ def plus_diagonal(matrix: Array, values: Array | float) -> Array:
     return out
 
 
+def namespace(array: Any) -> Any:
+    """The functions that go with an array: NumPy's, or those of the library that holds it.
+
+    Arrays of n candidates may be torch tensors, on any device (`Array` stands for both); what is
+    of the size of a batch or of the data stays with NumPy, on the host.
+    """
+    if isinstance(array, np.ndarray):
+        return np
+    from array_api_compat import array_namespace
+
+    return array_namespace(array)
+
+
+def is_host(array: Any) -> bool:
+    """Whether an array is NumPy's."""
+    return isinstance(array, np.ndarray)
+
+
+def host(array: Any) -> Array:
+    """The array as NumPy's, copied only if it is not."""
+    if isinstance(array, np.ndarray):
+        return array
+    moved: Array = array.detach().cpu().numpy()
+    return moved
+
+
+def beside(values: Any, array: Any) -> Any:
+    """NumPy's values (or a number) as an array of the library, device and precision of another.
+
+    Whole numbers and booleans keep their kind.
+    """
+    if isinstance(array, np.ndarray):
+        return values
+    import torch
+
+    if isinstance(values, torch.Tensor):
+        return values
+    values = np.asarray(values)
+    kind = array.dtype if values.dtype.kind == "f" else None
+    return torch.as_tensor(values, dtype=kind, device=array.device)
+
+
+def placed(array: Array, device: str, precision: str) -> Array:
+    """NumPy's array as a torch tensor on a device."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError("torch", "torch") from error
+    try:
+        moved: Array = torch.as_tensor(array, dtype=getattr(torch, precision), device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise NumericsError(
+            f"cannot use device {device!r}: {str(error).splitlines()[0]}. "
+            'Use device="cpu", or one that torch.device takes and that this machine has.'
+        ) from error
+    return moved
+
+
+def free_memory(device: str) -> int:
+    """Bytes free on a device of torch's; of a device that does not tell, 4 GiB."""
+    import torch
+
+    if torch.device(device).type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return 4 * 2**30
+
+
+def raised_to(array: Any, least: float) -> Array:
+    """The array with smaller entries raised to ``least``, in place."""
+    if isinstance(array, np.ndarray):
+        return np.maximum(array, least, out=array)
+    raised: Array = array.clamp_(min=least)
+    return raised
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Linear algebra on one thread.
@@ -77,7 +152,10 @@ def first_largest(values: Array) -> int:
     1
     """
     most = float(values.max())
-    return int(np.argmax(values >= most - _TIE * abs(most)))
+    close = values >= most - _TIE * abs(most)
+    if is_host(values):
+        return int(np.argmax(close))
+    return int(namespace(values).nonzero(close)[0][0])
 
 
 def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Array:
@@ -100,6 +178,39 @@ def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Arr
             "diagonal; it is no Cholesky factor of a positive definite matrix."
         )
     return np.asarray(solution)
+
+
+def inverse_lower(factor: Array) -> Array:
+    """C⁻¹ of the Cholesky factor C of something positive."""
+    from scipy.linalg.lapack import dtrtri
+
+    if len(factor) == 0:
+        return factor
+    inverse: Array = dtrtri(factor.T, lower=0)[0].T  # by columns, as LAPACK reads
+    return inverse
+
+
+def sum_of_squares(array: Any) -> Array:
+    """Of each column of an array (m, n): (n,)."""
+    if isinstance(array, np.ndarray):
+        return np.asarray(np.sum(array * array, axis=0))
+    squares: Array = namespace(array).linalg.vector_norm(array, axis=0) ** 2  # one pass, not three
+    return squares
+
+
+def solve_rows(factor: Array, right: Array) -> Array:
+    """Solve C x = b for the Cholesky factor C of something positive, and b (m, p) kept by rows.
+
+    The same as `solve_lower` without a copy of b, which for very many columns takes as long as
+    the solve.
+    """
+    from scipy.linalg.blas import dtrsm
+
+    if len(factor) == 0 or right.size == 0:
+        return np.zeros_like(right)
+    # By columns, as BLAS reads: xᵀ Cᵀ = bᵀ.
+    solved: Array = dtrsm(1.0, factor.T, right.T, side=1, lower=0).T
+    return solved
 
 
 def log_normal_cdf(z: Array) -> Array:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
-from covey.arrays import Array, first_largest, log_normal_cdf
+from covey.arrays import Array, first_largest, host, log_normal_cdf
 from covey.belief import Belief
 from covey.policies import UCB, Judgement, Policy, judge
 from covey.region import enough, relevant
 from covey.selection import Selection, distinct_maxima
+from covey.shortlist import in_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +34,15 @@ class PureExploration:
         judgement = judge(self.first, belief)
         head = int(np.argmax(judgement.scores))
         region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))
-        batch, seen = [head], belief
+        batch, inside = [head], region[region != head]
+        seen = belief.after_looking_at([head], on=inside)
+        left = np.ones(len(inside), dtype=np.bool_)
         for _ in range(k - 1):
-            seen = seen.after_looking_at(batch[-1:])
-            left = np.setdiff1d(region, batch)
-            batch.append(int(left[first_largest(1.0 + _relative_variance(seen)[left])]))
+            gains = np.where(left, 1.0 + _relative_variance(seen), -np.inf)
+            i = first_largest(gains)
+            left[i] = False
+            batch.append(int(inside[i]))
+            seen = seen.after_looking_at([i])
         return Selection(tuple(batch), judgement.width, region)
 
 
@@ -61,31 +67,34 @@ class Hallucinated:
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """One point at a time, each imagined at its mean before the next."""
         del rng
-        usual = [self.first.frozen_at(member) for member in belief.members]
-        scout = self.scout
-        scouts = usual if scout is None else [scout.frozen_at(m) for m in belief.members]
         exploring = self.budget is not None and _can_learn(belief, k) > self.budget
         widen = self.widen if self.budget is None else math.exp(self.budget)
-        batch: list[int] = []
-        widths: list[float] = []
-        seen = belief
-        for b in range(k):
-            # t counts evaluations here, not batches (the paper's fb[t]).
-            seen = replace(seen, round=belief.looks + b + 1)
-            policies = usual if b else scouts
-            each = [p.judge(m) for p, m in zip(policies, seen.members, strict=True)]
-            widths.append(widen * float(np.mean([one.width for one in each])))
-            if exploring:
-                scores = _relative_variance(seen)
-            else:
-                scores = np.mean(
-                    [_widened(m, one, widen) for m, one in zip(seen.members, each, strict=True)],
-                    axis=0,
-                )
-            scores[batch] = -np.inf
-            batch.append(int(np.argmax(scores)))
-            seen = seen.after_looking_at(batch[-1:])
-        return Selection(tuple(batch), widths[0])
+
+        def scoring(policy: Policy) -> Scoring:
+            frozen = [policy.frozen_at(member) for member in belief.members]
+            return lambda seen: _scores(seen, frozen, widen, exploring=exploring)
+
+        usual = scoring(self.first)
+        leader = usual if self.scout is None else scoring(self.scout)
+        # t counts evaluations here, not batches (the paper's fb[t]).
+        scores, width = leader(replace(belief, round=belief.looks + 1))
+        batch = in_turn(belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0])
+        return Selection(tuple(batch), width)
+
+
+Scoring = Callable[[Belief], tuple[Array, float]]
+
+
+def _scores(
+    seen: Belief, policies: Sequence[Policy], widen: float, *, exploring: bool
+) -> tuple[Array, float]:
+    """Scores of the candidates, averaged over members, and the width they stand for."""
+    each = [p.judge(m) for p, m in zip(policies, seen.members, strict=True)]
+    width = widen * float(np.mean([one.width for one in each]))
+    if exploring:
+        return _relative_variance(seen), width
+    widened = [_widened(m, one, widen) for m, one in zip(seen.members, each, strict=True)]
+    return np.mean(widened, axis=0), width
 
 
 def _widened(belief: Belief, judged: Judgement, widen: float) -> Array:
@@ -138,7 +147,8 @@ def log_penalty(belief: Belief, j: int, slope: float) -> Array:
     """log φ(x; x_j) at every candidate: 0 far away, very negative near candidate j."""
     slope = slope if slope > 1e-7 else 10.0  # a flat mean gives no radius (GPyOpt's choice)
     top = max(belief.best, float(belief.mean.max()))
-    distance = np.linalg.norm(belief.at - belief.at[j], axis=1)
+    at = host(belief.at)
+    distance = np.linalg.norm(at - at[j], axis=1)
     return log_normal_cdf((slope * distance - top + belief.mean[j]) / max(belief.std[j], 1e-8))
 
 

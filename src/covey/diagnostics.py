@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covey import dpp
-from covey.arrays import Array
+from covey.arrays import Array, host
 from covey.belief import Belief
 from covey.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+
+_AFFORDABLE = 20_000  # candidates of a region in which a second choice is made to compare with
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,13 @@ class Diagnostics:
         strategy: its name.
         batch: points asked for.
         candidates: points it chose among.
+        left_out: points it did not look at, a `time_budget` being too short for them.
         region: size of the relevance region (None: the strategy has none).
         width: √β, the policy's confidence width (None: no policy).
         repulsive: expected share of the DPP's picks that repel; the rest are uniform in the region.
         log_determinant: of the chosen set in the DPP's kernel.
-        greedy_log_determinant: of what greedy maximisation would have chosen there.
+        greedy_log_determinant: of what greedy maximisation would have chosen there (None: not
+            worked out, the region being too large).
         information: nats the whole batch tells about f, ½ log det(I + Σ/σ²).
         certificate: largest regret of any point of the batch, against the candidates and what was
             told, if f lies in the band μ ± width·σ; in outcome units. None while trials are open or
@@ -57,6 +62,7 @@ class Diagnostics:
     sampler: str = ""
     error: float = 0.0
     seconds: Mapping[str, float] | None = None
+    left_out: int = 0
 
 
 def information_gain(belief: Belief, indices: Sequence[int]) -> float:
@@ -84,7 +90,7 @@ def repulsive_share(belief: Belief, indices: Sequence[int]) -> float:
     Given the set S, that part is a DPP with kernel A_S, of expected size k - tr((I + A_S)⁻¹).
     """
     every = np.asarray(indices, dtype=np.intp)
-    kernel = belief.information().block(every, every)
+    kernel = host(belief.information().block(every, every))
     return 1.0 - float(np.trace(np.linalg.inv(kernel))) / len(every)
 
 
@@ -142,6 +148,16 @@ def _per_nat(noise: float, amplitude: float) -> float:
     return amplitude / math.log1p(amplitude / noise)
 
 
+def _greedy(belief: Belief, selection: Selection) -> float | None:
+    """log det of what greedy maximisation would have chosen; None where that is not affordable."""
+    if selection.region is None or len(selection.region) > _AFFORDABLE:
+        return None
+    head, count = selection.indices[0], len(selection.indices) - 1
+    inside = selection.region[selection.region != head]
+    kernel = belief.after_looking_at([head], on=inside).information()
+    return dpp.log_determinant(kernel, dpp.maximize(kernel, count))
+
+
 def explain(
     belief: Belief,
     selection: Selection,
@@ -162,12 +178,10 @@ def explain(
         promised = float((outcome(np.array([ceiling])) - outcome(floors)).max())
     repulsive = value = greedy = None
     if tail and selection.region is not None:
-        seen = belief.after_looking_at([head])
-        inside = selection.region[selection.region != head]
-        kernel = seen.on(inside).information()
-        repulsive = repulsive_share(seen, tail)
-        value = dpp.log_determinant(seen.information(), tail)
-        greedy = dpp.log_determinant(kernel, dpp.maximize(kernel, len(tail)))
+        seen, every = belief.after_looking_at([head], on=tail), range(len(tail))
+        repulsive = repulsive_share(seen, every)
+        value = dpp.log_determinant(seen.information(), every)
+        greedy = value if selection.sampler == "greedy" else _greedy(belief, selection)
     return Diagnostics(
         strategy=strategy,
         batch=len(chosen),

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from covey.arrays import Array, Indices, beside, host, namespace, raised_to
+from covey.chunks import each_chunk
 from covey.errors import NumericsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from covey.arrays import Array, Indices
 
 _FEATURES = 1024  # cosine/sine pairs of a pathwise prior draw: its error falls like 1/sqrt(pairs)
 
@@ -58,12 +58,14 @@ def squared_distance(a: Array, b: Array, lengths: tuple[float, ...]) -> Array:
             f"points have {a.shape[1]} coordinates but the kernel has {len(lengths)} "
             "length-scales; give one length-scale per coordinate."
         )
-    scale = np.asarray(lengths)
+    xp, scale = namespace(a), beside(np.asarray(lengths), a)
     # Centring keeps |a|² + |b|² - 2ab from cancelling when points lie far from the origin.
-    centre = np.add.reduce(b, axis=0) / len(b) if len(b) else 0.0
+    centre = xp.sum(b, axis=0) / len(b) if len(b) else 0.0
     a, b = (a - centre) / scale, (b - centre) / scale
-    r2 = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b) - 2.0 * (a @ b.T)
-    return np.maximum(r2, 0.0, out=r2)
+    # |a|² · 1 + a · (-2b) + 1 · |b|²: two more columns spare two passes over n · m entries.
+    left = xp.concat([a, xp.sum(a * a, axis=1)[:, None], xp.ones_like(a[:, :1])], axis=1)
+    right = xp.concat([-2.0 * b, xp.ones_like(b[:, :1]), xp.sum(b * b, axis=1)[:, None]], axis=1)
+    return raised_to(left @ right.T, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class SquaredExponential:
 
     def at_distance(self, r2: Array, /) -> Array:
         """s exp(-r²/2)."""
-        return self.variance * np.exp(-0.5 * r2)
+        return self.variance * namespace(r2).exp(-0.5 * r2)
 
     def slope(self, r2: Array, /) -> Array:
         """dk/dr² = -k/2."""
@@ -115,13 +117,23 @@ class Matern52:
 
     def at_distance(self, r2: Array, /) -> Array:
         """s (1 + q + q²/3) exp(-q) with q = √5 r."""
-        q = np.sqrt(5.0 * r2)
-        return self.variance * (1.0 + q + q * q / 3.0) * np.exp(-q)
+        xp = namespace(r2)
+        p = xp.sqrt(r2)  # in place from here on: this is the innermost loop of everything
+        p *= -(5.0**0.5)  # -q
+        value = p / 3.0
+        value -= 1.0
+        value *= p
+        value += 1.0
+        value *= xp.exp(p)
+        if self.variance != 1.0:
+            value *= self.variance
+        return value
 
     def slope(self, r2: Array, /) -> Array:
         """dk/dr² = -(5/6) s (1 + q) exp(-q), finite at r = 0."""
-        q = np.sqrt(5.0 * r2)
-        return (-5.0 / 6.0) * self.variance * (1.0 + q) * np.exp(-q)
+        xp = namespace(r2)
+        q = xp.sqrt(5.0 * r2)
+        return (-5.0 / 6.0) * self.variance * (1.0 + q) * xp.exp(-q)
 
     def frequencies(self, rng: np.random.Generator, pairs: int, /) -> Array:
         """The spectral density is a multivariate Student t with 5 degrees of freedom."""
@@ -143,7 +155,7 @@ class KernelMatrix:
     @cached_property
     def diagonal(self) -> Array:
         """k(x, x) at every point."""
-        return np.full(len(self.at), self.kernel.variance)
+        return beside(np.full(len(self.at), self.kernel.variance), self.at)
 
     def block(self, rows: Indices, cols: Indices) -> Array:
         """Covariances of some points with others: (len(rows), len(cols))."""
@@ -168,20 +180,25 @@ class KernelMatrix:
         cosine, sine = scale * rng.standard_normal((2, _FEATURES, draws))
 
         def at(points: Array) -> Array:
-            phase = points @ omega.T
-            return (np.cos(phase) @ cosine + np.sin(phase) @ sine).T
+            def some(part: slice) -> Array:
+                phase = points[part] @ omega.T
+                return np.cos(phase) @ cosine + np.sin(phase) @ sine
 
-        return at(self.at), at(elsewhere)
+            return np.concatenate(list(each_chunk(some, points, _FEATURES))).T
+
+        return at(host(self.at)), at(elsewhere)
 
     def gradient(self, elsewhere: Array, weights: Array) -> Array:
         r"""Gradient at each point of x ↦ Σ_i w_i k(x, x_i): (n, d).
 
         .. math:: \partial_d = \sum_i w_i\, 2 k'(r^2) (x_d - x_{i,d}) / \ell_d^2
         """
-        pull = (
-            2.0
-            * weights
-            * self.kernel.slope(squared_distance(self.at, elsewhere, self.kernel.lengths))
-        )
-        inner = self.at * pull.sum(axis=1, keepdims=True) - pull @ elsewhere
-        return inner / np.square(self.kernel.lengths)
+        mine, lengths = host(self.at), np.square(self.kernel.lengths)
+
+        def some(part: slice) -> Array:
+            at = mine[part]
+            r2 = squared_distance(at, elsewhere, self.kernel.lengths)
+            pull = 2.0 * weights * self.kernel.slope(r2)
+            return (at * pull.sum(axis=1, keepdims=True) - pull @ elsewhere) / lengths
+
+        return np.concatenate(list(each_chunk(some, mine, len(elsewhere))))

@@ -109,7 +109,7 @@ class UCB:
         if callable(self.beta):
             return math.sqrt(max(self.beta(t), 0.0))
         if self.beta == "theory":
-            return math.sqrt(theory_beta(len(belief), t, self.delta))
+            return math.sqrt(theory_beta(belief.offered, t, self.delta))
         if self.beta == "practical":
             return math.sqrt(practical_beta(belief.at.shape[1], t))
         return math.sqrt(float(self.beta))

@@ -5,6 +5,7 @@ history -> observations -> fit -> posterior -> candidates -> belief -> strategy 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +17,9 @@ import numpy as np
 from covey import dpp
 from covey.arrays import Array
 from covey.baselines import Sobol
-from covey.belief import Belief, Gaussian
-from covey.candidates import Candidates, Field, Listed, Taken, field_of
+from covey.belief import Belief, Gaussian, held
+from covey.candidates import Field, Listed, Taken, field_of
+from covey.cost import Size
 from covey.diagnostics import Diagnostics, explain
 from covey.errors import HistoryError
 from covey.gp import (
@@ -26,18 +28,24 @@ from covey.gp import (
     Model,
     Observations,
     Posterior,
+    Recall,
     Warp,
-    condition,
     fit_best,
     observe,
+    outgrown,
 )
-from covey.history import History
+from covey.gp.subset import MANY
+from covey.haste import Haste
+from covey.history import Asked, History
 from covey.kernels import KERNELS, KernelMatrix
+from covey.resources import Resources
 from covey.selection import Selection, checked_selection
 from covey.space import Pool, Space
 from covey.strategies import Strategy
 
 Goal = Literal["max", "min"]
+
+_log = logging.getLogger("covey")
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,7 @@ class Request:
     strategy: Strategy
     name: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    resources: Resources = field(default_factory=Resources)
 
 
 @dataclass(frozen=True)
@@ -74,47 +83,97 @@ class Proposal:
     diagnostics: Diagnostics
 
 
-def propose(history: History, recipe: Recipe, request: Request) -> Proposal:
-    """The next k points: a function of the log, the recipe and the request, nothing else."""
+Proposer = Callable[[History, Recipe, Request, Recall | None], Proposal]
+"""What `propose` is: another may work it out elsewhere."""
+
+
+def propose(
+    history: History, recipe: Recipe, request: Request, recall: Recall | None = None
+) -> Proposal:
+    """The next k points: a function of the log, the recipe and the request, nothing else.
+
+    What it can ``recall`` of the last proposal makes the next one quicker, and does not change it.
+    """
     rng = np.random.default_rng([recipe.seed, history.asked_count])
-    watch = Stopwatch()
-    k, strategy, space = request.k, request.strategy, recipe.space
-    where = field_of(space, request.fixed, _taken(history, recipe))
-    models: tuple[Model, ...] = ()
-    outcome: Callable[[Array], Array] | None = None
-    if not strategy.needs_model or not history.told:
-        candidates, belief, selection = _without_model(where, recipe, request, rng)
-    else:
-        with watch.timing("fit"):
-            posterior = understand(history, recipe, rng)
-            models = posterior.models
-            outcome = None if history.pending or history.failed else posterior.outcome
-        with watch.timing("candidates"):
-            candidates = where.promising(k, posterior, rng)
-        with watch.timing("belief"):
-            told = posterior.belief(posterior.data.at)
-            belief = posterior.belief(candidates.at, round=history.rounds + 1)
-            belief = replace(belief, told=(told.mean, told.std))
-        with watch.timing("choose"):
-            selection = checked_selection(strategy.choose(belief, k, rng), k, len(belief))
-    points = candidates.points(selection.indices)
-    account = explain(belief, selection, request.name, outcome, watch.seconds) if models else None
-    bare = Diagnostics(request.name, k, len(candidates), seconds=watch.seconds)
-    return Proposal(points, models, account or bare)
+    where = field_of(recipe.space, request.fixed, _taken(history, recipe))
+    if not request.strategy.needs_model or not history.told:
+        return _without_model(where, recipe, request, rng)
+    recall, use, k = Recall() if recall is None else recall, request.resources, request.k
+    watch, haste = Stopwatch(), Haste(use)
+    with watch.timing("fit"):
+        posterior = understand(history, recipe, rng, recall=recall)
+        told = recall.told(posterior)
+    with watch.timing("candidates"):
+        every = where.promising(k, posterior, rng)
+        candidates = haste.thinned(every, Size(len(every), posterior.looks, k, posterior.size), rng)
+    with watch.timing("belief"):
+        belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
+        belief = replace(belief, told=told)
+    with watch.timing("choose"):
+        chosen = haste.quicken(request.strategy).choose(belief, k, rng)
+        selection = checked_selection(chosen, k, len(belief))
+    _log.info("chose %d points by %s: %s", k, request.name, watch.seconds)
+    outcome = None if history.pending or history.failed else posterior.outcome
+    account = explain(belief, selection, request.name, outcome, watch.seconds)
+    account = replace(account, left_out=len(every) - len(candidates))
+    return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
 def understand(
-    history: History, recipe: Recipe, rng: np.random.Generator, *, waiting: bool = True
+    history: History,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    *,
+    waiting: bool = True,
+    recall: Recall | None = None,
 ) -> Posterior:
-    """The model after all that was told; ``waiting``: its covariance also after what is open."""
-    last = [Model.from_description(model) for model in history.models or ()]
-    data, models = fit_best(_views(history, recipe), recipe.gp, rng, last)
-    bent = data.warp != Warp()
-    models = tuple(replace(model, bent=bent) for model in models)
+    """The model after all that was told; ``waiting``: its covariance also after what is open.
+
+    What it can ``recall`` of the last model makes this one quicker, and changes nothing else.
+    """
+    data, models = _standing(history, recipe) or _fitted(history, recipe, rng)
     # A failed point will not be looked at again, and tells the mean nothing: to the covariance it
     # is as good as pending, so that the next batch does not crowd around it.
     looked = [t.point for t in (*history.pending, *history.failed)] if waiting else []
-    return condition(models, data, recipe.space.encode(looked) if looked else None)
+    pending = recipe.space.encode(looked) if looked else None
+    return (recall or Recall()).condition(models, data, pending)
+
+
+def _fitted(
+    history: History, recipe: Recipe, rng: np.random.Generator
+) -> tuple[Observations, tuple[Model, ...]]:
+    data, models = fit_best(_views(history, recipe), recipe.gp, rng, _last(history))
+    bent = data.warp != Warp()
+    return data, tuple(replace(model, bent=bent) for model in models)
+
+
+def _last(history: History) -> tuple[Model, ...]:
+    """The hyper-parameters of the last ask that had some."""
+    return tuple(Model.from_description(model) for model in history.models or ())
+
+
+def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Model, ...]] | None:
+    """Of many results, the last hyper-parameters for as long as they stand (`gp.outgrown`)."""
+    models, gp = _last(history), recipe.gp
+    if len(history.told) <= MANY or len(models) != max(1, gp.samples):
+        return None
+    before = History(history.events[: _fitted_at(history)])
+    if not before.told:
+        return None
+    now, then = (observations(h, recipe, bent=models[0].bent) for h in (history, before))
+    stand = len(now) > MANY and all(model.suits(gp, now.at.shape[1]) for model in models)
+    return (now, models) if stand and not outgrown(now, then) else None
+
+
+def _fitted_at(history: History) -> int:
+    """Place of the ask whose hyper-parameters all later ones have taken over."""
+    place = len(history.events)
+    for i, event in reversed(list(enumerate(history.events))):
+        if isinstance(event, Asked) and event.models is not None:
+            if event.models != history.models:
+                break
+            place = i
+    return place
 
 
 def _views(history: History, recipe: Recipe) -> list[Observations]:
@@ -146,20 +205,23 @@ def _taken(history: History, recipe: Recipe) -> Taken:
 
 def _without_model(
     where: Field, recipe: Recipe, request: Request, rng: np.random.Generator
-) -> tuple[Candidates, Belief, Selection]:
-    """Strategies that need no model; and for the others, a design to learn one from."""
+) -> Proposal:
+    """By strategies that need no model; and for the others, a design to learn one from."""
     k = request.k
     if request.strategy.needs_model and isinstance(where, Listed):
         candidates = where.scattered(k, rng)
-        return candidates, _blank(candidates.at), _spread_out(candidates.at, recipe.gp, k, rng)
-    if request.strategy.needs_model:
-        candidates = where.in_order(k)
-        return candidates, _blank(candidates.at), Selection(tuple(range(k)))
-    ordered = isinstance(request.strategy, Sobol)
-    candidates = where.in_order(k) if ordered else where.scattered(k, rng)
-    belief = _blank(candidates.at)
-    chosen = request.strategy.choose(belief, k, rng)
-    return candidates, belief, checked_selection(chosen, k, len(belief))
+        selection = _spread_out(candidates.at, recipe.gp, k, rng)
+    elif request.strategy.needs_model:
+        candidates, selection = where.in_order(k), Selection(tuple(range(k)))
+    else:
+        ordered = isinstance(request.strategy, Sobol)
+        candidates = where.in_order(k) if ordered else where.scattered(k, rng)
+        nothing = Belief(candidates.at, (), best=0.0)
+        chosen = request.strategy.choose(nothing, k, rng)
+        selection = checked_selection(chosen, k, len(candidates))
+    _log.info("chose %d points by %s, without a model", k, request.name)
+    account = Diagnostics(request.name, k, len(candidates), seconds={})
+    return Proposal(candidates.points(selection.indices), (), account)
 
 
 def _spread_out(at: Array, gp: GP, k: int, rng: np.random.Generator) -> Selection:
@@ -167,7 +229,7 @@ def _spread_out(at: Array, gp: GP, k: int, rng: np.random.Generator) -> Selectio
     belief = prior_belief(at, gp)
     head = int(rng.integers(len(at)))
     rest = np.flatnonzero(np.arange(len(at)) != head)
-    kernel = belief.after_looking_at([head]).on(rest).information()
+    kernel = belief.after_looking_at([head], on=rest).information()
     tail = dpp.maximize(kernel, k - 1) if k > 1 else []
     return Selection((head, *(int(rest[i]) for i in tail)))
 
@@ -177,13 +239,8 @@ def prior_belief(at: Array, gp: GP) -> Belief:
     priors = PRIORS[gp.priors](at.shape[1])
     length = float(np.exp(priors.length.start))
     kernel = KERNELS[gp.kernel]((length,) * at.shape[1], 1.0)
-    part = Gaussian(KernelMatrix(kernel, at), np.zeros(len(at)), np.zeros((0, len(at))), 1e-2)
+    part = Gaussian(KernelMatrix(kernel, at), np.zeros(len(at)), held(np.zeros((0, len(at)))), 1e-2)
     return Belief(at, (part,), best=0.0)
-
-
-def _blank(at: Array) -> Belief:
-    """Candidates about which nothing is believed."""
-    return Belief(at, (), best=0.0)
 
 
 class Stopwatch:

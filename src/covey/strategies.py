@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, runtime_checkable
@@ -43,12 +44,14 @@ class DPP:
         then: "max" picks the rest by greedy maximisation, "sample" draws it.
         factor: of the width in the relevance region: 2 in the paper, 1 in Contal's code.
         method: how to sample (see `covey.dpp.sample`).
+        seconds: a draw may take, about: then a chain is cut short, and its error says so.
     """
 
     first: Policy
     then: Literal["max", "sample"] = "sample"
     factor: float = 2.0
     method: Method = "auto"
+    seconds: float | None = None
     needs_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -65,15 +68,26 @@ class DPP:
         if k == 1:
             return Selection((head,), judgement.width, region)
         inside = region[region != head]
-        kernel = belief.after_looking_at([head]).on(inside).information()  # K_{t,1}
+        kernel = belief.after_looking_at([head], on=inside).information()  # K_{t,1}
         if self.then == "max":
             tail, sampler, error = dpp.maximize(kernel, k - 1), "greedy", 0.0
         else:
-            drawn = dpp.prepare(kernel, k - 1, self.method)
+            drawn, sampler = self._sampler(kernel, k - 1)
             tail, error = drawn.draw(rng), drawn.error
-            sampler = f"{drawn.method}, {drawn.steps} steps" if drawn.steps else drawn.method
         batch = (head, *(int(inside[i]) for i in tail))
         return Selection(batch, judgement.width, region, sampler, error)
+
+    def _sampler(self, kernel: dpp.Blocks, k: int) -> tuple[dpp.Sampler, str]:
+        """Ready to draw, and what there is to say about it."""
+        began = time.perf_counter()
+        full = dpp.prepare(kernel, k, self.method)
+        if not full.steps:
+            return full, full.method
+        if self.seconds is None:
+            return full, f"{full.method}, {full.steps} steps"
+        used = dpp.hurried(full, self.seconds - (time.perf_counter() - began))
+        cut = f" of {full.steps}, for want of time" if used.steps < full.steps else ""
+        return used, f"{full.method}, {used.steps} steps{cut}"
 
 
 @dataclass(frozen=True, slots=True)

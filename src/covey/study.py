@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-import numpy as np
-
-from covey import advice
+from covey import advice, arguments
 from covey.advice import LastModel, Prediction, Recommendation
-from covey.arguments import (
-    Trials,
-    checked_count,
-    checked_key,
-    checked_points,
-    each,
-    own_ids,
-    several,
-)
+from covey.arguments import Trials
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
+from covey.cost import Cost
 from covey.diagnostics import Diagnostics
 from covey.errors import HistoryError, JournalConflict, JournalDamaged
-from covey.gp import GP
+from covey.gp import GP, Recall
 from covey.history import History, Point, Trial, events
 from covey.journal import Contents, Journal
 from covey.opening import Wanted, open_study, reopen
-from covey.propose import Goal, Recipe, Request, propose
+from covey.propose import Goal, Proposer, Recipe, Request, propose
+from covey.resources import ResourceOptions, Resources
 from covey.space import Pool, Space, space_from_description
 from covey.strategies import Strategy
+from covey.waiting import cost_of, waiting
 
 if TYPE_CHECKING:
     from covey.run.plan import RunOptions
@@ -39,8 +32,6 @@ if TYPE_CHECKING:
     from covey.run.workers import Workers
 
 _TRIES = 5  # asks that begin again because another process wrote meanwhile
-
-_log = logging.getLogger("covey")
 
 
 class Study:
@@ -57,6 +48,7 @@ class Study:
         seed: of all randomness; None draws one and logs it.
         journal: path of a durable log; an existing one is continued.
         gp: the Gaussian process to use.
+        resources: device="cuda", memory="8 GiB", precision="float32" (see `Resources`).
 
     >>> from covey import Real
     >>> study = Study(Space({"x": Real(0.0, 1.0)}), goal="min", seed=0)
@@ -75,14 +67,17 @@ class Study:
         seed: int | None = None,
         journal: str | Path | Journal | Contents | None = None,
         gp: GP | None = None,
+        **resources: Unpack[ResourceOptions],
     ) -> None:
-        wanted = Wanted(space, goal, strategy, seed, gp)
-        opened = open_study(wanted, journal)
+        opened = open_study(Wanted(space, goal, strategy, seed, gp), journal)
         self._lock = threading.RLock()
         self._diagnostics: Diagnostics | None = None
         self._recipe, self._log = opened.recipe, opened.book
-        self._model = LastModel(opened.recipe)
+        self._recall = Recall()
+        self._model = LastModel(opened.recipe, self._recall)
         self._name, self._strategy = opened.name, opened.strategy
+        self._resources = Resources(**resources)
+        self.proposer: Proposer = propose  # who works out a batch; see `covey.cluster`
 
     @classmethod
     def load(
@@ -92,22 +87,18 @@ class Study:
         strategy: str | Strategy | None = None,
         *,
         read_only: bool = False,
+        **resources: Unpack[ResourceOptions],
     ) -> Self:
         """Replay a journal and go on.
 
         What a log cannot hold (an array pool, a predicate, a strategy object) is passed again; the
-        space is checked by its fingerprint.
-
-        Args:
-            journal: its path.
-            space: as it was, where the log cannot hold it.
-            strategy: another one, or the object the log could not hold.
-            read_only: only look; of a damaged journal, at what precedes the damage.
+        space is checked by its fingerprint. ``read_only``: only look; of a damaged journal, at what
+        precedes the damage.
         """
         opened = reopen(journal, read_only=read_only)
         if space is None:
             space = space_from_description(opened.header["space"])
-        return cls(space, opened.header["goal"], strategy, journal=opened)
+        return cls(space, opened.header["goal"], strategy, journal=opened, **resources)
 
     def ask(
         self,
@@ -116,22 +107,28 @@ class Study:
         strategy: str | Strategy | None = None,
         fixed: Mapping[str, Any] | None = None,
         key: str | None = None,
+        time_budget: float | None = None,
+        progress: bool | None = None,
     ) -> list[Trial]:
         """The next k points: distinct, feasible, none of them pending.
 
-        In a finite space (a `Pool`, or integers and choices only) none was asked, told or failed
-        before. If there are not k such points, an error says why and nothing is logged.
+        In a finite space none was asked, told or failed before. If there are not k such points, an
+        error says why and nothing is logged.
 
         Args:
             k: how many.
             strategy: another strategy, for this batch only.
             fixed: parameters held at these values, for this batch only.
             key: names this request: asked again with the same key, the same batch is returned.
+            time_budget: seconds it may take, about: at need fewer candidates are looked at, or a
+                cheaper sampler chooses, and `diagnostics` says so.
+            progress: show a bar; None: where a long ask is waited for at a terminal.
         """
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
         held = self.space.check(fixed, partial=True) if fixed else {}
-        request = Request(checked_count(k), chosen, name, held)
-        with self._lock:
+        use = replace(self._resources, seconds=arguments.checked_seconds(time_budget))
+        request = Request(arguments.checked_count(k), chosen, name, held, use)
+        with self._lock, waiting(self.cost(k), f"choosing {k} points", progress=progress):
             for _ in range(_TRIES):
                 made = None if key is None else self._log.made_by(key)
                 if made is not None:
@@ -144,20 +141,22 @@ class Study:
 
     def _ask(self, request: Request, key: str | None) -> list[Trial]:
         with one_thread():
-            proposal = propose(self.history, self._recipe, request)
+            proposal = self.proposer(self.history, self._recipe, request, self._recall)
         models = tuple(model.describe() for model in proposal.models) or None
         asked = events.Asked(tuple(map(Point, proposal.points)), request.name, models)
         trials = self._commit(asked, key)
         self._diagnostics = proposal.diagnostics
-        seconds = proposal.diagnostics.seconds
-        _log.info("asked for %d points by %s: %s", request.k, request.name, seconds)
         return trials
+
+    def cost(self, k: int = 1) -> Cost:
+        """About how long `ask` would take now, and how much memory."""
+        return cost_of(self.history, self._recipe, arguments.checked_count(k), self._resources)
 
     def enqueue(
         self, points: Iterable[Mapping[str, Any]], *, key: str | None = None
     ) -> list[Trial]:
         """Points of your own choice, repeats welcome: pending now, never returned by `ask`."""
-        return self._commit(events.Enqueued(checked_points(points, self.space)), key)
+        return self._commit(events.Enqueued(arguments.checked_points(points, self.space)), key)
 
     def tell(
         self,
@@ -175,24 +174,23 @@ class Study:
             sem: standard error of each value where it is known; one number stands for all.
             key: names this message: sent again with the same key, it is taken once.
         """
-        ids = own_ids(trials, self.history)
-        one = isinstance(trials, Trial | int | np.integer)
-        told: tuple[Any, ...] = (values,) if one else several(values, "values")
-        self._commit(events.Told(ids, told, each(sem, len(ids))), key)
+        ids = arguments.own_ids(trials, self.history)
+        told = (values,) if arguments.is_one(trials) else arguments.several(values, "values")
+        self._commit(events.Told(ids, told, arguments.each(sem, len(ids))), key)
 
     def fail(self, trials: Trials, reason: str = "") -> None:
         """These crashed: not proposed again, and without effect on the model's mean."""
-        self._commit(events.Failed(own_ids(trials, self.history), reason))
+        self._commit(events.Failed(arguments.own_ids(trials, self.history), reason))
 
     def cancel(self, trials: Trials) -> None:
         """These were never run: free to be proposed again."""
-        self._commit(events.Cancelled(own_ids(trials, self.history)))
+        self._commit(events.Cancelled(arguments.own_ids(trials, self.history)))
 
     def amend(self, trial: Trial | int, value: float, reason: str) -> None:
         """Correct a told value; the log keeps both."""
-        if not isinstance(trial, Trial | int | np.integer):
+        if not arguments.is_one(trial):
             raise HistoryError(f"amend takes one trial or its id; got {trial!r}.")
-        self._commit(events.Amended(own_ids(trial, self.history)[0], value, reason))
+        self._commit(events.Amended(arguments.own_ids(trial, self.history)[0], value, reason))
 
     def add(
         self,
@@ -203,8 +201,10 @@ class Study:
         key: str | None = None,
     ) -> list[Trial]:
         """Results from elsewhere; points outside a `Pool` only train the model."""
-        checked = checked_points(points, self.space)
-        added = events.Added(checked, several(values, "values"), each(sem, len(checked)))
+        checked = arguments.checked_points(points, self.space)
+        added = events.Added(
+            checked, arguments.several(values, "values"), arguments.each(sem, len(checked))
+        )
         return self._commit(added, key)
 
     def run(
@@ -277,7 +277,7 @@ class Study:
 
     def predict(self, points: Iterable[Mapping[str, Any]]) -> Prediction:
         """What the model expects at some points: mean and standard deviation of f."""
-        wanted = checked_points(points, self.space)
+        wanted = arguments.checked_points(points, self.space)
         with self._lock, one_thread():
             return advice.predict(self._model.of(self.history), self._recipe, wanted)
 
@@ -297,4 +297,4 @@ class Study:
 
     def _commit(self, event: events.Event, key: str | None = None) -> list[Trial]:
         with self._lock:
-            return self._log.commit(event, checked_key(key))
+            return self._log.commit(event, arguments.checked_key(key))

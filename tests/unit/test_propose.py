@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 
@@ -5,8 +7,8 @@ import covey
 from covey.baselines import Sobol
 from covey.catalog import strategy_of
 from covey.errors import HistoryError
-from covey.gp import GP
-from covey.history import Added, Asked, Failed, History, Point, Told
+from covey.gp import GP, Recall
+from covey.history import Added, Amended, Asked, Failed, History, Point, Told
 from covey.propose import (
     Recipe,
     Request,
@@ -110,3 +112,96 @@ def test_the_stopwatch_adds_up():
             pass
     assert list(watch.seconds) == ["stage"]
     assert watch.seconds["stage"] >= 0.0
+
+
+class TestManyResults:
+    """More than 30 are many here."""
+
+    POOL = covey.Pool(np.random.default_rng(0).random((120, 2)))
+    RECIPE = Recipe(POOL, "max", GP(), seed=0)
+
+    @pytest.fixture(autouse=True)
+    def many_is_little(self, monkeypatch):
+        for name in ("covey.propose", "covey.gp.fit", "covey.gp.subset", "covey.gp.recall"):
+            monkeypatch.setattr(sys.modules[name], "MANY", 30)
+        monkeypatch.setattr(sys.modules["covey.gp.factor"], "BLOCK", 8)
+
+    def f(self, point):
+        return float(np.sin(5.0 * point["x0"]) + point["x1"])
+
+    def started(self, n=40):
+        points = tuple(Point(self.POOL.point(i)) for i in range(n))
+        return History().then(Added(points, tuple(map(self.f, points))))
+
+    def asked(self, history, k=3, recall=None):
+        made = propose(history, self.RECIPE, request(k), recall)
+        models = tuple(model.describe() for model in made.models)
+        return history.then(Asked(tuple(map(Point, made.points)), "auto", models))
+
+    def told(self, history):
+        open_ = history.pending
+        values = tuple(self.f(trial.point) for trial in open_)
+        return history.then(Told(tuple(trial.id for trial in open_), values))
+
+    def models(self, *sizes, n=40):
+        """The models of an ask, and of those that follow batches of these sizes."""
+        history = self.asked(self.started(n), sizes[0])
+        found = [history.models]
+        for size in (*sizes[1:], 1):
+            history = self.asked(self.told(history), size)
+            found.append(history.models)
+        return found
+
+    def test_hyper_parameters_stay_until_a_tenth_more_is_known(self):
+        first, *later = self.models(2, 2, 1, 4)
+        assert [models == first for models in later] == [True, True, False, False]
+        assert later[2] == later[3]  # and then for as long again
+
+    def test_of_few_results_they_never_stay(self):
+        first, second = self.models(1, n=20)
+        assert first != second
+
+    def test_nor_of_many_looks_at_few_points(self):
+        points = tuple(Point(self.POOL.point(i % 20)) for i in range(40))
+        values = tuple(self.f(point) + 0.1 * (i % 3) for i, point in enumerate(points))
+        history = self.asked(History().then(Added(points, values)), 1)
+        assert self.asked(self.told(history), 1).models != history.models
+
+    def test_they_are_fitted_anew_when_the_units_move(self):
+        history = self.told(self.asked(self.started()))
+        amended = history.then(Amended(7, 50.0, "a slip"))
+        assert self.asked(history).models == history.models
+        assert self.asked(amended).models != history.models
+
+    def test_an_ask_without_a_model_does_not_end_their_time(self):
+        history = self.asked(self.started())
+        between = history.then(Asked((Point(self.POOL.point(119)),), "random"))
+        assert self.asked(self.told(between), 1).models == history.models
+
+    def test_hyper_parameters_without_results_do_not_stand(self):
+        description = propose(self.started(), self.RECIPE, request()).models[0].describe()
+        asked = History().then(Asked((Point(self.POOL.point(119)),), "auto", (description,)))
+        points = tuple(Point(self.POOL.point(i)) for i in range(40))
+        history = asked.then(Added(points, tuple(map(self.f, points))))
+        assert self.asked(history).models != history.models
+
+    def test_what_was_remembered_does_not_change_a_batch(self):
+        """Through batches told, failed and left open, and a fit in between."""
+        recall, history = Recall(), self.started()
+        for step in range(5):
+            grown = self.asked(history, recall=recall)
+            assert grown.events[-1] == self.asked(history).events[-1]
+            history = grown if step == 1 else self.told(grown)
+            if step == 2:
+                history = self.asked(history, 1, recall)
+                history = history.then(Failed((len(history) - 1,), "crash"))
+        assert len({str(e.models) for e in history.events if isinstance(e, Asked)}) > 1
+
+    def test_sampled_hyper_parameters_stay_together(self):
+        recipe = Recipe(self.POOL, "max", GP(samples=2), seed=0)
+        made = propose(self.started(), recipe, request())
+        models = tuple(model.describe() for model in made.models)
+        history = self.told(
+            self.started().then(Asked(tuple(map(Point, made.points)), "auto", models))
+        )
+        assert propose(history, recipe, request()).models == made.models

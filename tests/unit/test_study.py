@@ -448,7 +448,7 @@ def test_it_logs_under_covey_and_prints_nothing(study, caplog, capsys):
     with caplog.at_level(logging.INFO, logger="covey"):
         study.ask(2)
     assert [r.name for r in caplog.records] == ["covey"]
-    assert "asked for 2 points by auto" in caplog.text
+    assert "chose 2 points by auto" in caplog.text
     assert capsys.readouterr() == ("", "")
 
 

@@ -1,14 +1,19 @@
 """What is believed about f at some candidates: all that a strategy sees."""
 
 from covey.belief.belief import Belief, Information
+from covey.belief.explained import MEMORY, Explained, Streamed, held
 from covey.belief.gaussian import LEAST_VARIANCE, DensePrior, Evidence, Gaussian, Prior
 
 __all__ = [
     "LEAST_VARIANCE",
+    "MEMORY",
     "Belief",
     "DensePrior",
     "Evidence",
+    "Explained",
     "Gaussian",
     "Information",
     "Prior",
+    "Streamed",
+    "held",
 ]

@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from covey.arrays import Array, Indices
+from covey.arrays import Array, Indices, beside, host, namespace
+from covey.belief.explained import held
 from covey.belief.gaussian import DensePrior, Gaussian
 from covey.errors import NumericsError
 
@@ -27,6 +28,7 @@ class Belief:
     round: int = 1  # the paper's t: batches asked for, this one included
     looks: int = 0  # number of observations, those under way included
     told: tuple[Array, Array] | None = None  # mean and standard deviation where values are known
+    shortlisted_from: int | None = None  # candidates in all, where these are the best of more
 
     @staticmethod
     def dense(
@@ -36,12 +38,17 @@ class Belief:
         mean, cov = np.asarray(mean, dtype=float), np.asarray(cov, dtype=float)
         return Belief(
             np.asarray(at, dtype=float),
-            (Gaussian(DensePrior(cov), mean, np.zeros((0, len(mean))), float(noise)),),
+            (Gaussian(DensePrior(cov), mean, held(np.zeros((0, len(mean)))), float(noise)),),
             best,
         )
 
     def __len__(self) -> int:
         return len(self.at)
+
+    @property
+    def offered(self) -> int:
+        """How many candidates there are in all."""
+        return len(self) if self.shortlisted_from is None else self.shortlisted_from
 
     @property
     def members(self) -> tuple[Belief, ...]:
@@ -53,11 +60,15 @@ class Belief:
     @cached_property
     def mean(self) -> Array:
         """μ (n,)."""
+        if len(self.parts) == 1:
+            return self.parts[0].mean
         return np.mean([part.mean for part in self.parts], axis=0)
 
     @cached_property
     def var(self) -> Array:
         """σ² (n,): the mean variance plus the variance of the means."""
+        if len(self.parts) == 1:
+            return self.parts[0].var
         within = np.mean([part.var for part in self.parts], axis=0)
         return within + np.var([part.mean for part in self.parts], axis=0)
 
@@ -74,7 +85,7 @@ class Belief:
     def columns(self, indices: Sequence[int] | Indices) -> Array:
         """Columns (n, len) of the posterior covariance."""
         cols = np.asarray(indices, dtype=np.intp)
-        within = np.mean([part.columns(cols) for part in self.parts], axis=0)
+        within = np.mean([host(part.columns(cols)) for part in self.parts], axis=0)
         if len(self.parts) == 1:
             return np.asarray(within)
         spread = np.array([part.mean - self.mean for part in self.parts])
@@ -85,15 +96,18 @@ class Belief:
         keep = np.asarray(indices, dtype=np.intp)
         return replace(self, at=self.at[keep], parts=tuple(part.on(keep) for part in self.parts))
 
-    def after_looking_at(self, indices: Sequence[int] | Indices) -> Belief:
+    def after_looking_at(
+        self, indices: Sequence[int] | Indices, on: Sequence[int] | Indices | None = None
+    ) -> Belief:
         """The belief once these candidates will have been observed, their values unknown.
 
         Only the covariance moves, and it does not depend on the values; that is what makes
-        batches possible at all.
+        batches possible at all. With ``on``, the belief about a subset.
         """
         cols = np.asarray(indices, dtype=np.intp)
-        parts = tuple(part.after_looking_at(cols, self.at[cols]) for part in self.parts)
-        return replace(self, parts=parts)
+        keep = None if on is None else np.asarray(on, dtype=np.intp)
+        parts = tuple(part.after_looking_at(cols, self.at[cols], keep) for part in self.parts)
+        return replace(self, at=self.at if keep is None else self.at[keep], parts=parts)
 
     def highest_lower(self, width: float) -> float:
         """The largest μ - width·σ, among candidates and where values are known."""
@@ -154,15 +168,28 @@ class Information:
     @cached_property
     def diagonal(self) -> Array:
         """1 + σ²(x)/σ² (n,)."""
-        return 1.0 + np.mean([part.var / part.noise for part in self.parts], axis=0)
+        return 1.0 + _mean([part.left / part.noise for part in self.parts])
 
     def block(self, rows: Indices, cols: Indices) -> Array:
         """Entries (len(rows), len(cols)) of the kernel."""
-        inner = np.mean([part.block(rows, cols) / part.noise for part in self.parts], axis=0)
-        return np.asarray(inner + np.equal.outer(rows, cols))
+        inner = _mean([part.block(rows, cols) / part.noise for part in self.parts])
+        return inner + beside(np.equal.outer(rows, cols), inner)
 
     def columns(self, cols: Indices) -> Array:
         """Columns (n, len(cols)) of the kernel."""
-        out = np.mean([part.columns(cols) / part.noise for part in self.parts], axis=0)
+        out = _mean([part.columns(cols) / part.noise for part in self.parts])
         out[cols, np.arange(len(cols))] += 1.0
-        return np.asarray(out)
+        return out
+
+    def on(self, indices: Indices) -> Information:
+        """The kernel of a subset."""
+        return Information(tuple(part.on(indices) for part in self.parts))
+
+
+def _mean(arrays: Sequence[Array]) -> Array:
+    """Of arrays of one shape, wherever they are; the only one is itself."""
+    if len(arrays) == 1:
+        return arrays[0]
+    xp = namespace(arrays[0])
+    mean: Array = xp.mean(xp.stack(list(arrays)), axis=0)
+    return mean

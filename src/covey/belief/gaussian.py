@@ -13,8 +13,19 @@ from typing import Protocol
 
 import numpy as np
 
-from covey.arrays import Array, Indices, cholesky, solve_lower
+from covey.arrays import (
+    Array,
+    Indices,
+    beside,
+    cholesky,
+    host,
+    namespace,
+    plus_diagonal,
+    solve_lower,
+)
+from covey.belief.explained import Explained
 from covey.errors import NumericsError
+from covey.whitening import Whitening
 
 _EXACT_DRAW = 4000  # candidates up to which a joint draw factorises Σ; above it is pathwise
 LEAST_VARIANCE = 1e-12  # of the prior's: below this a standard deviation is rounding error
@@ -99,28 +110,42 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """One joint Gaussian about f at n candidates, and the noise of a future look."""
+    """One joint Gaussian about f at n candidates, and the noise of a future look.
+
+    Mean and variances are on the host; covariances are where the candidates are.
+    """
 
     prior: Prior
     mean: Array  # (n,)
-    explained: Array  # V (m, n)
+    explained: Explained  # V (m, n)
     noise: float  # σ²
     evidence: Evidence | None = None
 
     @cached_property
-    def var(self) -> Array:
+    def left(self) -> Array:
         """σ²(x) = k(x, x) - Σ_m V², kept above rounding error."""
         prior = self.prior.diagonal
-        left = prior - np.einsum("mn,mn->n", self.explained, self.explained)
-        return np.maximum(left, LEAST_VARIANCE * prior)
+        return namespace(prior).maximum(prior - self.explained.squares, LEAST_VARIANCE * prior)
+
+    @property
+    def var(self) -> Array:
+        """The variances (n,), on the host."""
+        return host(self.left)
 
     def block(self, rows: Indices, cols: Indices) -> Array:
-        """Posterior covariances (len(rows), len(cols))."""
-        return self.prior.block(rows, cols) - self.explained[:, rows].T @ self.explained[:, cols]
+        """Posterior covariances (len(rows), len(cols)).
+
+        Where V is made on demand, m² for each of the fewer, m for each of the others.
+        """
+        if len(rows) < len(cols):
+            return self.block(cols, rows).T
+        inner = self.explained.product(rows, self.explained.of(cols))
+        return self.prior.block(rows, cols) - inner
 
     def columns(self, cols: Indices) -> Array:
         """Posterior covariances (n, len(cols)). Cost n · len(cols) · (m + d)."""
-        return self.prior.columns(cols) - self.explained.T @ self.explained[:, cols]
+        inner = self.explained.product(slice(None), self.explained.of(cols))
+        return self.prior.columns(cols) - inner
 
     def on(self, indices: Indices) -> Gaussian:
         """The same Gaussian about a subset."""
@@ -128,31 +153,32 @@ class Gaussian:
             self,
             prior=self.prior.on(indices),
             mean=self.mean[indices],
-            explained=self.explained[:, indices],
+            explained=self.explained.on(indices),
         )
 
-    def after_looking_at(self, indices: Indices, at: Array) -> Gaussian:
-        r"""Once the candidates ``indices`` (at ``at``) will have been observed.
+    def after_looking_at(self, indices: Indices, at: Array, on: Indices | None = None) -> Gaussian:
+        r"""Once the candidates ``indices`` (at ``at``) will have been observed; of a subset ``on``.
 
         .. math:: \Sigma' = \Sigma - \Sigma_{\cdot J}(\Sigma_{JJ} + \sigma^2 I)^{-1}\Sigma_{J\cdot}
         """
-        columns = self.columns(indices)
-        corner = cholesky(columns[indices] + self.noise * np.eye(len(indices)))
-        explained = np.vstack([self.explained, solve_lower(corner, columns.T)])
+        rest = self if on is None else self.on(on)
+        columns = self.columns(indices) if on is None else self.block(on, indices)
+        corner = cholesky(plus_diagonal(host(self.block(indices, indices)), self.noise))
+        rows = Whitening(corner, columns)(columns.T)
         evidence = self.evidence
         if evidence is not None:
             old, new = len(evidence.at), len(indices)
             factor = np.zeros((old + new, old + new))
             factor[:old, :old], factor[old:, old:] = evidence.factor, corner
-            factor[old:, :old] = self.explained[:, indices].T
+            factor[old:, :old] = host(self.explained.of(indices)).T
             evidence = Evidence(
-                np.vstack([evidence.at, at]),
+                np.vstack([evidence.at, host(at)]),
                 factor,
                 # An imagined value equal to the mean carries no weight: μ does not move.
                 np.concatenate([evidence.weights, np.zeros(new)]),
                 np.concatenate([evidence.noise, np.full(new, self.noise)]),
             )
-        return replace(self, explained=explained, evidence=evidence)
+        return replace(rest, explained=rest.explained.also(rows), evidence=evidence)
 
     def draw(self, rng: np.random.Generator, draws: int) -> Array:
         """Joint draws (draws, n): exact while n is small, pathwise (Matheron's rule) above.
@@ -165,9 +191,11 @@ class Gaussian:
         if self.evidence is None or n <= _EXACT_DRAW:
             every = np.arange(n)
             # Rounding in K - VᵀV is relative to K, however little of it is left.
-            factor = cholesky(self.block(every, every), float(self.prior.diagonal.mean()))
+            prior = float(host(self.prior.diagonal).mean())
+            factor = cholesky(host(self.block(every, every)), prior)
             return self.mean + rng.standard_normal((draws, n)) @ factor.T
         seen = self.evidence
         here, there = self.prior.paths(rng, draws, seen.at)
         noisy = there + rng.standard_normal(there.shape) * np.sqrt(seen.noise)
-        return self.mean + here - solve_lower(seen.factor, noisy.T).T @ self.explained
+        weights = beside(solve_lower(seen.factor, noisy.T), self.explained.squares)
+        return self.mean + here - host(self.explained.product(slice(None), weights)).T

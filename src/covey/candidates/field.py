@@ -24,6 +24,10 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.at)
 
+    def some(self, keep: Indices) -> Candidates:
+        """A part of them."""
+        return Candidates(self.at[keep], lambda i: self.read(keep[i]))
+
     def points(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         """The chosen candidates as points."""
         return self.read(np.asarray(indices, dtype=np.intp))

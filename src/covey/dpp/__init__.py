@@ -10,6 +10,7 @@
 """
 
 from covey.dpp.greedy import maximize
+from covey.dpp.haste import hurried
 from covey.dpp.kernel import Blocks, Columns
 from covey.dpp.measure import entropy, log_determinant, log_normalizer
 from covey.dpp.methods import prepare, sample
@@ -20,6 +21,7 @@ __all__ = [
     "Columns",
     "Sampler",
     "entropy",
+    "hurried",
     "log_determinant",
     "log_normalizer",
     "maximize",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.arrays import Array, Indices
+from covey.arrays import Array, Indices, beside, host, namespace
 
 
 def draw(cumulative: Array, uniforms: Array) -> Indices:
@@ -15,8 +15,8 @@ def draw(cumulative: Array, uniforms: Array) -> Indices:
     >>> draw(np.cumsum([0.0, 1.0, 0.0, 3.0, 0.0]), np.array([0.0, 0.2, 0.3, 1.0]))
     array([1, 1, 3, 3])
     """
-    total = cumulative[-1]
-    found = np.searchsorted(cumulative, uniforms * total, side="right")
+    xp, total = namespace(cumulative), cumulative[-1:]
+    found = xp.searchsorted(cumulative, beside(uniforms, cumulative) * total, side="right")
     # u · total may round up to the total: that belongs to the last item with a weight.
-    last = np.searchsorted(cumulative, total, side="left")
-    return np.minimum(found, last)
+    last = xp.searchsorted(cumulative, total, side="left")
+    return np.minimum(host(found), host(last))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from covey.arrays import Array, Indices, cholesky, solve_lower
+from covey.arrays import Array, Indices, beside, cholesky, host, is_host, namespace
+from covey.chunks import each_chunk
 from covey.dpp.kernel import Blocks
-
-# Below this size a general solve costs less than a triangular one, and needs no SciPy.
-_SMALL = 32
+from covey.whitening import Whitening
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Conditional:
     """The items R that are given, and the Cholesky factor of L_RR."""
 
@@ -21,36 +21,41 @@ class Conditional:
     items: Indices  # (m,)
     factor: Array  # (m, m), lower
 
+    @cached_property
+    def _whiten(self) -> Whitening:
+        return Whitening(self.factor, self.kernel.diagonal)
+
     def variances(self, at: Indices) -> Array:
         r"""v(j|R) = L_jj - L_jR L_RR⁻¹ L_Rj for the items ``at``; zero for those in R.
 
         Reads m entries of L for each. Cost m² each.
         """
-        whitened = self.whiten(at)
-        variances = self.kernel.diagonal[at] - np.einsum("ij,ij->j", whitened, whitened)
-        variances[(at[:, None] == self.items).any(axis=1)] = 0.0
+        diagonal = self.kernel.diagonal
+        white = self._whiten(self.kernel.block(self.items, at))
+        explained = namespace(diagonal).sum(white * white, axis=0)
+        variances = host(diagonal[beside(at, diagonal)] - explained)
+        variances[np.isin(at, self.items)] = 0.0
         return np.maximum(variances, 0.0)
 
-    def whiten(self, at: Indices) -> Array:
-        """C⁻¹ L_Rj for the items ``at``, (m, len(at))."""
-        block = self.kernel.block(self.items, at)
-        if len(self.items) <= _SMALL:
-            return np.asarray(np.linalg.solve(self.factor, block), dtype=np.float64)
-        return solve_lower(self.factor, block)
+    def all_variances(self) -> Array:
+        """v(j|R) for all n items, chunk by chunk. Cost n m²."""
+        diagonal = self.kernel.diagonal
+        every = np.arange(len(diagonal))
+        size = share(self.items, diagonal)
+        return np.concatenate(
+            list(each_chunk(lambda part: self.variances(every[part]), diagonal, size))
+        )
 
-    def also(self, more: Indices) -> Conditional:
-        """Given ``more`` as well. Cost m² len(more): the factor is extended, not made anew."""
-        if len(more) == 0:
-            return self
-        m, size = len(self.items), len(self.items) + len(more)
-        cross = self.whiten(more)
-        factor = np.zeros((size, size))
-        factor[:m, :m] = self.factor
-        factor[m:, :m] = cross.T
-        factor[m:, m:] = cholesky(self.kernel.block(more, more) - cross.T @ cross)
-        return Conditional(self.kernel, np.concatenate([self.items, more]), factor)
+
+def share(items: Indices, where: Array) -> int:
+    """Entries counted for each candidate of a chunk, with so many items to condition on.
+
+    On the host fewer than there are, since a kernel may spend as much on these items for each chunk
+    as on hundreds of candidates; an array of the chunk then takes 16 MB. (Our choice.)
+    """
+    return max(1, len(items) // 4 if is_host(where) else len(items))
 
 
 def given(kernel: Blocks, items: Indices) -> Conditional:
     """Condition on ``items``. Cost m³."""
-    return Conditional(kernel, items, cholesky(kernel.block(items, items)))
+    return Conditional(kernel, items, cholesky(host(kernel.block(items, items))))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from covey.arrays import Array, Indices
+from covey.arrays import Array, Indices, beside, host, namespace
 from covey.errors import NumericsError
 
 if TYPE_CHECKING:
@@ -44,6 +44,15 @@ class Blocks(Columns, Protocol):
         ...
 
 
+@runtime_checkable
+class Divisible(Blocks, Protocol):
+    """A symmetric matrix that can also be cut down to some of its items."""
+
+    def on(self, indices: Indices, /) -> Blocks:
+        """The matrix of these items alone, which may make it quicker to read."""
+        ...
+
+
 Kernel: TypeAlias = "ArrayLike | Columns"
 
 
@@ -61,6 +70,10 @@ class Dense:
     def block(self, rows: Indices, cols: Indices, /) -> Array:
         """Entries at the crossings of ``rows`` and ``cols``."""
         return self.matrix[rows[:, None], cols]
+
+    def on(self, indices: Indices, /) -> Dense:
+        """A copy of the rows and columns of some items."""
+        return Dense(self.block(indices, indices), self.diagonal[indices])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +93,10 @@ class ByColumns:
             return self.columns(cols)[rows]
         return self.columns(rows)[cols].T
 
+    def on(self, indices: Indices, /) -> Part:
+        """Some items, read through the whole kernel."""
+        return Part(self, indices)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByBlocks:
@@ -96,13 +113,44 @@ class ByBlocks:
         """Entries of the source, checked for shape and nan."""
         return _checked(self.source.block(rows, cols), (len(rows), len(cols)))
 
+    def on(self, indices: Indices, /) -> Divisible:
+        """Some items: cut by the source if it can, else read through the whole kernel."""
+        if not isinstance(self.source, Divisible):
+            return Part(self, indices)
+        return ByBlocks(self.source.on(indices), self.diagonal[beside(indices, self.diagonal)])
 
-def adapt(L: Kernel) -> Blocks:
-    """Any accepted kernel as one that can tell diagonal, columns and blocks.
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some items of a kernel."""
+
+    whole: Blocks
+    items: Indices
+
+    @property
+    def diagonal(self) -> Array:
+        """Their diagonal, (len(items),)."""
+        return self.whole.diagonal[beside(self.items, self.whole.diagonal)]
+
+    def columns(self, indices: Indices, /) -> Array:
+        """Columns, as a block of the whole."""
+        return self.whole.block(self.items, self.items[indices])
+
+    def block(self, rows: Indices, cols: Indices, /) -> Array:
+        """Entries of the whole."""
+        return self.whole.block(self.items[rows], self.items[cols])
+
+    def on(self, indices: Indices, /) -> Part:
+        """Fewer items of the same whole."""
+        return Part(self.whole, self.items[indices])
+
+
+def adapt(L: Kernel) -> Divisible:
+    """Any accepted kernel as one that can tell diagonal, columns and blocks, and be cut down.
 
     A dense array is read once (nan, symmetry) and not copied; columns are checked as they come.
     """
-    if isinstance(L, Dense | ByColumns | ByBlocks):
+    if isinstance(L, Dense | ByColumns | ByBlocks | Part):
         return L
     if isinstance(L, Blocks):
         return ByBlocks(L, _diagonal(L.diagonal))
@@ -112,10 +160,10 @@ def adapt(L: Kernel) -> Blocks:
 
 
 def densify(kernel: Blocks) -> Array:
-    """The whole (n, n) matrix."""
+    """The whole (n, n) matrix, on the host."""
     if isinstance(kernel, Dense):
         return kernel.matrix
-    return kernel.columns(np.arange(len(kernel.diagonal)))
+    return host(kernel.columns(np.arange(len(kernel.diagonal))))
 
 
 def check_count(k: int, n: int) -> int:
@@ -195,26 +243,44 @@ def _asymmetry(matrix: Array) -> float:
 def _diagonal(values: Array) -> Array:
     if callable(values):
         raise NumericsError("a kernel's diagonal is an attribute or property, not a method.")
-    diagonal = np.array(values, dtype=np.float64)
+    diagonal = _array(values)
     if diagonal.ndim != 1 or len(diagonal) == 0:
         raise NumericsError(
-            f"a kernel needs a diagonal of shape (n,), n >= 1; got {diagonal.shape}"
+            f"a kernel needs a diagonal of shape (n,), n >= 1; got {tuple(diagonal.shape)}"
         )
-    if not np.isfinite(diagonal).all():
-        where = int(np.flatnonzero(~np.isfinite(diagonal))[0])
+    if not _finite(diagonal):
+        where = int(np.flatnonzero(~np.isfinite(host(diagonal)))[0])
         raise NumericsError(
             f"the kernel must be finite, got {diagonal[where]} at row {where}, column {where}"
         )
-    low = int(np.argmin(diagonal))
-    if diagonal[low] < -TOLERANCE * np.abs(diagonal).max():
-        raise not_psd_error(f"its diagonal holds {diagonal[low]:.3g} at index {low}")
-    return diagonal.clip(min=0.0)
+    xp = namespace(diagonal)
+    low = int(xp.argmin(diagonal))
+    if float(diagonal[low]) < -TOLERANCE * float(xp.max(xp.abs(diagonal))):
+        raise not_psd_error(f"its diagonal holds {float(diagonal[low]):.3g} at index {low}")
+    clipped: Array = xp.where(diagonal > 0.0, diagonal, 0.0)
+    return clipped
 
 
 def _checked(values: Array, shape: tuple[int, int]) -> Array:
-    found = np.asarray(values, dtype=np.float64)
-    if found.shape != shape:
-        raise NumericsError(f"the kernel gave an array of shape {found.shape}, expected {shape}")
-    if not np.isfinite(found).all():
+    found = _array(values)
+    if tuple(found.shape) != shape:
+        raise NumericsError(
+            f"the kernel gave an array of shape {tuple(found.shape)}, expected {shape}"
+        )
+    if not _finite(found):
         raise NumericsError("the kernel gave entries that are nan or infinite; check its inputs")
     return found
+
+
+def _array(values: Array) -> Array:
+    """Floats, where they are; what belongs to no array library becomes NumPy's."""
+    try:
+        xp = namespace(values)
+    except TypeError:
+        xp = np
+    return np.asarray(values, dtype=np.float64) if xp is np else values
+
+
+def _finite(array: Array) -> bool:
+    xp = namespace(array)
+    return bool(xp.all(xp.isfinite(array)))

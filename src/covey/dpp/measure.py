@@ -8,7 +8,7 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from covey.arrays import Array, Indices
+from covey.arrays import Array, Indices, host
 from covey.dpp import greedy, spectral, symmetric
 from covey.dpp.kernel import Blocks, Kernel, adapt, check_count, densify
 from covey.errors import NumericsError
@@ -28,7 +28,7 @@ def log_determinant(L: Kernel, indices: Sequence[int] | Indices) -> float:
     (0.0, -inf)
     """
     at = np.asarray(indices, dtype=np.intp)
-    return float(_log_determinants(adapt(L).block(at, at)[None])[0])
+    return float(_log_determinants(host(adapt(L).block(at, at))[None])[0])
 
 
 def log_normalizer(L: Kernel, k: int) -> float:
@@ -58,7 +58,8 @@ def entropy(L: Kernel, k: int, rng: np.random.Generator | None = None) -> float:
     k = check_count(k, n)
     greedy.choose(kernel, k)  # a rank below k is an error, not an entropy of rounding noise
     if k == 1:
-        return _entropy_of(np.log(kernel.diagonal[kernel.diagonal > 0.0]))
+        diagonal = host(kernel.diagonal)
+        return _entropy_of(np.log(diagonal[diagonal > 0.0]))
     count = math.comb(n, k)
     if count <= _SUBSETS and count * k * k <= _ENTRIES:
         return _entropy_of(np.concatenate(list(_enumerated(densify(kernel), k))))
@@ -89,7 +90,7 @@ def _enumerated(matrix: Array, k: int) -> Iterator[Array]:
 def _sampled(kernel: Blocks, k: int, rng: np.random.Generator) -> float:
     sampler = spectral.prepare(kernel, k)
     draws = np.array([sampler.draw(rng) for _ in range(_DRAWS)])
-    blocks = np.stack([kernel.block(at, at) for at in draws])
+    blocks = np.stack([host(kernel.block(at, at)) for at in draws])
     return sampler.log_normalizer - float(_log_determinants(blocks).mean())
 
 

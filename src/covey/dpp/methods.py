@@ -6,8 +6,9 @@ import logging
 
 import numpy as np
 
+from covey.arrays import host
 from covey.dpp import greedy, mixture, spectral, swap, walk
-from covey.dpp.kernel import Blocks, Kernel, adapt, check_count, rank_error
+from covey.dpp.kernel import Divisible, Kernel, adapt, check_count, rank_error
 from covey.dpp.sampler import Everything, Sampler, Single
 from covey.errors import NumericsError, StrategyError, did_you_mean
 
@@ -17,8 +18,8 @@ METHODS = ("auto", "spectral", "mixture", "walk", "swap")
 _SMALL = 500
 # Above it n³ competes with the walk, whose cost grows with k; they were seen to cross near here.
 _CROSSING, _GROWTH = 1.7e7, 1.2
-# The factor that "auto" will try costs n·rank²; keep that below a second or two.
-_MOST_RANK, _MOST_WORK = 256, 2_000_000_000
+# The factor that "auto" will try costs n·rank², and memory; keep it below a second or two.
+_MOST_RANK, _MOST_WORK, _MOST_BYTES = 256, 2_000_000_000, 2**29
 
 
 def prepare(
@@ -33,7 +34,8 @@ def prepare(
 
     Args:
         L: the kernel, an (n, n) array or an object with ``diagonal`` and ``columns(indices)``;
-            it is kept by reference, not copied.
+            it is kept by reference, not copied. With ``block(rows, cols)`` and ``on(indices)``,
+            the kernel of some items, n may be a million. Its arrays may be tensors on any device.
         k: the size of the sets, 1 <= k <= rank of L.
         method: ``"spectral"`` (exact, n³ once), ``"mixture"`` (exact, for L = I + A with A of low
             rank), ``"walk"`` (nearly exact, hardly depends on n), ``"swap"`` (the paper's chain),
@@ -80,13 +82,13 @@ def sample(L: Kernel, k: int, rng: np.random.Generator, method: str = "auto") ->
     return prepare(L, k, method).draw(rng)
 
 
-def _automatic(kernel: Blocks, k: int, epsilon: float, max_steps: int | None) -> Sampler:
+def _automatic(kernel: Divisible, k: int, epsilon: float, max_steps: int | None) -> Sampler:
     """A choice by n, k and the numbers in L, never by the clock."""
     n = len(kernel.diagonal)
     if n <= _SMALL or n**3 <= _CROSSING * k**_GROWTH:
         return spectral.prepare(kernel, k)
     try:
-        rank = min(_MOST_RANK, int((_MOST_WORK / n) ** 0.5))
+        rank = min(_MOST_RANK, int((_MOST_WORK / n) ** 0.5), mixture.room(n, _MOST_BYTES))
         truncation = mixture.truncate(kernel, k, rank=rank, hurry=True)
     except NumericsError as reason:
         logging.getLogger("covey").debug("k-DPP by the walk: %s", reason)
@@ -94,15 +96,15 @@ def _automatic(kernel: Blocks, k: int, epsilon: float, max_steps: int | None) ->
     return mixture.assemble(kernel, k, truncation)
 
 
-def _direct(kernel: Blocks, k: int) -> Sampler:
+def _direct(kernel: Divisible, k: int) -> Sampler:
     if k == 1:
-        cumulative = np.cumsum(kernel.diagonal)
+        cumulative = np.cumsum(host(kernel.diagonal))
         if cumulative[-1] <= 0.0:
             raise rank_error(k, 0)
         return Single(cumulative)
     try:
-        factor = np.linalg.cholesky(kernel.block(np.arange(k), np.arange(k)))
-        singular = bool((factor.diagonal() ** 2 <= 1e-6 * kernel.diagonal).any())
+        factor = np.linalg.cholesky(host(kernel.block(np.arange(k), np.arange(k))))
+        singular = bool((factor.diagonal() ** 2 <= 1e-6 * host(kernel.diagonal)).any())
     except np.linalg.LinAlgError:
         singular = True
     if singular:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.arrays import Array, Indices
+from covey.arrays import Array, Indices, namespace
 from covey.dpp import categorical
 from covey.dpp.factor import Factor
 
@@ -17,12 +17,12 @@ def draw(basis: Array, rng: np.random.Generator) -> Indices:
     variances sum to k minus the number drawn; they are renormalised, so rounding does not matter.
     Cost n k².
     """
-    k = basis.shape[1]
-    factor = Factor(np.einsum("ij,ij->i", basis, basis), k)
+    xp, k = namespace(basis), basis.shape[1]
+    factor = Factor(xp.einsum("ij,ij->i", basis, basis), k)
     chosen = np.empty(k, dtype=np.intp)
     for step in range(k):
-        cumulative = np.cumsum(factor.residual.clip(min=0.0))
+        cumulative = xp.cumsum(xp.clip(factor.residual, 0.0, None), axis=0)
         chosen[step] = categorical.draw(cumulative, rng.random(1))[0]
         if step + 1 < k:
-            factor.grow(int(chosen[step]), basis @ basis[chosen[step]])
+            factor.grow(int(chosen[step]), basis @ basis[int(chosen[step])])
     return chosen

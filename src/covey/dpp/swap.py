@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from covey.arrays import Array, Indices
-from covey.dpp.kernel import Blocks
+from covey.arrays import Array, Indices, host
+from covey.dpp.kernel import Blocks, Divisible
 from covey.dpp.start import Start, greedy_start
 
 # The inverse of L_S is updated after a swap and made anew after this many. (Our choice.)
@@ -29,8 +29,14 @@ class Swap:
     start: Indices  # (k,)
     steps: int
     error: float
+    log_inverse_mass: float = math.inf  # of the start, at most
 
     method: ClassVar[str] = "swap"
+
+    def cut(self, steps: int) -> Swap:
+        """The same chain with fewer steps."""
+        n, k = len(self.kernel.diagonal), len(self.start)
+        return replace(self, steps=steps, error=bound(self.log_inverse_mass, n, k, steps))
 
     def draw(self, rng: np.random.Generator) -> list[int]:
         """Run the chain from the greedy start. Cost k² a step that moves.
@@ -61,6 +67,7 @@ class _State:
 
     def __init__(self, kernel: Blocks, items: Indices) -> None:
         self._kernel = kernel
+        self._diagonal = host(kernel.diagonal)
         self.items = items.copy()
         self._age = 0  # swaps since the inverse was made
         self._inverse = _inverse(kernel, items)
@@ -78,16 +85,16 @@ class _State:
 
     def ratios(self, positions: Indices, outside: Indices) -> Array:
         r"""det L_{S-i+j} / det L_S = M_ii (L_jj - bᵀMb) + (Mb)_i², b = L_Sj."""
-        column = self._kernel.block(self.items, outside)
+        column = host(self._kernel.block(self.items, outside))
         solved = self._inverse @ column
-        variance = self._kernel.diagonal[outside] - np.einsum("ij,ij->j", column, solved)
+        variance = self._diagonal[outside] - np.einsum("ij,ij->j", column, solved)
         here = solved[positions, np.arange(len(positions))]
         return self._inverse.diagonal()[positions] * variance + here * here
 
     def _exchange(self, position: int, new: int) -> None:
         self.items[position] = new
         self._age += 1
-        column = self._kernel.block(self.items, np.array([new]))[:, 0]
+        column = host(self._kernel.block(self.items, np.array([new])))[:, 0]
         without = self._inverse[position]
         shrunk = self._inverse - np.outer(without, without / without[position])
         shrunk[position] = shrunk[:, position] = 0.0
@@ -103,7 +110,7 @@ class _State:
 
 
 def _inverse(kernel: Blocks, items: Indices) -> Array:
-    inverse = np.asarray(np.linalg.inv(kernel.block(items, items)), dtype=np.float64)
+    inverse = np.asarray(np.linalg.inv(host(kernel.block(items, items))), dtype=np.float64)
     return (inverse + inverse.T) / 2.0
 
 
@@ -112,14 +119,13 @@ def _gaps(items: Indices) -> Indices:
     return np.sort(items) - np.arange(len(items))
 
 
-def prepare(kernel: Blocks, k: int, *, epsilon: float, max_steps: int | None) -> Swap:
+def prepare(kernel: Divisible, k: int, *, epsilon: float, max_steps: int | None) -> Swap:
     """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start."""
     n = len(kernel.diagonal)
     start = greedy_start(kernel, k)
-    needed = enough_steps(start, n, k, epsilon)
-    if max_steps is None or needed <= max_steps:
-        return Swap(kernel, start.items, needed, epsilon)
-    return Swap(kernel, start.items, max_steps, bound(start, n, k, max_steps))
+    steps = enough_steps(start, n, k, epsilon)
+    swap = Swap(kernel, start.items, steps, epsilon, start.log_inverse_mass)
+    return swap if max_steps is None or steps <= max_steps else swap.cut(max_steps)
 
 
 def enough_steps(start: Start, n: int, k: int, epsilon: float) -> int:
@@ -130,6 +136,6 @@ def enough_steps(start: Start, n: int, k: int, epsilon: float) -> int:
     return max(1, math.ceil(2 * k * (n - k) * (start.log_inverse_mass - math.log(epsilon))))
 
 
-def bound(start: Start, n: int, k: int, steps: int) -> float:
+def bound(log_inverse_mass: float, n: int, k: int, steps: int) -> float:
     r"""Total variation after any number of steps, :math:`e^{-N / (2k(n-k))} / \mu(S_0)`."""
-    return math.exp(min(0.0, start.log_inverse_mass - steps / (2 * k * (n - k))))
+    return math.exp(min(0.0, log_inverse_mass - steps / (2 * k * (n - k))))

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from covey.arrays import Array, Indices
+from covey.arrays import Array, Indices, host
 from covey.dpp import categorical
-from covey.dpp.conditional import Conditional, given
-from covey.dpp.kernel import Blocks
+from covey.dpp.kernel import Blocks, Divisible
+from covey.dpp.pace import Pace
 from covey.dpp.start import Start, greedy_start
+from covey.dpp.state import State, Stream
 
-# Proposals of an up-step come in blocks, each three times all before it, of which there are at
-# least 64 and, in larger n, up to a quarter of n: then one pass over the n items settles it, which
-# costs as much as n proposals. (Our choice.)
-_FIRST, _LEAST = 4, 64
-# Items looked at together, to bound memory by k times this.
-_CHUNK = 8192
-# Positions renewed in one round, as a share of k: the other items are factored once a round.
-_SHARE = 64
+# Proposals come in blocks, each three times all before it, of which there are at least 64 and, in
+# larger n, up to a quarter of n: then a pass over the n items settles it, which costs as much as n
+# proposals. A block is cut where with k items it would take more bytes. (Our choice.)
+_FIRST, _LEAST, _LARGEST, _BYTES = 4, 64, 8192, 2**24
+# Positions renewed in one round: so many, and a share of k. The other items are factored once a
+# round, which costs k³; a step costs the cube of these. (Our choice.)
+_TOGETHER, _SHARE = 32, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,76 +33,73 @@ class Walk:
     """
 
     kernel: Blocks
-    cumulative: Array  # (n,), running sum of the diagonal
+    cumulative: Array  # (n,), running sum of the diagonal, on the host
     start: Indices  # (k,)
     steps: int
     error: float
-    proposals: tuple[int, ...]
+    proposals: tuple[int, ...]  # sizes of the blocks of proposals before a pass
+    log_inverse_mass: float = math.inf  # of the start, at most
 
     method: ClassVar[str] = "walk"
 
+    def cut(self, steps: int) -> Walk:
+        """The same walk with fewer steps."""
+        return replace(
+            self, steps=steps, error=bound(self.log_inverse_mass, len(self.start), steps)
+        )
+
     def draw(self, rng: np.random.Generator) -> list[int]:
-        """Run the walk from the greedy start. Cost about k³ a step for small k, k² for large."""
-        items = self.start.copy()
-        positions = rng.integers(len(items), size=self.steps)
-        together = 1 + len(items) // _SHARE
-        for low in range(0, self.steps, together):
-            self._round(items, positions[low : low + together], rng)
-        return sorted(items.tolist())
+        """Run the walk from the greedy start. Cost about k² a step.
 
-    def _round(self, items: Indices, positions: Indices, rng: np.random.Generator) -> None:
-        """Renew the items at ``positions`` one after the other, in place.
-
-        Positions are uniform whatever the state, so they can be known beforehand, and the items
-        at all other positions stay for the whole round.
+        Positions are uniform whatever the state, so they can be known beforehand; and proposals
+        are alike whatever the state, so they are drawn and judged in rounds of many steps.
         """
-        moving = np.unique(positions)
-        fixed = given(self.kernel, np.delete(items, moving))
-        for position in positions:
-            rest = fixed.also(items[moving[moving != position]])
-            found = self._propose(rest, rng)
-            items[position] = self._pass(rest, items[position], rng) if found is None else found
+        k, n = len(self.start), len(self.cumulative)
+        state = State(self.kernel, self.start)
+        pace = Pace(self.proposals, _TOGETHER + k // _SHARE, k, n)
+        positions = rng.integers(k, size=self.steps)
+        done = 0
+        while done < self.steps:
+            done += self._round(state, positions[done : done + pace.positions], pace, rng)
+        return sorted(state.items.tolist())
 
-    def _propose(self, rest: Conditional, rng: np.random.Generator) -> int | None:
-        """The first accepted proposal, if there is one."""
-        for size in self.proposals:
-            tried = categorical.draw(self.cumulative, rng.random(size))
-            bar = rng.random(size) * self.kernel.diagonal[tried]
-            accepted = np.flatnonzero(bar < rest.variances(tried))
-            if len(accepted):
-                return int(tried[accepted[0]])
-        return None
-
-    def _pass(self, rest: Conditional, old: int, rng: np.random.Generator) -> int:
-        """The heat bath itself, over all n items. Cost n k²."""
-        n = len(self.kernel.diagonal)
-        chunks = [np.arange(low, min(low + _CHUNK, n)) for low in range(0, n, _CHUNK)]
-        cumulative = np.cumsum(np.concatenate([rest.variances(at) for at in chunks]))
-        if cumulative[-1] <= 0.0:  # only by rounding: the old item has a variance in exact terms
-            return old
-        return int(categorical.draw(cumulative, rng.random(1))[0])
+    def _round(self, state: State, positions: Indices, pace: Pace, rng: np.random.Generator) -> int:
+        """Renew the items at some positions; return how many steps were taken."""
+        weights, cumulative = state.diagonal, self.cumulative
+        if pace.anchored:
+            weights = state.without(positions).all_variances()
+            cumulative = np.cumsum(weights)
+            if cumulative[-1] <= 0.0:  # only by rounding: an old item has a variance in exact terms
+                return len(positions)
+        tried = categorical.draw(cumulative, rng.random(pace.proposals))
+        bars = rng.random(len(tried)) * weights[tried]
+        if pace.anchored and (positions == positions[0]).all():
+            bars[:] = -1.0  # its weights are the law itself
+        progress = state.renew(positions, Stream(tried, bars))
+        pace.adjust(progress, len(positions), float(cumulative[-1] / self.cumulative[-1]))
+        return progress.steps
 
 
-def prepare(kernel: Blocks, k: int, *, epsilon: float, max_steps: int | None) -> Walk:
-    """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start."""
+def prepare(kernel: Divisible, k: int, *, epsilon: float, max_steps: int | None) -> Walk:
+    """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start, or less."""
     start = greedy_start(kernel, k)
-    needed = enough_steps(start, k, epsilon)
-    steps, error = needed, epsilon
-    if max_steps is not None and needed > max_steps:
-        steps, error = max_steps, bound(start, k, max_steps)
-    cumulative = np.cumsum(kernel.diagonal)
-    return Walk(kernel, cumulative, start.items, steps, error, blocks(len(cumulative)))
+    steps, mass = enough_steps(start, k, epsilon), start.log_inverse_mass
+    cumulative = np.cumsum(host(kernel.diagonal))
+    sizes = blocks(len(cumulative), k)
+    walk = Walk(kernel, cumulative, start.items, steps, epsilon, sizes, mass)
+    return walk if max_steps is None or steps <= max_steps else walk.cut(max_steps)
 
 
-def blocks(n: int) -> tuple[int, ...]:
+def blocks(n: int, k: int) -> tuple[int, ...]:
     """Sizes of the blocks of proposals before a full pass.
 
-    >>> blocks(100), blocks(2000)
+    >>> blocks(100, 5), blocks(2000, 5)
     ((4, 12, 48), (4, 12, 48, 192))
     """
+    most = max(_LEAST, min(_LARGEST, _BYTES // (8 * k)))
     sizes, total = [_FIRST], _FIRST
     while total < _LEAST or 4 * total <= n // 4:
-        sizes.append(min(3 * total, _CHUNK))
+        sizes.append(min(3 * total, most))
         total += sizes[-1]
     return tuple(sizes)
 
@@ -116,12 +113,12 @@ def enough_steps(start: Start, k: int, epsilon: float) -> int:
     return max(1, math.ceil(k * (math.log(entropy) - math.log(2.0 * epsilon**2))))
 
 
-def bound(start: Start, k: int, steps: int) -> float:
+def bound(log_inverse_mass: float, k: int, steps: int) -> float:
     r"""Total variation after any number of steps.
 
     A step shrinks the relative entropy, at first log 1/μ(S₀), by 1 - 1/k; then Pinsker:
 
     .. math:: \mathrm{TV} \le \sqrt{\tfrac12 (1 - 1/k)^N \log(1/\mu(S_0))}
     """
-    entropy = max(start.log_inverse_mass, 0.0) * math.exp(steps * math.log1p(-1.0 / k))
+    entropy = max(log_inverse_mass, 0.0) * math.exp(steps * math.log1p(-1.0 / k))
     return min(1.0, math.sqrt(entropy / 2.0))

@@ -6,6 +6,9 @@ from covey.gp.model import GP, Model
 from covey.gp.observations import Observations, observe
 from covey.gp.posterior import Posterior, condition
 from covey.gp.priors import PRIORS, Priors
+from covey.gp.recall import Recall
+from covey.gp.refit import outgrown
+from covey.gp.subset import informative
 from covey.gp.warp import Warp
 
 __all__ = [
@@ -16,9 +19,12 @@ __all__ = [
     "Observations",
     "Posterior",
     "Priors",
+    "Recall",
     "Warp",
     "condition",
     "fit",
     "fit_best",
+    "informative",
     "observe",
+    "outgrown",
 ]

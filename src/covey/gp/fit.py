@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covey.gp.likelihood import Likelihood
+from covey.gp.subset import MANY, informative
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,13 +41,20 @@ def fit_best(
 ) -> tuple[Observations, tuple[Model, ...]]:
     """Of several views of the same outcomes, bent and straight, the one they are likelier under.
 
-    Compared by log p(w, θ) + log |dw/dz|: the density of the outcomes as they were told.
+    Compared by log p(w, θ) + log |dw/dz|: the density of the outcomes as they were told. Of many
+    rows both are fitted to, and compared on, the same informative few (decision 12).
     """
-    fitted = [(one, fit(one, gp, rng, last)) for one in data]
-    return max(fitted, key=lambda pair: _plausibility(pair[0], pair[1], gp))
+    few = list(data)
+    if len(data[0]) > MANY:
+        rows = informative(data[0].at, rng)
+        few = [one.rows(rows) for one in data]
+    fitted = [fit(one, gp, rng, last) for one in few]
+    best = max(range(len(data)), key=lambda i: plausibility(few[i], fitted[i], gp))
+    return data[best], fitted[best]
 
 
-def _plausibility(data: Observations, models: Sequence[Model], gp: GP) -> float:
+def plausibility(data: Observations, models: Sequence[Model], gp: GP) -> float:
+    """log p(w, θ) + log |dw/dz|, averaged over the models."""
     likelihood = Likelihood(data, gp)
     values = [likelihood.integrated(likelihood.theta_of(model)) for model in models]
     return float(np.mean(values)) + data.log_slope

@@ -75,6 +75,10 @@ class Model:
     mean: float = 0.0
     bent: bool = False  # whether the outcomes were bent first
 
+    def suits(self, gp: GP, width: int) -> bool:
+        """Whether a fit of this process to inputs of this width could have found it."""
+        return type(self.kernel) is KERNELS[gp.kernel] and len(self.kernel.lengths) == width
+
     def describe(self) -> dict[str, Any]:
         """Plain data for a log; floats survive the round trip exactly."""
         name = next(name for name, made in KERNELS.items() if type(self.kernel) is made)

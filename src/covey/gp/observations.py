@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from covey.arrays import Array, Mask
+from covey.arrays import Array, Indices, Mask
 from covey.gp.warp import Warp, fitted_warp
 
 _FAR_APART = 10.0  # a gap of so many ranges makes what lies below it a penalty
 LEAST_NOISE = 1e-6  # variance of one look in standardised units, MATH section 1
+_BY_ROW = ("at", "values", "counts", "known", "within", "slopes")
 
 
 @dataclass(frozen=True)
 class Observations:
     r"""Pooled, standardised data: one row per distinct point (and kind of noise).
+
+    Rows come in the order in which their points were first told of, so that those of a longer log
+    begin with those of a shorter one.
 
     m looks at one point with noise σ² enter the likelihood as their mean with noise σ²/m, times a
     factor that only σ² sees, (2πσ²)^{-(m-1)/2} m^{-1/2} exp(-scatter / 2σ²); so pooling is exact.
@@ -27,11 +31,33 @@ class Observations:
     values: Array  # (n,) standardised means
     counts: Array  # (n,) looks pooled into each row
     known: Array  # (n,) variance of the mean where it is known, nan where σ² is to be learnt
-    scatter: float  # sum of squares within replicates of unknown noise
+    within: Array  # (n,) sum of squares within replicates of unknown noise
+    slopes: Array  # (n,) log slope of the warp, summed over the looks
     shift: float  # value = shift + scale · straightened standardised value
     scale: float
     warp: Warp = field(default_factory=Warp)
-    log_slope: float = 0.0  # of the warp, summed over all looks
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def rows(self, indices: Indices) -> Observations:
+        """Some of the rows, in the units and with the warp of all.
+
+        What is left out is left out of the likelihood whole: a row's looks, their scatter and what
+        the warp costs them go together, so that bent and straight compare as they do on all rows.
+        """
+        keep = {name: getattr(self, name)[indices] for name in _BY_ROW}
+        return replace(self, **keep)
+
+    @cached_property
+    def scatter(self) -> float:
+        """Sum of squares within replicates of unknown noise."""
+        return float(self.within.sum())
+
+    @cached_property
+    def log_slope(self) -> float:
+        """Of the warp, summed over all looks."""
+        return float(self.slopes.sum())
 
     @cached_property
     def learnt(self) -> Mask:
@@ -105,27 +131,37 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
         scale = reach * float(np.std((values - shift) / reach))
     z = (values - shift) / scale
     warp = fitted_warp(z) if warped and np.isnan(sems).all() else Warp()
-    log_slope = warp.log_slope(z)
+    slopes = warp.log_slopes(z)
     z = warp.bend(z)
     variance = np.maximum(np.square(sems / scale), LEAST_NOISE)
     known = ~np.isnan(sems)
-    _, first, group = np.unique(
-        np.column_stack([at, known]), axis=0, return_index=True, return_inverse=True
-    )
-    group = group.reshape(-1)
+    first, group = first_and_group(np.column_stack([at, known]))
     counts = np.bincount(group).astype(float)
     weights = np.where(known, 1.0 / np.where(known, variance, 1.0), 1.0)
-    total = np.bincount(group, weights)
-    means = np.bincount(group, weights * z) / total
-    scatter = float(np.square(z - means[group])[~known].sum())
+    total = _sums(group, weights)
+    means = _sums(group, weights * z) / total
     return Observations(
         at=at[first],
         values=means,
         counts=counts,
         known=np.where(known[first], 1.0 / total, np.nan),
-        scatter=scatter,
+        within=_sums(group, np.where(known, 0.0, np.square(z - means[group]))),
+        slopes=_sums(group, slopes),
         shift=shift,
         scale=scale,
         warp=warp,
-        log_slope=log_slope,
     )
+
+
+def _sums(group: Indices, values: Array) -> Array:
+    """The values summed by group."""
+    return np.asarray(np.bincount(group, values), dtype=np.float64)
+
+
+def first_and_group(rows: Array) -> tuple[Indices, Indices]:
+    """Where each distinct row occurs first, in that order; and which of them each row is."""
+    _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return first[order], place[group.reshape(-1)]

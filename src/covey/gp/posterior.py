@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covey.arrays import Array, cholesky, plus_diagonal, solve_lower
-from covey.belief import LEAST_VARIANCE, Belief, Evidence, Gaussian
+from covey.arrays import Array, beside, cholesky, host, plus_diagonal, solve_lower
+from covey.belief import LEAST_VARIANCE, MEMORY, Belief, Evidence, Explained, Gaussian, Streamed
 from covey.kernels import KernelMatrix, squared_distance
 
 if TYPE_CHECKING:
@@ -26,22 +26,40 @@ class Posterior:
     evidence: tuple[Evidence, ...]  # one per model
     data: Observations
 
-    def belief(self, at: Array, round: int = 1) -> Belief:
-        """Posterior of f at the candidates (n, d). Cost per model n·m² + n·m·d, m observations."""
-        parts = []
-        for model, seen in zip(self.models, self.evidence, strict=True):
-            cross = model.kernel(seen.at, at)
-            parts.append(
-                Gaussian(
-                    prior=KernelMatrix(model.kernel, at),
-                    mean=model.mean + seen.weights @ cross,
-                    explained=solve_lower(seen.factor, cross),
-                    noise=model.noise,
-                    evidence=seen,
-                )
-            )
+    def belief(self, at: Array, round: int = 1, memory: int = MEMORY) -> Belief:
+        """Posterior of f at the candidates (n, d), an array or a tensor on any device.
+
+        One pass over them. Cost per model n·m² + n·m·d, m observations; it takes at most so many
+        bytes of ``memory``.
+        """
+        share = memory // len(self.models)
+        parts = tuple(
+            self._part(model, seen, at, share)
+            for model, seen in zip(self.models, self.evidence, strict=True)
+        )
         open_looks = len(self.evidence[0].at) - len(self.data.at)
-        return Belief(at, tuple(parts), self.data.best, round, self.data.looks + open_looks)
+        return Belief(at, parts, self.data.best, round, self.data.looks + open_looks)
+
+    def _part(self, model: Model, seen: Evidence, at: Array, memory: int) -> Gaussian:
+        made = Streamed(model.kernel, beside(seen.at, at), seen.factor, at, memory)
+        survey = made.survey(seen.weights)
+        return Gaussian(
+            prior=KernelMatrix(model.kernel, at),
+            mean=model.mean + host(survey.sums),
+            explained=Explained((survey.layer,), survey.squares),
+            noise=model.noise,
+            evidence=seen,
+        )
+
+    @property
+    def size(self) -> int:
+        """How many models."""
+        return len(self.models)
+
+    @property
+    def looks(self) -> int:
+        """Observations it is conditioned on, those under way included."""
+        return len(self.evidence[0].at)
 
     def predict(self, at: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of f in the units of the observations."""

@@ -42,12 +42,11 @@ class Warp:
         bent = np.where(z >= 0.0, _power(up, self.power), -_power(down, 2.0 - self.power))
         return (bent - self.middle) / self.width
 
-    def log_slope(self, z: Array) -> float:
-        r"""Σ log dw/dz = (λ - 1) Σ sign(z) log(1 + |z|) - n log width: the price of a bend."""
+    def log_slopes(self, z: Array) -> Array:
+        r"""log dw/dz = (λ - 1) sign(z) log(1 + |z|) - log width; summed, the price of a bend."""
         if self == Warp():
-            return 0.0
-        slopes = np.sign(z) * np.log1p(np.abs(z))
-        return float((self.power - 1.0) * slopes.sum() - len(z) * np.log(self.width))
+            return np.zeros(len(z))
+        return (self.power - 1.0) * np.sign(z) * np.log1p(np.abs(z)) - np.log(self.width)
 
     def straighten(self, w: Array) -> Array:
         """The inverse of `bend`, kept within ``low`` and ``high``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from covey.arrays import Array
-from covey.belief import Belief, Gaussian
+from covey.belief import Belief, Gaussian, held
 from covey.errors import MissingExtraError, StrategyError
 from covey.integrations.botorch_covariance import PosteriorPrior, as_array
 from covey.integrations.botorch_exact import exact_members
@@ -92,7 +92,7 @@ def _parts(view: View, points: Tensor, noise: float | None, units: Units) -> tup
     members = exact_members(view, points, units.one)
     if members is not None:
         return tuple(
-            Gaussian(member.prior, mu, member.explained, float(sigma2), member.evidence)
+            Gaussian(member.prior, mu, held(member.explained), float(sigma2), member.evidence)
             for member, mu, sigma2 in zip(members, means, noises, strict=True)
         )
     variances = as_array(variance) / units.one**2
@@ -100,7 +100,7 @@ def _parts(view: View, points: Tensor, noise: float | None, units: Units) -> tup
         Gaussian(
             PosteriorPrior(view, points, variances[i], i, 1.0 / units.one**2),
             means[i],
-            np.zeros((0, len(points))),
+            held(np.zeros((0, len(points)))),
             float(noises[i]),
         )
         for i in range(len(means))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.dpp.conditional import given
+from covey import chunks
+from covey.dpp.conditional import given, share
 from covey.dpp.kernel import adapt
 
 
@@ -19,7 +20,7 @@ def schur(L, items):
     return rest.diagonal()
 
 
-@pytest.mark.parametrize("size", [1, 5, 40])  # above and below the size where SciPy takes over
+@pytest.mark.parametrize("size", [1, 5, 40])  # above and below the size of a block
 def test_variances_are_schur_complements(size):
     L = kernel(60)
     items = np.random.default_rng(1).permutation(60)[:size]
@@ -28,20 +29,22 @@ def test_variances_are_schur_complements(size):
     assert (found[items] == 0.0).all()
 
 
-@pytest.mark.parametrize("split", [1, 3, 6])
-def test_items_may_be_given_in_two_parts(split):
-    L = kernel(12)
-    items = np.array([7, 2, 9, 0, 4, 11])
-    part = given(adapt(L), items[:split]).also(items[split:])
-    np.testing.assert_allclose(
-        part.variances(np.arange(12)), given(adapt(L), items).variances(np.arange(12)), atol=1e-9
-    )
-    assert part.items.tolist() == items.tolist()
+def test_all_variances_come_in_chunks(monkeypatch):
+    monkeypatch.setattr(chunks, "_CACHE", 1)
+    found = given(adapt(kernel(150)), np.array([3, 149, 70]))
+    np.testing.assert_allclose(found.all_variances(), found.variances(np.arange(150)), rtol=1e-12)
 
 
-def test_given_nothing_more_is_the_same():
-    base = given(adapt(kernel(4)), np.array([1]))
-    assert base.also(np.array([], dtype=np.intp)) is base
+def test_chunks_are_shared_by_the_items_given():
+    assert [share(np.arange(m), np.zeros(1)) for m in (0, 3, 400)] == [1, 1, 100]
+    torch = pytest.importorskip("torch", reason="install torch to test tensors")
+    assert share(np.arange(400), torch.zeros(1)) == 400
+
+
+def test_given_nothing_the_variances_are_the_diagonal():
+    L = kernel(4)
+    found = given(adapt(L), np.array([], dtype=np.intp)).variances(np.arange(4))
+    np.testing.assert_allclose(found, L.diagonal())
 
 
 def test_a_singular_set_is_conditioned_on_as_well_as_can_be():

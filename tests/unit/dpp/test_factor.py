@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.dpp.factor import Factor
+from covey.dpp.factor import Factor, unit
 
 
 def test_the_residual_is_the_conditional_variance():
@@ -37,3 +37,30 @@ def test_the_given_diagonal_is_left_alone():
     diagonal = np.array([2.0, 2.0])
     Factor(diagonal, 1).grow(0, np.array([2.0, 1.0]))
     assert diagonal.tolist() == [2.0, 2.0]
+
+
+def test_known_rows_are_taken_over_part_by_part():
+    root = np.random.default_rng(2).normal(size=(7, 7))
+    L = root @ root.T
+    grown, taken = Factor(L.diagonal(), 3), Factor(L.diagonal(), 3)
+    for pivot in (5, 1):
+        grown.grow(pivot, L[:, pivot])
+    parts = (slice(0, 4), slice(4, 7))
+    taken.take(np.array([5, 1]), [(part, grown.rows[:, part]) for part in parts])
+    for factor in (grown, taken):
+        factor.grow(3, L[:, 3])
+    np.testing.assert_allclose(taken.rows, grown.rows, rtol=1e-12)
+    np.testing.assert_allclose(taken.residual, grown.residual, atol=1e-12)
+
+
+def test_the_largest_is_the_first_above_rounding():
+    factor = Factor(np.array([1.0, 3.0, 3.0 + 1e-12, 0.0]), 3)
+    assert factor.largest() == (3.0 + 1e-12, 1)
+    for pivot in (1, 2, 0):
+        factor.grow(pivot, np.eye(4)[pivot] * factor.residual[pivot])
+    assert factor.largest()[0] == -np.inf
+
+
+def test_rounding_is_of_the_precision_of_the_array():
+    assert unit(np.zeros(1), 2) == 160 * np.finfo(np.float64).eps
+    assert unit(np.zeros(1, dtype=np.float32), 0) == 128 * np.finfo(np.float32).eps

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.dpp.greedy import choose, maximize
+from covey.dpp import greedy
+from covey.dpp.greedy import choose, is_large, maximize
 from covey.dpp.kernel import adapt
 from covey.errors import NumericsError
 
 
 def test_picks_come_in_order_of_choice_with_their_gains():
     L = np.array([[4.0, 3.0, 0.0], [3.0, 3.0, 0.0], [0.0, 0.0, 1.0]])
-    picks, gains = choose(adapt(L), 3)
+    picks, gains, passes = choose(adapt(L), 3)
     assert picks.tolist() == [0, 2, 1]
     assert gains == pytest.approx([4.0, 1.0, 0.75])
+    assert passes == 2
 
 
 def test_ties_go_to_the_lowest_index():
@@ -78,3 +80,30 @@ def test_an_indefinite_matrix_is_refused():
 def test_diagonal_kernels_of_any_range():
     diagonal = 10.0 ** np.array([-9.0, 3.0, -6.0, 6.0, 0.0])
     assert maximize(np.diag(diagonal), 5) == [3, 1, 4, 2, 0]
+
+
+class ByBlock:
+    def __init__(self, n):
+        self.diagonal = np.full(n, 2.0)
+
+    def columns(self, cols):
+        return self.block(np.arange(len(self.diagonal)), cols)
+
+    def block(self, rows, cols):
+        return 1.0 + np.equal.outer(rows, cols)
+
+
+def test_large_is_a_matter_of_n_and_k_and_of_blocks():
+    assert not is_large(adapt(ByBlock(1000)), 10)
+    assert is_large(adapt(ByBlock(60_000)), 2)
+    assert is_large(adapt(ByBlock(40_000)), 1000)
+    assert not is_large(adapt(np.eye(3)), 2)
+
+
+def test_a_large_kernel_is_read_in_few_passes(monkeypatch):
+    plain = choose(adapt(ByBlock(2000)), 7)
+    monkeypatch.setattr(greedy, "LARGE", 1000)
+    found = choose(adapt(ByBlock(2000)), 7)
+    assert found.picks.tolist() == plain.picks.tolist()
+    assert (plain.passes, found.passes) == (6, 0)  # all are on the short list
+    assert maximize(ByBlock(2000), 7) == list(range(7))

@@ -14,6 +14,8 @@ from covey.dpp.kernel import (
     ByColumns,
     Columns,
     Dense,
+    Divisible,
+    Part,
     adapt,
     check_count,
     densify,
@@ -45,10 +47,16 @@ class AlsoBlocks(OnlyColumns):
         return self.matrix[np.ix_(rows, cols)]
 
 
-KERNELS = [MATRIX, OnlyColumns(MATRIX), AlsoBlocks(MATRIX)]
+class AlsoParts(AlsoBlocks):
+    def on(self, items):
+        return AlsoParts(self.block(items, items))
 
 
-@pytest.mark.parametrize("L", KERNELS, ids=["dense", "columns", "blocks"])
+KERNELS = [MATRIX, OnlyColumns(MATRIX), AlsoBlocks(MATRIX), AlsoParts(MATRIX)]
+NAMES = ["dense", "columns", "blocks", "parts"]
+
+
+@pytest.mark.parametrize("L", KERNELS, ids=NAMES)
 def test_every_accepted_kernel_tells_the_same_entries(L):
     kernel = adapt(L)
     rows, cols = np.array([2, 0]), np.array([1])
@@ -65,7 +73,39 @@ def test_the_protocols_know_their_own():
     assert not isinstance(OnlyColumns(MATRIX), Blocks)
     assert isinstance(AlsoBlocks(MATRIX), Blocks)
     assert not isinstance(MATRIX, Columns)
-    assert [type(adapt(L)) for L in KERNELS] == [Dense, ByColumns, ByBlocks]
+    assert [type(adapt(L)) for L in KERNELS] == [Dense, ByColumns, ByBlocks, ByBlocks]
+    assert [isinstance(L, Divisible) for L in KERNELS] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("L", KERNELS, ids=NAMES)
+def test_every_kernel_can_be_cut_down(L):
+    items = np.array([2, 0])
+    part = adapt(L).on(items)
+    assert part.diagonal.tolist() == [4.0, 2.0]
+    assert part.columns(np.array([1])).tolist() == [[0.5], [2.0]]
+    assert part.block(np.array([0]), np.array([1, 0])).tolist() == [[0.5, 4.0]]
+    assert densify(part.on(np.array([1]))).tolist() == [[2.0]]
+    assert adapt(part) is part
+
+
+def test_a_part_is_cut_by_the_source_if_that_can():
+    kinds = [type(adapt(L).on(np.array([1]))) for L in KERNELS]
+    assert kinds == [Dense, Part, Part, ByBlocks]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_tensors_stay_where_they_are(dtype):
+    torch = pytest.importorskip("torch", reason="install torch to test tensors")
+    matrix = torch.as_tensor(MATRIX, dtype=getattr(torch, dtype))
+    kernel = adapt(AlsoBlocks(matrix))
+    assert kernel.diagonal.dtype == kernel.columns(np.array([0])).dtype == matrix.dtype
+    assert dpp.maximize(AlsoBlocks(matrix), 2) == dpp.maximize(MATRIX, 2)
+    with pytest.raises(NumericsError, match=r"got nan at row 2, column 2"):
+        adapt(AlsoBlocks(torch.as_tensor(spoiled(2, 2, np.nan))))
+    with pytest.raises(NumericsError, match="nan or infinite"):
+        dpp.maximize(AlsoBlocks(torch.as_tensor(spoiled(1, 2, np.nan))), 2)
+    with pytest.raises(NumericsError, match="diagonal holds -4 at index 2"):
+        adapt(AlsoBlocks(torch.as_tensor(spoiled(2, 2, -4.0))))
 
 
 def test_a_dense_kernel_is_not_copied():

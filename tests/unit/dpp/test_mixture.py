@@ -146,3 +146,18 @@ def test_proposals_that_are_never_accepted_are_an_error():
     )
     with pytest.raises(NumericsError, match="almost never accepted"):
         wrong.draw(np.random.default_rng(0))
+
+
+def test_the_rank_is_kept_within_memory(monkeypatch):
+    monkeypatch.setattr(mixture, "_BYTES", 3 * 8 * 200 * 4)
+    with pytest.raises(NumericsError, match="with rank 4 one proposal"):
+        mixture.prepare(adapt(low_rank(200, 7, 1e3)), 5)
+
+
+def test_the_eigenvectors_are_those_of_the_factor():
+    sampler = mixture.prepare(adapt(low_rank(150, 6, 9.0)), 5)
+    rows = sampler.truncation.rows
+    vectors = rows.T @ sampler.rotation
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-10)
+    values = np.linalg.eigvalsh(rows @ rows.T)[::-1]
+    np.testing.assert_allclose(vectors.T @ (rows.T @ (rows @ vectors)), np.diag(values), atol=1e-8)

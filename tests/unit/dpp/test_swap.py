@@ -29,8 +29,8 @@ def test_the_number_of_steps_of_the_specification(n, k, steps):
 
 def test_enough_steps_are_enough_by_the_bound():
     start = Start(np.arange(3), 12.0)
-    assert swap.bound(start, 20, 3, swap.enough_steps(start, 20, 3, 0.01)) <= 0.01
-    assert swap.bound(start, 20, 3, 1) == 1.0
+    assert swap.bound(start.log_inverse_mass, 20, 3, swap.enough_steps(start, 20, 3, 0.01)) <= 0.01
+    assert swap.bound(start.log_inverse_mass, 20, 3, 1) == 1.0
 
 
 def test_a_cap_is_reported():

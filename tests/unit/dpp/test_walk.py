@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from covey.dpp import walk
+from covey.dpp import greedy, walk
 from covey.dpp.kernel import adapt
 from covey.dpp.start import Start
 
@@ -16,6 +16,18 @@ def smooth(n, noise=0.01):
     at = np.random.default_rng(0).random((n, 2))
     gap = ((at[:, None] - at) ** 2).sum(axis=2)
     return np.eye(n) + np.exp(-0.5 * gap / 0.2**2) / noise
+
+
+class Counting:
+    def __init__(self, matrix):
+        self.matrix, self.diagonal, self.asked = matrix, matrix.diagonal(), 0
+
+    def columns(self, indices):
+        self.asked += len(indices)
+        return self.matrix[:, indices]
+
+    def block(self, rows, cols):
+        return self.matrix[np.ix_(rows, cols)]
 
 
 @pytest.mark.parametrize(("k", "steps"), [(4, 48), (9, 116)])
@@ -30,7 +42,10 @@ def test_enough_steps_are_enough_by_the_bound():
     for k in (2, 5, 30):
         for epsilon in (0.2, 0.01, 1e-6):
             start = Start(np.arange(k), 40.0)
-            assert walk.bound(start, k, walk.enough_steps(start, k, epsilon)) <= epsilon
+            assert (
+                walk.bound(start.log_inverse_mass, k, walk.enough_steps(start, k, epsilon))
+                <= epsilon
+            )
 
 
 def test_a_cap_is_reported():
@@ -44,7 +59,7 @@ def test_a_cap_is_reported():
 
 
 def test_the_bound_does_not_exceed_one():
-    assert walk.bound(Start(np.arange(3), 50.0), 3, 1) == 1.0
+    assert walk.bound(50.0, 3, 1) == 1.0
 
 
 @pytest.mark.parametrize("k", [2, 5, 29])
@@ -56,17 +71,6 @@ def test_a_draw_is_k_distinct_items(k):
 
 
 def test_a_draw_does_not_read_whole_columns():
-    class Counting:
-        def __init__(self, matrix):
-            self.matrix, self.diagonal, self.asked = matrix, matrix.diagonal(), 0
-
-        def columns(self, indices):
-            self.asked += len(indices)
-            return self.matrix[:, indices]
-
-        def block(self, rows, cols):
-            return self.matrix[np.ix_(rows, cols)]
-
     source = Counting(smooth(300, noise=1.0))
     sampler = walk.prepare(adapt(source), 5, epsilon=0.01, max_steps=None)
     assert source.asked == 4  # greedy
@@ -86,7 +90,26 @@ def test_a_pass_without_variance_keeps_the_old_item():
 
 
 def test_proposals_grow_with_n_but_stay_below_it():
-    assert sum(walk.blocks(10)) == 64
+    assert sum(walk.blocks(10, 2)) == 64
     for n in (1000, 20_000, 1_000_000):
-        assert 64 <= sum(walk.blocks(n)) <= n / 2
-        assert max(walk.blocks(n)) <= 8192
+        assert 64 <= sum(walk.blocks(n, 9)) <= n / 2
+        assert max(walk.blocks(n, 9)) <= 8192
+        assert max(walk.blocks(n, 1000)) <= 2**24 // 8000
+
+
+def test_a_smooth_kernel_without_noise_is_walked_by_passes():
+    at = np.linspace(0.0, 1.0, 120)
+    L = 1e-9 * np.eye(120) + np.exp(-0.5 * (np.subtract.outer(at, at) / 0.3) ** 2)
+    sampler = walk.prepare(adapt(L), 9, epsilon=0.01, max_steps=60)
+    drawn = sampler.draw(np.random.default_rng(0))
+    assert len(set(drawn)) == 9
+    assert drawn != sorted(sampler.start.tolist())
+
+
+def test_the_start_of_a_large_kernel_is_sought_among_few(monkeypatch):
+    monkeypatch.setattr(greedy, "LARGE", 100)
+    source = Counting(smooth(300, noise=1.0))
+    sampler = walk.prepare(adapt(source), 5, epsilon=0.01, max_steps=None)
+    assert source.asked == 0  # greedy read blocks
+    assert len(sampler.draw(np.random.default_rng(0))) == 5
+    assert source.asked == 0

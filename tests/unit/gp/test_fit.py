@@ -1,11 +1,15 @@
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from covey.gp import GP, Model, Warp, condition, fit, fit_best, observe
+from covey.gp import GP, Model, Warp, condition, fit, fit_best, observe, subset
 from covey.gp.fit import most_probable, slice_step
 from covey.gp.likelihood import Likelihood
 from covey.kernels import Matern52
+
+fitting = import_module("covey.gp.fit")  # of the same name as the function
 
 
 def draw(n, noise, seed=0, lengths=(0.2, 0.8)):
@@ -154,3 +158,39 @@ def test_of_two_views_the_likelier_is_kept():
     bent, straight = _views(noisy)
     assert bent.warp != Warp()
     assert fit_best([bent, straight], GP(), rng)[0] is straight
+
+
+def test_of_many_rows_a_few_are_fitted_and_compared(monkeypatch):
+    """Both views on the same few, in the units of all; and the whole of the better one returned."""
+    monkeypatch.setattr(fitting, "MANY", 40)
+    monkeypatch.setattr(subset, "MANY", 40)
+    seen = []
+    monkeypatch.setattr(
+        fitting, "fit", lambda data, *rest: (seen.append(data), fit(data, *rest))[1]
+    )
+    smooth = np.sin(5.0 * np.linspace(0.0, 1.0, 90))
+    views = _views(np.exp(2.5 * smooth))
+    best, (model,) = fit_best(views, GP(), np.random.default_rng(0))
+    assert best is views[0]
+    assert len(model.kernel.lengths) == 1
+    assert [len(data) for data in seen] == [40, 40]
+    assert np.array_equal(seen[0].at, seen[1].at)
+    assert [data.scale for data in seen] == [data.scale for data in views]
+
+
+def test_bent_and_straight_compare_on_a_subset_as_on_all():
+    """By the density of the told outcomes, for each of them."""
+    rng = np.random.default_rng(0)
+    smooth = np.sin(5.0 * np.linspace(0.0, 1.0, 120))
+    few = np.sort(rng.permutation(120)[:60])
+    for values, sign in ((np.exp(2.5 * smooth), 1.0), (smooth + 0.3 * rng.random(120), -1.0)):
+        views = _views(values)
+        gains = []
+        for rows in (np.arange(120), few):
+            parts = [view.rows(rows) for view in views]
+            bent, straight = (
+                fitting.plausibility(part, fit(part, GP(), rng), GP()) for part in parts
+            )
+            gains.append(sign * (bent - straight) / len(rows))
+        assert min(gains) > 0.0
+        assert gains[1] == pytest.approx(gains[0], abs=0.5 * gains[0] + 0.05)

@@ -34,3 +34,10 @@ def test_a_gp_survives_a_log():
 def test_bad_settings_are_named(wrong, message):
     with pytest.raises(StrategyError, match=message):
         GP(**wrong)
+
+
+def test_a_model_suits_the_process_and_the_width_it_was_fitted_for():
+    model = Model(Matern52((0.5, 0.5)), 0.1)
+    assert model.suits(GP(), 2)
+    assert not model.suits(GP(), 3)
+    assert not model.suits(GP(kernel="squared-exponential"), 2)

@@ -80,3 +80,42 @@ def test_known_errors_are_believed():
     values, at = np.array([0.0, 1.0, 2.0, -1e6, 0.5]), np.arange(5.0)[:, None]
     assert observe(at, values, np.full(5, 0.1)).scale > 1e5
     assert observe(at, values, np.full(5, np.nan)).scale < 2.0
+
+
+def test_rows_come_in_the_order_of_their_first_look():
+    at = np.array([[2.0], [0.0], [1.0], [0.0], [2.0]])
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    data = observe(at, values, np.full(5, NAN))
+    assert data.at[:, 0].tolist() == [2.0, 0.0, 1.0]
+    assert data.counts.tolist() == [2.0, 2.0, 1.0]
+    assert len(data) == 3
+    more = observe(np.vstack([at, [[-1.0]]]), np.append(values, 2.0), np.full(6, NAN))
+    assert np.array_equal(more.at[:3], data.at)
+
+
+def test_some_rows_keep_what_belongs_to_them_and_the_units_of_all():
+    """Against the sums over their own looks, replicates and known errors among them."""
+    rng = np.random.default_rng(0)
+    at = rng.integers(0, 8, size=(40, 1)).astype(float)
+    values = np.exp(rng.standard_normal(40))
+    data = observe(at, values, np.full(40, NAN), warped=True)
+    keep = np.array([5, 0, 3])
+    some = data.rows(keep)
+    looks = [np.flatnonzero(at[:, 0] == x) for x in data.at[keep, 0]]
+    z = (values - data.shift) / data.scale
+    bent = data.warp.bend(z)
+    assert (some.shift, some.scale, some.warp) == (data.shift, data.scale, data.warp)
+    assert some.values == pytest.approx([bent[i].mean() for i in looks])
+    assert some.looks == sum(map(len, looks))
+    assert some.spare == some.looks - 3
+    assert some.scatter == pytest.approx(
+        sum(np.square(bent[i] - bent[i].mean()).sum() for i in looks)
+    )
+    assert some.log_slope == pytest.approx(sum(data.warp.log_slopes(z[i]).sum() for i in looks))
+    assert some.log_counts == pytest.approx(sum(np.log(len(i)) for i in looks))
+    every = data.rows(np.arange(len(data)))
+    assert (every.scatter, every.log_slope) == (data.scatter, data.log_slope)
+    errors = np.where(rng.random(40) < 0.5, 0.1, NAN)
+    mixed = observe(at, values, errors)
+    assert mixed.rows(np.flatnonzero(~mixed.learnt)).scatter == 0.0
+    assert mixed.scatter > 0.0

@@ -18,7 +18,7 @@ from botorch.models.transforms import Normalize, Standardize
 from botorch.models.transforms.input import Warp
 from botorch.models.transforms.outcome import StratifiedStandardize
 
-from covey.belief import Gaussian
+from covey.belief import Gaussian, held
 from covey.integrations.botorch_covariance import as_array
 from covey.integrations.botorch_exact import exact_members
 from covey.integrations.botorch_view import View
@@ -60,7 +60,7 @@ def test_members_have_the_posteriors_covariance(name, sign):
     assert len(members) == len(truth)
     every = np.arange(len(X))
     for member, whole in zip(members, truth, strict=True):
-        part = Gaussian(member.prior, np.zeros(25), member.explained, 1.0, member.evidence)
+        part = Gaussian(member.prior, np.zeros(25), held(member.explained), 1.0, member.evidence)
         np.testing.assert_allclose(part.block(every, every), whole, atol=1e-8)
 
 

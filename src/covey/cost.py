@@ -1,0 +1,98 @@
+"""Cost: about how long an ask will take, and how much memory, before it is made."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from covey.arrays import cholesky, one_thread, plus_diagonal
+from covey.belief import Streamed
+from covey.kernels import Matern52
+
+# A row of a pass costs m² + _KERNEL m in units of one term of a triangular solve, the columns that
+# follow _COLUMNS m; a fit of n results _FIT n³ of them. Read off runs with m from 100 to 2000.
+_KERNEL, _COLUMNS, _FIT = 190.0, 570.0, 25.0
+_MANY = 1000  # results from which hyper-parameters come from a subset
+_LITTLE, _TYPICAL = 1e10, 5e-11  # terms, and seconds for each
+OPEN_CANDIDATES = 3000  # an ask in an open space looks at about so many
+_PROBE_ROWS, _PROBE_RESULTS = 1024, 256
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What decides the cost of an ask."""
+
+    candidates: int
+    results: int
+    batch: int
+    members: int = 1  # draws of the hyper-parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An estimate, good to a factor of two or so on an idle machine.
+
+    >>> print(Cost(83.0, 3 * 2**29))
+    about 80 s and 1.5 GiB
+    """
+
+    seconds: float
+    bytes: float
+
+    def __str__(self) -> str:
+        seconds = self.seconds if self.seconds >= 0.1 else 0.1
+        digits = max(0, int(np.floor(np.log10(seconds))))
+        rounded = round(seconds, -digits) if seconds >= 1.0 else round(seconds, 1)
+        return f"about {rounded:g} s and {self.bytes / 2**30:.1f} GiB"
+
+
+def estimate(size: Size, memory: int) -> Cost:
+    """Of an ask on the host that may take ``memory`` bytes."""
+    m = max(1, size.results)
+    terms = _learning(m, size.members) + size.candidates * _looking(m, size)
+    whole = 8.0 * size.members * m * size.candidates
+    held = min(whole, memory / 3.0) + 8.0 * size.members * m * m
+    # What is short in any case is not worth measuring the machine for.
+    speed = second_per_term() if terms > _LITTLE else _TYPICAL
+    return Cost(terms * speed, held + 80.0 * size.candidates)
+
+
+def affordable(size: Size, seconds: float) -> int:
+    """How many candidates an ask can look at in so much time, its model being fitted."""
+    return int(seconds / (_looking(max(1, size.results), size) * second_per_term()))
+
+
+def _looking(m: int, size: Size) -> float:
+    """Terms for each candidate: a pass, and columns of the covariance for those that matter."""
+    return size.members * (m * m + (_KERNEL + _COLUMNS) * m) / _cores()
+
+
+def _learning(m: int, members: int) -> float:
+    """Terms of the fit, and of conditioning on all results where it took a subset."""
+    return members * (_FIT * min(m, _MANY) ** 3 + (m**3 / 3.0 if m > _MANY else 0.0))
+
+
+@cache
+def second_per_term() -> float:
+    """How fast this machine is now: a small pass, timed once in a process."""
+    rng = np.random.default_rng(0)
+    seen, at = rng.random((_PROBE_RESULTS, 4)), rng.random((_PROBE_ROWS, 4))
+    kernel = Matern52((0.5,) * 4)
+    factor = cholesky(plus_diagonal(kernel(seen, seen), 0.01))
+    layer = Streamed(kernel, seen, factor, at, 0)
+    times = []
+    with one_thread():
+        for _ in range(3):
+            began = time.perf_counter()
+            layer.survey(np.ones(len(seen)))
+            times.append(time.perf_counter() - began)
+    terms = _PROBE_ROWS * (_PROBE_RESULTS**2 + _KERNEL * _PROBE_RESULTS)
+    return min(times) * min(_cores(), 2) / terms
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1

@@ -1,0 +1,84 @@
+"""Resources: what an ask may use of the machine. Not logged: another machine has others."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from covey.arrays import Array, free_memory, placed
+from covey.errors import StrategyError
+
+Precision = Literal["float64", "float32"]
+
+_DEFAULT = 2 * 2**30
+_LEAST = 64 * 2**20
+_UNITS = {"": 1, "b": 1} | {
+    unit: base**power
+    for power, letter in enumerate("kmgt", start=1)
+    for unit, base in ((f"{letter}b", 1000), (f"{letter}ib", 1024))
+}
+
+
+class ResourceOptions(TypedDict, total=False):
+    """How `Study` takes them."""
+
+    device: str
+    memory: int | str | None
+    precision: Precision
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Where candidates are kept and looked at, and how much memory that may take.
+
+    Attributes:
+        device: "cpu", or one of torch's, such as "cuda" (extra ``torch``).
+        memory: bytes an ask may take over the pool itself, or "8 GiB"; None is 2 GiB on the host
+            and half of what is free on a GPU.
+        precision: "float32" is twice as fast on a GPU, and good to three digits or so.
+
+    >>> Resources(memory="512 MiB").bytes
+    536870912
+    """
+
+    device: str = "cpu"
+    memory: int | str | None = None
+    precision: Precision = "float64"
+    seconds: float | None = None  # an ask may take, about; None: as many as it needs
+
+    def __post_init__(self) -> None:
+        if self.precision not in ("float64", "float32"):
+            raise StrategyError(f'precision is "float64" or "float32"; got {self.precision!r}.')
+        if self.memory is not None and _bytes(self.memory) < _LEAST:
+            raise StrategyError(f"memory must be at least 64 MiB; got {self.memory!r}.")
+
+    @property
+    def bytes(self) -> int:
+        """Bytes an ask may take."""
+        if self.memory is not None:
+            return _bytes(self.memory)
+        return _DEFAULT if self.on_host else free_memory(self.device) // 2
+
+    @property
+    def on_host(self) -> bool:
+        """Whether NumPy does all the work."""
+        return self.device == "cpu" and self.precision == "float64"
+
+    def place(self, at: Array) -> Array:
+        """Coordinates (n, d), moved to where they are looked at."""
+        return at if self.on_host else placed(at, self.device, self.precision)
+
+
+def _bytes(memory: int | str) -> int:
+    """A size as a number.
+
+    >>> _bytes("1.5 GiB"), _bytes(10**9)
+    (1610612736, 1000000000)
+    """
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        return memory
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", str(memory).lower())
+    if found is None or found[2] not in _UNITS or found[1].count(".") > 1 or found[1] == ".":
+        raise StrategyError(f'memory is a number of bytes, or such as "8 GiB"; got {memory!r}.')
+    return int(float(found[1]) * _UNITS[found[2]])

@@ -1,0 +1,72 @@
+"""Candidates picked in turn, each imagined seen before the next, seldom looking at all of them.
+
+A score that only falls as looks are imagined need not be kept up to date for every candidate: what
+it was is a bound on what it is (Minoux 1978). So the best few thousand are followed closely, for as
+long as the best of them is above the bound of every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from covey.arrays import Array, Indices, Mask
+from covey.belief import Belief
+
+_LEAST, _PER_PICK = 8192, 64  # candidates on the list, at least and for each pick (our choice)
+
+
+def in_turn(
+    belief: Belief,
+    first: int,
+    k: int,
+    score: Callable[[Belief], Array],
+    size: int | None = None,
+) -> list[int]:
+    """The candidate ``first``, then k - 1 times that of the largest score given those before.
+
+    ``score`` may depend on the belief's round, which counts looks here, and must not rise as the
+    covariance falls or the round is earlier.
+    """
+    batch = [first]
+    size = max(_LEAST, _PER_PICK * k) if size is None else size
+    while len(batch) < k:
+        seen = belief.after_looking_at(batch)
+        # The widest the policy will be in this batch bounds all it will be.
+        bounds = score(replace(seen, round=belief.looks + k))
+        bounds[batch] = -np.inf
+        listed, outside = _best(bounds, size)
+        some = seen if len(listed) == len(seen) else seen.on(listed)
+        now = belief.looks + len(batch) + 1
+        some = replace(some, round=now, shortlisted_from=belief.offered)
+        picks = _follow(some, bounds[listed] > -np.inf, outside, score, k - len(batch))
+        batch += [int(listed[i]) for i in picks]
+        if not picks:  # the bounds are loose: follow more of them
+            size *= 2
+    return batch
+
+
+def _follow(
+    seen: Belief, free: Mask, outside: float, score: Callable[[Belief], Array], most: int
+) -> list[int]:
+    """Picks in turn, up to ``most``, while the best score is not below ``outside``."""
+    picks: list[int] = []
+    while len(picks) < most:
+        scores = np.where(free, score(seen), -np.inf)
+        i = int(np.argmax(scores))
+        if scores[i] < outside:
+            break
+        picks.append(i)
+        free[i] = False
+        seen = replace(seen.after_looking_at([i]), round=seen.round + 1)
+    return picks
+
+
+def _best(bounds: Array, size: int) -> tuple[Indices, float]:
+    """Indices of the largest bounds, in order, and the largest of all others."""
+    if len(bounds) <= 2 * size:
+        return np.arange(len(bounds)), -np.inf
+    order = np.argpartition(-bounds, size)
+    return np.sort(order[:size]), float(bounds[order[size]])

@@ -1,0 +1,73 @@
+"""Waiting for an ask: what it will cost, and a bar with the time left, for those who look on."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from covey.chunks import reporting
+from covey.cost import OPEN_CANDIDATES, Cost, Size, estimate
+from covey.history import History
+from covey.propose import Recipe
+from covey.resources import Resources
+from covey.space import Pool
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+LONG = 5.0  # seconds: shorter asks are not worth a bar
+_OFTEN = 0.2  # seconds between two looks at the bar
+
+
+def cost_of(history: History, recipe: Recipe, k: int, use: Resources) -> Cost:
+    """About what an ask for k points would cost."""
+    many = recipe.space.size if isinstance(recipe.space, Pool) else OPEN_CANDIDATES
+    size = Size(many, len(history.told), k, max(1, recipe.gp.samples))
+    return estimate(size, use.bytes)
+
+
+@contextmanager
+def waiting(cost: Cost, words: str, *, progress: bool | None = None) -> Iterator[None]:
+    """Show a bar on the terminal while inside, if it will be long.
+
+    ``progress``: True shows it in any case, False never, None where errors go to a terminal.
+    """
+    shown = cost.seconds > LONG and sys.stderr.isatty() if progress is None else progress
+    if not shown:
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    console.print(f"{words}: {cost}", highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    left = TextColumn("{task.fields[left]}")
+    with Progress(*columns, left, console=console, transient=True) as bar:
+        task = bar.add_task(words, total=1.0, left="")
+        with reporting(_Ticker(bar, task, cost.seconds)):
+            yield
+
+
+class _Ticker:
+    """Moves the bar whenever some rows are done, by the clock and the estimate.
+
+    The estimate is stretched where it proves too short: a bar that is full and goes on is no use.
+    """
+
+    def __init__(self, bar: Progress, task: TaskID, expected: float) -> None:
+        self._bar, self._task, self._expected = bar, task, expected
+        self._began = self._last = time.monotonic()
+
+    def __call__(self, rows: int) -> None:
+        del rows
+        now = time.monotonic()
+        if now - self._last < _OFTEN:
+            return
+        self._last, spent = now, now - self._began
+        expected = max(self._expected, 1.15 * spent)
+        left = f"about {max(1.0, expected - spent):.0f} s left"
+        self._bar.update(self._task, completed=spent / expected, left=left)

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from covey import GP, Pool, Study
+from covey.cost import Cost, Size, estimate, second_per_term
+
+
+def test_more_of_anything_costs_more():
+    base = estimate(Size(100_000, 400, 10), 2**31)
+    for more in (Size(200_000, 400, 10), Size(100_000, 800, 10), Size(100_000, 400, 10, 10)):
+        cost = estimate(more, 2**31)
+        assert cost.seconds > 1.2 * base.seconds
+        assert cost.bytes > base.bytes
+
+
+def test_memory_is_bounded_by_what_is_allowed():
+    small = estimate(Size(1_000_000, 500, 10), 2**28)
+    large = estimate(Size(1_000_000, 500, 10), 2**34)
+    assert small.bytes < 2**28
+    assert large.bytes == pytest.approx(8.0 * 500 * 1_000_000, rel=0.1)
+
+
+def test_time_grows_with_the_pool_as_the_pool_does():
+    ten, hundred = (estimate(Size(n, 500, 10), 2**31).seconds for n in (10**6, 10**7))
+    assert hundred == pytest.approx(10.0 * ten, rel=0.1)
+
+
+def test_the_machine_is_measured_once():
+    assert second_per_term() == second_per_term() > 0.0
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        (Cost(0.0123, 10.0), "about 0.1 s and 0.0 GiB"),
+        (Cost(7.4, 2**30), "about 7 s and 1.0 GiB"),
+        (Cost(187.0, 3 * 2**29), "about 200 s and 1.5 GiB"),
+    ],
+)
+def test_it_reads_as_an_estimate(cost, words):
+    assert str(cost) == words
+
+
+def test_a_study_tells_what_an_ask_will_cost():
+    pool = Pool(np.random.default_rng(0).random((500, 2)))
+    one, ten = Study(pool, seed=0), Study(pool, seed=0, gp=GP(samples=10))
+    for study in (one, ten):
+        study.add([pool.point(i) for i in range(20)], np.arange(20.0))
+    assert ten.cost(5).seconds > one.cost(5).seconds > 0.0
+    assert len(one.history.events) == 1

@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from covey import shortlist
+from covey.belief import Belief
+from covey.gp import Model, condition, observe
+from covey.kernels import Matern52
+from covey.shortlist import in_turn
+
+
+def belief_of(n, seed, length=0.3):
+    rng = np.random.default_rng(seed)
+    at = rng.random((12, 2))
+    data = observe(at, np.sin(7.0 * at).sum(axis=1), np.full(12, np.nan))
+    model = Model(Matern52((length, length), 1.0), 1e-2, 0.0)
+    return condition((model,), data).belief(rng.random((n, 2)))
+
+
+def upper(belief):
+    return belief.mean + (1.0 + 0.01 * belief.round) * belief.std
+
+
+def plainly(belief, first, k):
+    """What it stands for: look at everybody, every time."""
+    batch, seen = [first], belief
+    for b in range(1, k):
+        seen = replace(seen.after_looking_at(batch[-1:]), round=belief.looks + b + 1)
+        scores = upper(seen)
+        scores[batch] = -np.inf
+        batch.append(int(np.argmax(scores)))
+    return batch
+
+
+@given(seed=st.integers(0, 10_000), size=st.integers(1, 40), length=st.sampled_from([0.05, 0.3, 3]))
+def test_a_short_list_changes_nothing(seed, size, length):
+    belief = belief_of(150, seed, length)
+    assert in_turn(belief, 3, 12, upper, size) == plainly(belief, 3, 12)
+
+
+def test_without_the_bound_it_would(monkeypatch):
+    """The control: followed blindly, a short list gives another batch."""
+    belief = belief_of(300, 0)
+    best = shortlist._best
+    monkeypatch.setattr(shortlist, "_best", lambda bounds, size: (best(bounds, size)[0], -np.inf))
+    assert in_turn(belief, 3, 12, upper, 13) != plainly(belief, 3, 12)
+
+
+def test_all_are_seldom_looked_at(monkeypatch):
+    passes = []
+    look = Belief.after_looking_at
+
+    def counted(self, indices, on=None):
+        passes.append(len(self))
+        return look(self, indices, on)
+
+    monkeypatch.setattr(Belief, "after_looking_at", counted)
+    in_turn(belief_of(3000, 1, 0.05), 0, 20, upper, 400)
+    assert passes.count(3000) <= 2
+    assert passes.count(400) >= 19
+
+
+def test_a_batch_of_one_needs_no_list():
+    assert in_turn(belief_of(5, 0), 2, 1, upper) == [2]
+
+
+def test_a_batch_may_be_everybody():
+    assert sorted(in_turn(belief_of(5, 0), 2, 5, upper)) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("n", [4, 1000])
+def test_the_policy_knows_how_many_there_are_in_all(n):
+    seen = []
+
+    def score(belief):
+        seen.append(belief.offered)
+        return upper(belief)
+
+    in_turn(belief_of(n, 0), 0, 4, score, 10)
+    assert set(seen) == {n}

@@ -1,0 +1,71 @@
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from covey import Pool, Study, chunks
+from covey.chunks import each_chunk
+from covey.cost import Cost
+from covey.waiting import waiting
+
+LONG, SHORT = Cost(100.0, 2**30), Cost(0.1, 2**20)
+
+
+def work():
+    for _ in each_chunk(lambda part: time.sleep(0.03), np.zeros(64 * 10), 2**20):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("cost", "progress", "terminal", "shown"),
+    [
+        (LONG, None, True, True),
+        (LONG, None, False, False),
+        (SHORT, None, True, False),
+        (SHORT, True, False, True),
+        (LONG, False, True, False),
+    ],
+)
+def test_who_is_shown_a_bar(cost, progress, terminal, shown, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    with waiting(cost, "choosing 5 points", progress=progress):
+        work()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert (f"choosing 5 points: {cost}" in err) == shown
+
+
+def test_the_time_left_is_shown_and_never_runs_out(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("covey.waiting._OFTEN", 0.0)
+    monkeypatch.setattr(chunks, "_cores", lambda: 1)
+    with waiting(Cost(0.01, 1.0), "choosing", progress=True):
+        work()
+    assert "s left" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("after", [0, 2])
+def test_an_interrupt_leaves_the_log_as_it_was(after, tmp_path, monkeypatch):
+    """Ctrl-C in the middle of a pass: nothing asked, nothing written, and the same ask after."""
+    pool = Pool(np.random.default_rng(0).random((3000, 2)))
+    path = tmp_path / "run.jsonl"
+    study = Study(pool, seed=0, journal=path)
+    study.add([pool.point(i) for i in range(30)], np.sin(9.0 * pool.rows[:30]).sum(axis=1))
+    before, events = path.read_bytes(), study.history.events
+    monkeypatch.setattr(chunks, "_CACHE", 1)
+    seen = []
+
+    def stop(rows):
+        seen.append(rows)
+        if len(seen) > after:
+            raise KeyboardInterrupt
+
+    with chunks.reporting(stop), pytest.raises(KeyboardInterrupt):
+        study.ask(5)
+    assert path.read_bytes() == before
+    assert study.history.events == events
+    again = study.ask(5)
+    other = Study(pool, seed=0)
+    other.add([pool.point(i) for i in range(30)], np.sin(9.0 * pool.rows[:30]).sum(axis=1))
+    assert [t.point for t in again] == [t.point for t in other.ask(5)]

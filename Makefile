@@ -1,8 +1,8 @@
-# make demo | test | hosts | check | bench | race | paper: each sets up .venv as far as it needs.
+# make demo | test | hosts | check | bench | bench-scale | race | paper: each sets up .venv as far as it needs.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test hosts check bench race paper clean
+.PHONY: demo test hosts check bench bench-scale race paper clean
 
 demo: .venv/demo.stamp
 	$(BIN)/covey demo
@@ -11,7 +11,7 @@ test: .venv/test.stamp
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
 
 # The tests that `make test` skips where a host is missing: here nothing may be skipped.
-HOSTED := tests/unit/integrations tests/doors/run tests/doors/report tests/papers
+HOSTED := tests/unit/integrations tests/unit/cluster tests/doors/run tests/doors/report tests/papers
 hosts: .venv/hosts.stamp
 	OMP_NUM_THREADS=1 COVEY_NO_SKIPS=1 $(BIN)/pytest -n auto $(HOSTED)
 
@@ -23,6 +23,12 @@ check: .venv/check.stamp
 
 bench: .venv/bench.stamp
 	$(BIN)/python benchmarks/speed.py
+
+# Pools of a million, BoTorch beside them, thousands of results, a cluster: about half an hour.
+bench-scale: .venv/bench.stamp .venv/hosts.stamp
+	$(BIN)/python -m benchmarks.scale --peer --plot docs/pictures/scale.png
+	$(BIN)/python -m benchmarks.scale_results
+	$(BIN)/python -m benchmarks.scale_dask
 
 race: .venv/bench.stamp
 	$(BIN)/python -m benchmarks.race run

@@ -1,0 +1,222 @@
+"""Spread: a study whose batches are worked out by a Dask cluster."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from covey.arrays import Array, Indices
+from covey.candidates import Candidates, Listed, Taken
+from covey.cluster.afar import belief_afar
+from covey.cluster.batch import choose
+from covey.cluster.deal import Deal
+from covey.cluster.team import Team
+from covey.diagnostics import explain
+from covey.errors import CoveyError, MissingExtraError, SpaceError, StrategyError
+from covey.gp import Posterior, Recall
+from covey.history import History
+from covey.propose import Proposal, Recipe, Request, Stopwatch, propose, understand
+from covey.selection import checked_selection
+from covey.space import Pool
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from distributed import Client
+
+    from covey.study import Study
+
+_TRIES = 4  # of an ask while workers die under it
+_PATIENCE = 60  # seconds to wait for a worker where there is none
+
+# Dask's `FutureCancelledError` is the first of these, its errors of the connection the second.
+_LOST = (CancelledError, OSError, TimeoutError)
+
+_log = logging.getLogger("covey")
+
+
+class Spread:
+    """Inside it, a study asks with the help of a cluster; its batches are the same.
+
+    The pool's rows are dealt out to the workers once. For an ask the posterior goes to each worker,
+    and 16 bytes a row come back: mean and variance, by which the policy judges. What else takes a
+    pass over all rows is done where they are. The log and its journal are as without a cluster.
+
+    The pool itself stays here, and the workers need covey installed.
+
+    Args:
+        study: of a `Pool`.
+        client: a `distributed.Client`; stays open.
+        parts: of the pool; None: one for each worker.
+        checks: how often a batch that greedy chose from core-sets is compared with all rows and
+            mended. One to four times make it the batch of one machine, as a rule; 0 takes what the
+            core-sets give.
+    """
+
+    def __init__(
+        self, study: Study, client: Client, *, parts: int | None = None, checks: int = 16
+    ) -> None:
+        if not isinstance(study.space, Pool):
+            raise SpaceError(
+                "only the rows of a Pool can be dealt out to workers; this study looks in a "
+                f"{type(study.space).__name__}. Ask without a cluster: its candidates are few."
+            )
+        if (parts is not None and parts < 1) or checks < 0:
+            raise StrategyError(
+                f"parts must be at least 1 and checks at least 0; got {parts} and {checks}."
+            )
+        self._client, self._checks = _connected(client), checks
+        self._study, self._pool = study, study.space
+        self._deal = Deal(client, self._pool.rows, parts or max(1, len(client.nthreads())))
+        self._before = study.proposer
+
+    def __enter__(self) -> Self:
+        self._before, self._study.proposer = self._study.proposer, self.propose
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._study.proposer = self._before
+        self._deal.recall()
+
+    def propose(
+        self, history: History, recipe: Recipe, request: Request, recall: Recall | None = None
+    ) -> Proposal:
+        """As `covey.propose.propose`: the same points, and the same account of them.
+
+        What needs no model, or has nothing to make one from, is done here.
+        """
+        if not request.strategy.needs_model or not history.told:
+            return propose(history, recipe, request, recall)
+        _require_plain(request)
+        _connected(self._client)
+        recall = Recall() if recall is None else recall
+        rng = np.random.default_rng([recipe.seed, history.asked_count])
+        watch = Stopwatch()
+        left, candidates = _left(self._pool, history, recipe, request)
+        with watch.timing("fit"):
+            posterior = understand(history, recipe, rng, recall=recall)
+            told = recall.told(posterior)
+        task = _Task(history, request, posterior, told, left, candidates, watch)
+        return self._persist(lambda: self._proposal(task, copy.deepcopy(rng)))
+
+    def _persist(self, attempt: Callable[[], Proposal]) -> Proposal:
+        """The same from the beginning, while workers die under it."""
+        tries = 0
+        while True:
+            tries += 1
+            workers = set(self._client.nthreads())
+            try:
+                return attempt()
+            except CoveyError:
+                raise
+            except Exception as error:
+                self._require_loss(error, workers)
+                if tries == _TRIES:
+                    raise StrategyError(
+                        f"the cluster lost workers {_TRIES} times during one ask, the last time by "
+                        f"{error!r}. Nothing was logged. Ask again, or without a cluster."
+                    ) from error
+                self._recover(error)
+
+    def _proposal(self, task: _Task, rng: np.random.Generator) -> Proposal:
+        history, request, posterior, watch = task.history, task.request, task.posterior, task.watch
+        use, at = request.resources, task.candidates.at
+        with watch.timing("belief"):
+            team = Team.of(self._client, self._deal, task.left, posterior, use.bytes)
+            belief = belief_afar(team, posterior, at, history.rounds + 1, use.bytes)
+            belief = replace(belief, told=task.told)
+        with watch.timing("choose"):
+            chosen = choose(request.strategy, belief, request.k, rng, team, self._checks)
+            selection = checked_selection(chosen, request.k, len(belief))
+        _log.info("chose %d points by %s: %s", request.k, request.name, watch.seconds)
+        outcome = None if history.pending or history.failed else posterior.outcome
+        account = explain(belief, selection, request.name, outcome, watch.seconds)
+        return Proposal(task.candidates.points(selection.indices), posterior.models, account)
+
+    def _require_loss(self, error: Exception, workers: set[str]) -> None:
+        """Raise, unless workers are gone; which Dask says in many ways."""
+        from distributed.scheduler import KilledWorker
+
+        if isinstance(error, KilledWorker):
+            raise StrategyError(
+                f"workers die of this ask, perhaps for want of memory: {error} Nothing was logged. "
+                "Give the study less memory (memory=), or the Spread more parts."
+            ) from error
+        _connected(self._client)
+        if not isinstance(error, _LOST) and workers <= set(self._client.nthreads()):
+            raise error
+
+    def _recover(self, error: Exception) -> None:
+        """Wait for a worker, if there is hope of one."""
+        _log.warning("workers were lost: %r; trying again with those there are", error)
+        try:
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError as late:
+            raise StrategyError(
+                f"the cluster has lost all its workers, and had none for {_PATIENCE} seconds. "
+                "Nothing was logged. Ask again when there are some, or without a cluster."
+            ) from late
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """All that an attempt at a proposal starts from."""
+
+    history: History
+    request: Request
+    posterior: Posterior
+    told: tuple[Array, Array]
+    left: Indices
+    candidates: Candidates
+    watch: Stopwatch
+
+
+def _connected(client: Client) -> Client:
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingExtraError("distributed", "dask") from error
+    if not isinstance(client, distributed.Client) or client.asynchronous:
+        raise StrategyError(
+            f"a Spread takes a distributed.Client that is not asynchronous; got {client!r}."
+        )
+    if client.status != "running":
+        raise StrategyError(
+            f"the Dask client is {client.status}. Nothing was logged. Ask within a Spread of a "
+            "client that is connected, or without a cluster."
+        )
+    return client
+
+
+def _require_plain(request: Request) -> None:
+    use = request.resources
+    if use.device != "cpu" or use.seconds is not None:
+        raise StrategyError(
+            "an ask within a Spread takes neither a device nor a time_budget: the workers look at "
+            "their rows on their processors, and at all of them. Leave these out, or ask without a "
+            "cluster."
+        )
+
+
+def _left(
+    pool: Pool, history: History, recipe: Recipe, request: Request
+) -> tuple[Indices, Candidates]:
+    """Places of the rows that may be asked for, and these rows; at least k of them."""
+    points = [t.point for t in history.trials if t.status not in ("cancelled", "lost")]
+    mask, places = pool.matching(request.fixed), pool.locate(points)
+    mask[places[places >= 0]] = False
+    left = np.flatnonzero(mask)
+    taken = Taken(points, recipe.seed, history.asked_count)
+    listed = Listed(pool.rows[left], lambda i: [pool.point(int(j)) for j in left[i]], taken)
+    return left, listed.everything(request.k)

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.unit.cluster.conftest import posterior_of, uniform
+
+from covey.belief.explained import Held
+from covey.cluster import afar
+from covey.cluster.afar import Afar, belief_afar
+
+
+class Keeper:
+    """All of V in one hand, and a list of what was asked for."""
+
+    def __init__(self, belief):
+        self.parts = belief.parts
+        self.asked = []
+
+    def summary(self):
+        return [(part.mean, part.explained.squares) for part in self.parts]
+
+    def columns(self, member, cols):
+        self.asked.append(("columns", len(cols)))
+        return self.parts[member].explained.of(cols)
+
+    def product(self, member, cols, weights):
+        self.asked.append(("product", "all" if cols is None else len(cols)))
+        every = slice(None) if cols is None else cols
+        return self.parts[member].explained.product(every, weights)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    monkeypatch.setattr(afar, "HERE", 10)
+
+
+def pair(posterior, n=60, memory=2**30):
+    at = uniform(n)
+    whole = posterior.belief(at, round=4)
+    keeper = Keeper(whole)
+    return whole, belief_afar(keeper, posterior, at, 4, memory), keeper
+
+
+def test_it_says_what_the_posterior_says(posterior, few):
+    whole, far, keeper = pair(posterior)
+    np.testing.assert_array_equal(far.mean, whole.mean)
+    np.testing.assert_allclose(far.std, whole.std, rtol=1e-12)
+    assert (far.best, far.round, far.looks) == (whole.best, whole.round, whole.looks)
+    assert keeper.asked == []
+
+
+def test_columns_for_all_are_made_afar_and_few_of_them_here(posterior, few):
+    whole, far, keeper = pair(posterior)
+    some = np.array([7, 3])
+    np.testing.assert_allclose(far.columns(some), whole.columns(some), atol=1e-12)
+    assert set(keeper.asked) == {("product", "all")}
+    keeper.asked.clear()
+    here = np.arange(10)
+    kernel = far.information()
+    np.testing.assert_allclose(
+        kernel.block(here, some), whole.information().block(here, some), atol=1e-10
+    )
+    assert keeper.asked == []
+
+
+def test_a_look_is_worked_out_afar(posterior, few):
+    whole, far, _ = pair(posterior)
+    region = np.arange(5, 55)
+    seen, there = whole.after_looking_at([2], on=region), far.after_looking_at([2], on=region)
+    np.testing.assert_allclose(there.var, seen.var, atol=1e-12)
+    twice = there.after_looking_at([1]).after_looking_at([4, 5])
+    np.testing.assert_allclose(
+        twice.var, seen.after_looking_at([1]).after_looking_at([4, 5]).var, atol=1e-11
+    )
+
+
+def test_a_subset_is_held_here_if_it_is_small(few):
+    posterior = posterior_of()
+    whole, far, keeper = pair(posterior)
+    layer = far.parts[0].explained.layers[0]
+    small, large = layer.on(np.arange(5)), layer.on(np.arange(20, 50))
+    assert isinstance(small, Held)
+    assert isinstance(large, Afar)
+    weights = np.random.default_rng(0).random((len(layer), 2))
+    expected = whole.parts[0].explained.product(np.arange(22, 40), weights)
+    np.testing.assert_allclose(large.product(slice(2, 20), weights), expected, atol=1e-12)
+    assert keeper.asked == [("product", 18)]
+    nested = large.on(np.arange(3, 20))  # its names are those of the keepers
+    expected = whole.parts[0].explained.product(np.arange(23, 40), weights)
+    np.testing.assert_allclose(nested.product(slice(None), weights), expected, atol=1e-12)
+
+
+def test_what_does_not_fit_is_not_held():
+    _, far, _ = pair(posterior_of(), memory=8 * 13 * 3 * 30)
+    layer = far.parts[0].explained.layers[0]
+    assert isinstance(layer.on(np.arange(30)), Held)
+    assert isinstance(layer.on(np.arange(31)), Afar)
+
+
+def test_many_dear_columns_are_fetched(monkeypatch):
+    monkeypatch.setattr(afar, "_LITTLE", 13**2 * 4)
+    whole, far, keeper = pair(posterior_of())
+    layer = far.parts[0].explained.layers[0]
+    for some in (np.arange(4), np.arange(4, 9)):
+        expected = whole.parts[0].explained.of(some)
+        np.testing.assert_allclose(layer.of(some), expected, atol=1e-12)
+    assert keeper.asked == [("columns", 5)]

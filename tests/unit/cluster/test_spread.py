@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from covey import Integer, Pool, Space, Study
+from covey.cluster import Spread, afar, spread
+from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError
+
+N = 300
+
+
+def pool_of(n=N):
+    rows = np.random.default_rng(2).random((n, 2))
+    return Pool([{"x": x, "y": y, "name": f"row {i}"} for i, (x, y) in enumerate(rows)],
+                labels=["name"])  # fmt: skip
+
+
+def value(trial):
+    return float(np.sin(6.0 * trial.point["x"]) + trial.point["y"])
+
+
+def study_of(strategy="auto", n=N, **options):
+    """A study that has been told of one batch."""
+    study = Study(pool_of(n), seed=3, strategy=strategy, **options)
+    batch = study.ask(8, strategy="random")
+    study.tell(batch, [value(trial) for trial in batch])
+    return study
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Regions of more than forty rows are large."""
+    monkeypatch.setattr(afar, "HERE", 40)
+
+
+def rounds(study, count=2):
+    for _ in range(count):
+        batch = study.ask(6)
+        study.tell(batch, [value(trial) for trial in batch])
+    return study
+
+
+@pytest.mark.parametrize("strategy", ["auto", "ucb-dpp-max"])
+def test_the_log_is_as_without_a_cluster(strategy, client, few):
+    alone, study = rounds(study_of(strategy)), study_of(strategy)
+    with Spread(study, client):
+        rounds(study)
+    points = [trial.point for trial in alone.history.trials]
+    assert [trial.point for trial in study.history.trials] == points
+    for one, other in zip(alone.history.events, study.history.events, strict=True):
+        assert type(one) is type(other)
+    asked, other = alone.history.models, study.history.models
+    assert [model["lengths"] for model in other] == [
+        pytest.approx(model["lengths"], rel=1e-6) for model in asked
+    ]
+    told, account = alone.diagnostics, study.diagnostics
+    assert (account.strategy, account.candidates) == (told.strategy, told.candidates)
+    assert (account.region, account.sampler) == (told.region, told.sampler)
+    assert account.information == pytest.approx(told.information, rel=1e-6)
+    assert account.certificate == pytest.approx(told.certificate, rel=1e-6)
+
+
+def test_sampled_batches_are_distinct_and_new(client):
+    study = study_of("ucb-dpp-sample")
+    with Spread(study, client):
+        rounds(study)
+    names = [trial.point["name"] for trial in study.history.trials]
+    assert len(set(names)) == len(names) == 8 + 12
+
+
+def test_open_failed_and_cancelled_trials_count_as_they_do_alone(client):
+    studies = study_of(), study_of()
+    for study in studies:
+        a, b, c, d = study.ask(4)
+        study.fail(a)
+        study.cancel(b)
+        study.tell(c, value(c))
+    with Spread(studies[1], client, parts=3):
+        found = studies[1].ask(5)
+    assert [t.point for t in found] == [t.point for t in studies[0].ask(5)]
+    assert found[0].point != d.point
+
+
+def test_what_is_fixed_is_held(client):
+    rows = [{"kind": "ab"[i % 2], "x": float(i)} for i in range(60)]
+    studies = []
+    for _ in range(2):
+        study = Study(Pool(rows), seed=0)
+        batch = study.ask(4, strategy="random")
+        study.tell(batch, [trial.point["x"] for trial in batch])
+        studies.append(study)
+    with Spread(studies[1], client, parts=4):
+        found = studies[1].ask(5, fixed={"kind": "a"})
+    assert {trial.point["kind"] for trial in found} == {"a"}
+    assert [t.point for t in found] == [t.point for t in studies[0].ask(5, fixed={"kind": "a"})]
+
+
+def test_the_last_rows_are_found_and_then_no_more(client):
+    study = study_of(n=20)
+    with Spread(study, client):
+        rounds(study, 2)
+        before = study.history
+        with pytest.raises(ExhaustedError, match="asked for 6") as error:
+            study.ask(6)
+        assert error.value.left == 0
+        assert study.history is before
+    assert len({trial.point["name"] for trial in study.history.trials}) == 20
+
+
+def test_a_first_batch_and_one_without_a_model_are_chosen_here(client):
+    alone, study = (Study(pool_of(), seed=3) for _ in range(2))
+    with Spread(study, client):
+        first = [t.point for t in study.ask(5)]
+        second = [t.point for t in study.ask(5, strategy="random")]
+    assert first == [t.point for t in alone.ask(5)]
+    assert second == [t.point for t in alone.ask(5, strategy="random")]
+
+
+def test_a_key_names_a_batch(client, tmp_path):
+    study = study_of(journal=tmp_path / "log.jsonl")
+    with Spread(study, client):
+        batch = study.ask(3, key="monday")
+        assert study.ask(3, key="monday") == batch
+    again = Study.load(tmp_path / "log.jsonl", space=pool_of())
+    assert again.ask(3, key="monday") == batch
+
+
+def test_who_wrote_meanwhile_is_heeded(client, tmp_path, monkeypatch):
+    study = study_of(journal=tmp_path / "log.jsonl")
+    other = Study.load(tmp_path / "log.jsonl", space=pool_of())
+    asked, choose = [], spread.choose
+
+    def slow(*args):
+        if not asked:
+            asked.extend(other.ask(3))
+        return choose(*args)
+
+    monkeypatch.setattr(spread, "choose", slow)
+    with Spread(study, client):
+        mine = study.ask(3)
+    assert not {t.point["name"] for t in mine} & {t.point["name"] for t in asked}
+    assert len(study.history.trials) == 8 + 3 + 3
+
+
+def test_an_interrupt_leaves_the_log_as_it_was(client, monkeypatch):
+    study = study_of()
+    before = study.history
+
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(spread, "choose", stop)
+    with Spread(study, client), pytest.raises(KeyboardInterrupt):
+        study.ask(3)
+    assert study.history is before
+    assert len(study.ask(3)) == 3
+
+
+def test_outside_all_is_as_before(client):
+    study = study_of()
+    before = study.proposer
+    with Spread(study, client) as spreading:
+        assert study.proposer == spreading.propose
+        with Spread(study, client, parts=1):
+            assert study.proposer != spreading.propose
+        assert study.proposer == spreading.propose
+    assert study.proposer is before
+    assert client.status == "running"
+
+
+def kill_a_worker(client):
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+
+def test_workers_that_die_are_made_up_for(mortal, few, monkeypatch, caplog):
+    """One between two asks, and one during the second."""
+    alone, study = study_of("ucb-dpp-max"), study_of("ucb-dpp-max")
+    choose, deaths = spread.choose, []
+
+    def deadly(*args):
+        if not deaths:
+            deaths.append(kill_a_worker(mortal))
+            time.sleep(0.2)
+        return choose(*args)
+
+    with Spread(study, mortal, parts=4):
+        first = study.ask(5)
+        kill_a_worker(mortal)
+        monkeypatch.setattr(spread, "choose", deadly)
+        second = study.ask(5)
+    points = [t.point for t in (*alone.ask(5), *alone.ask(5))]
+    assert [t.point for t in (*first, *second)] == points
+    assert "workers were lost" in caplog.text
+
+
+def test_a_cluster_that_is_gone_is_an_error_and_nothing_is_logged(cluster):
+    from distributed import Client
+
+    study, client = study_of(), Client(cluster.scheduler_address)
+    with Spread(study, client):
+        study.ask(2)
+        before = study.history
+        client.close()
+        with pytest.raises(StrategyError, match="client is closed"):
+            study.ask(2)
+    assert study.history is before
+    assert len(study.ask(2)) == 2
+
+
+def test_a_client_that_closes_during_an_ask_is_an_error_too(cluster, monkeypatch):
+    from distributed import Client
+
+    study, client = study_of(), Client(cluster.scheduler_address)
+    before, choose = study.history, spread.choose
+
+    def closing(strategy, belief, k, rng, team, checks):
+        client.close()
+        team.core_sets(3)
+        return choose(strategy, belief, k, rng, team, checks)
+
+    monkeypatch.setattr(spread, "choose", closing)
+    with Spread(study, client), pytest.raises(StrategyError, match="client is closed"):
+        study.ask(2)
+    assert study.history is before
+
+
+def test_workers_that_are_lost_again_and_again_end_the_ask(client, monkeypatch):
+    study = study_of()
+    before = study.history
+
+    def lost(*args):
+        raise OSError("connection reset")
+
+    monkeypatch.setattr(spread, "choose", lost)
+    with Spread(study, client), pytest.raises(StrategyError, match="lost workers 4 times"):
+        study.ask(2)
+    assert study.history is before
+
+
+def test_workers_that_die_of_it_end_the_ask(client, monkeypatch):
+    from distributed.scheduler import KilledWorker, WorkerState
+
+    worker = WorkerState(
+        address="tcp://127.0.0.1:1", status=None, pid=1, name="a", nthreads=1, memory_limit=1,
+        local_directory="", nanny="", server_id="a",
+    )  # fmt: skip
+
+    def deadly(*args):
+        raise KilledWorker("task", worker, 3)
+
+    study = study_of()
+    monkeypatch.setattr(spread, "choose", deadly)
+    with Spread(study, client), pytest.raises(StrategyError, match="want of memory"):
+        study.ask(2)
+
+
+def test_no_worker_in_sight_ends_the_ask(client, monkeypatch):
+    def nobody(*args, **options):
+        raise TimeoutError
+
+    def lost(*args):
+        raise OSError("connection reset")
+
+    study = study_of()
+    monkeypatch.setattr(spread, "choose", lost)
+    monkeypatch.setattr(client, "wait_for_workers", nobody)
+    with Spread(study, client), pytest.raises(StrategyError, match="lost all its workers"):
+        study.ask(2)
+
+
+def test_only_a_pool_can_be_dealt_out(client):
+    study = Study(Space({"x": Integer(0, 9)}), seed=0)
+    with pytest.raises(SpaceError, match="rows of a Pool"):
+        Spread(study, client)
+
+
+@pytest.mark.parametrize("options", [{"parts": 0}, {"checks": -1}])
+def test_numbers_out_of_range_are_named(options, client):
+    with pytest.raises(StrategyError, match="parts must be at least 1"):
+        Spread(study_of(), client, **options)
+
+
+def test_what_is_no_client_is_named(cluster):
+    with pytest.raises(StrategyError, match=r"takes a distributed\.Client.*got 'tcp"):
+        Spread(study_of(), "tcp://127.0.0.1:8786")
+
+
+def test_a_closed_client_is_named(cluster):
+    from distributed import Client
+
+    client = Client(cluster.scheduler_address)
+    client.close()
+    with pytest.raises(StrategyError, match="client is closed"):
+        Spread(study_of(), client)
+
+
+def test_a_time_budget_is_not_taken(client):
+    study = study_of()
+    with Spread(study, client), pytest.raises(StrategyError, match="time_budget"):
+        study.ask(2, time_budget=5.0)
+
+
+def test_without_dask_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtraError, match=r"needs distributed: pip install 'covey\[dask\]'"):
+        Spread(study_of(), object())

@@ -1,0 +1,1 @@
+"""Pools of a million: seconds and peak memory of an ask, on the host and on a GPU."""

@@ -35,8 +35,7 @@ def each_chunk(work: Callable[[slice], Made], rows: Array, per_row: int) -> Iter
     """
     size = max(64, (_CACHE if is_host(rows) else _CARD) // max(1, per_row))
     parts = [slice(low, min(low + size, len(rows))) for low in range(0, len(rows), size)]
-    workers = min(_cores(), len(parts)) if is_host(rows) else 1
-    made = map(work, parts) if workers <= 1 else _side_by_side(work, parts, workers)
+    made = side_by_side(work, parts) if is_host(rows) else map(work, parts)
     tell = _report.get()
     for part, one in zip(parts, made, strict=True):
         if tell is not None:
@@ -44,9 +43,12 @@ def each_chunk(work: Callable[[slice], Made], rows: Array, per_row: int) -> Iter
         yield one
 
 
-def _side_by_side(
-    work: Callable[[slice], Made], parts: Sequence[slice], workers: int
-) -> Iterator[Made]:
+def side_by_side(work: Callable[[slice], Made], parts: Sequence[slice]) -> Iterator[Made]:
+    """What the work makes of each part, in order: each by one thread, on all cores."""
+    workers = min(cores(), len(parts))
+    if workers <= 1:
+        yield from map(work, parts)
+        return
     with ThreadPoolExecutor(workers, thread_name_prefix="covey") as pool:
         ahead = deque(pool.submit(work, part) for part in parts[: 2 * workers])
         try:
@@ -70,7 +72,7 @@ def reporting(report: Report) -> Iterator[None]:
         _report.reset(token)
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores this process may use."""
     try:
         return len(os.sched_getaffinity(0))

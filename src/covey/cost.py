@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -11,15 +10,17 @@ import numpy as np
 
 from covey.arrays import cholesky, one_thread, plus_diagonal
 from covey.belief import Streamed
+from covey.chunks import cores
 from covey.kernels import Matern52
 
-# A row of a pass costs m² + _KERNEL m in units of one term of a triangular solve, the columns that
-# follow _COLUMNS m; a fit of n results _FIT n³ of them. Read off runs with m from 100 to 2000.
-_KERNEL, _COLUMNS, _FIT = 190.0, 570.0, 25.0
+# In units of one term of a triangular solve: a row of a pass costs m², and _ROW + _KERNEL m for the
+# kernel, which the columns that follow take once more; a fit costs _FIT for each result. Read off
+# runs with m from 100 to 10,000 (our choice).
+_ROW, _KERNEL, _FIT = 66_000.0, 92.0, 8e7
 _MANY = 1000  # results from which hyper-parameters come from a subset
 _LITTLE, _TYPICAL = 1e10, 5e-11  # terms, and seconds for each
 OPEN_CANDIDATES = 3000  # an ask in an open space looks at about so many
-_PROBE_ROWS, _PROBE_RESULTS = 1024, 256
+_PROBE_ROWS, _PROBE_RESULTS = 4096, 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def estimate(size: Size, memory: int) -> Cost:
     m = max(1, size.results)
     terms = _learning(m, size.members) + size.candidates * _looking(m, size)
     whole = 8.0 * size.members * m * size.candidates
-    held = min(whole, memory / 3.0) + 8.0 * size.members * m * m
+    held = min(whole, memory / 2.0) + 8.0 * size.members * m * m
     # What is short in any case is not worth measuring the machine for.
     speed = second_per_term() if terms > _LITTLE else _TYPICAL
     return Cost(terms * speed, held + 80.0 * size.candidates)
@@ -68,12 +69,12 @@ def affordable(size: Size, seconds: float) -> int:
 
 def _looking(m: int, size: Size) -> float:
     """Terms for each candidate: a pass, and columns of the covariance for those that matter."""
-    return size.members * (m * m + (_KERNEL + _COLUMNS) * m) / _cores()
+    return size.members * (m * m + 2.0 * (_ROW + _KERNEL * m)) / cores()
 
 
 def _learning(m: int, members: int) -> float:
     """Terms of the fit, and of conditioning on all results where it took a subset."""
-    return members * (_FIT * min(m, _MANY) ** 3 + (m**3 / 3.0 if m > _MANY else 0.0))
+    return members * (_FIT * min(m, _MANY) + (m**3 / 3.0 if m > _MANY else 0.0))
 
 
 @cache
@@ -90,9 +91,5 @@ def second_per_term() -> float:
             began = time.perf_counter()
             layer.survey(np.ones(len(seen)))
             times.append(time.perf_counter() - began)
-    terms = _PROBE_ROWS * (_PROBE_RESULTS**2 + _KERNEL * _PROBE_RESULTS)
-    return min(times) * min(_cores(), 2) / terms
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1
+    terms = _PROBE_ROWS * (_PROBE_RESULTS**2 + _ROW + _KERNEL * _PROBE_RESULTS)
+    return min(times) * min(cores(), 16) / terms

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from covey.chunks import reporting
@@ -26,7 +27,11 @@ def cost_of(history: History, recipe: Recipe, k: int, use: Resources) -> Cost:
     """About what an ask for k points would cost."""
     many = recipe.space.size if isinstance(recipe.space, Pool) else OPEN_CANDIDATES
     size = Size(many, len(history.told), k, max(1, recipe.gp.samples))
-    return estimate(size, use.bytes)
+    cost = estimate(size, use.bytes)
+    if use.on_host:
+        return cost
+    # On a device the pass is next to nothing: what takes time is the fit, and that is done here.
+    return replace(cost, seconds=estimate(replace(size, candidates=0), use.bytes).seconds)
 
 
 @contextmanager

@@ -49,7 +49,7 @@ class _Block:
 
     def __init__(self, factor: Array, low: int) -> None:
         self.rows = slice(low, low + _BLOCK)
-        self._left = np.ascontiguousarray(factor[self.rows, :low])
+        self._left = factor[self.rows, :low]
         self._corner = np.ascontiguousarray(factor[self.rows, self.rows])
         self._inverse = np.ascontiguousarray(inverse_lower(self._corner))
 

@@ -29,20 +29,20 @@ def test_the_number_of_cores_changes_nothing(monkeypatch):
 
     made = []
     for cores in (1, 3):
-        monkeypatch.setattr(chunks, "_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(chunks, "cores", lambda cores=cores: cores)
         made.append(list(each_chunk(work, rows, 2**20)))
     assert made[0] == made[1]
 
 
 def test_chunks_are_worked_on_side_by_side(monkeypatch):
-    monkeypatch.setattr(chunks, "_cores", lambda: 2)
+    monkeypatch.setattr(chunks, "cores", lambda: 2)
     meet = threading.Barrier(2, timeout=10.0)  # broken unless two threads are inside at once
     rows = np.zeros(128)
     assert len(list(each_chunk(lambda part: meet.wait(), rows, 2**20))) == 2
 
 
 def test_a_failure_is_raised_and_stops_the_rest(monkeypatch):
-    monkeypatch.setattr(chunks, "_cores", lambda: 2)
+    monkeypatch.setattr(chunks, "cores", lambda: 2)
     done = []
 
     def work(part):

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from covey import GP, Pool, Study
-from covey.cost import Cost, Size, estimate, second_per_term
+from covey.cost import Cost, Size, affordable, estimate, second_per_term
 
 
 def test_more_of_anything_costs_more():
@@ -21,8 +23,26 @@ def test_memory_is_bounded_by_what_is_allowed():
 
 
 def test_time_grows_with_the_pool_as_the_pool_does():
-    ten, hundred = (estimate(Size(n, 500, 10), 2**31).seconds for n in (10**6, 10**7))
-    assert hundred == pytest.approx(10.0 * ten, rel=0.1)
+    none, ten, hundred = (estimate(Size(n, 500, 10), 2**31).seconds for n in (0, 10**6, 10**7))
+    assert hundred - none == pytest.approx(10.0 * (ten - none), rel=0.01)
+
+
+def test_what_can_be_afforded_takes_about_so_long():
+    size = Size(1, 500, 10)
+    rows = affordable(size, 30.0)
+    alone = estimate(replace(size, candidates=0), 0).seconds
+    assert estimate(replace(size, candidates=rows), 0).seconds - alone == pytest.approx(
+        30, rel=0.01
+    )
+
+
+def test_on_a_device_the_pass_is_left_out():
+    pytest.importorskip("torch", reason="install torch to test tensors")
+    pool = Pool(np.random.default_rng(0).random((50_000, 2)))
+    host, device = Study(pool, seed=0), Study(pool, seed=0, precision="float32")
+    for study in (host, device):
+        study.add([pool.point(i) for i in range(200)], np.arange(200.0))
+    assert device.cost(5).seconds < host.cost(5).seconds
 
 
 def test_the_machine_is_measured_once():

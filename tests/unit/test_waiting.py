@@ -39,7 +39,7 @@ def test_who_is_shown_a_bar(cost, progress, terminal, shown, capsys, monkeypatch
 def test_the_time_left_is_shown_and_never_runs_out(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("covey.waiting._OFTEN", 0.0)
-    monkeypatch.setattr(chunks, "_cores", lambda: 1)
+    monkeypatch.setattr(chunks, "cores", lambda: 1)
     with waiting(Cost(0.01, 1.0), "choosing", progress=True):
         work()
     assert "s left" in capsys.readouterr().err

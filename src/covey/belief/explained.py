@@ -20,7 +20,7 @@ from covey.chunks import each_chunk
 from covey.whitening import Whitening
 
 MEMORY = 2 * 2**30  # bytes over the pool itself, unless the user says otherwise
-_SHARE = 3  # V may take one part in three of it: it is copied for a region
+_SHARE = 2  # V may take one part in two of it: as much as half of that is copied for a region
 
 
 class Layer(Protocol):
@@ -57,12 +57,41 @@ class Held:
         return self.rows[:, cols]
 
     def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """Cost len(cols) · m · p."""
-        return self.rows[:, cols].T @ weights
+        """Cost len(cols) · m · p; of most candidates without a copy."""
+        if isinstance(cols, slice):
+            return self.rows[:, cols].T @ weights
+        return Sifted(self.rows, cols).product(slice(None), weights)
 
-    def on(self, indices: Indices) -> Held:
-        """A copy of some columns."""
-        return Held(self.rows[:, indices])
+    def on(self, indices: Indices) -> Layer:
+        """A copy of some columns; of more than half of them, only their places."""
+        few = 2 * len(indices) <= self.rows.shape[1]
+        return Held(self.rows[:, indices]) if few else Sifted(self.rows, indices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sifted:
+    """Rows held in memory for more candidates than these, of which they are not copied."""
+
+    rows: Array  # (m, N)
+    places: Indices  # (n,)
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    def of(self, cols: Indices) -> Array:
+        """Read off."""
+        return self.rows[:, self.places[cols]]
+
+    def product(self, cols: Indices | slice, weights: Array) -> Array:
+        """Cost len(cols) · m · p, or N · m · p if these are most."""
+        places = self.places[cols]
+        if 2 * len(places) > self.rows.shape[1]:
+            return (self.rows.T @ weights)[places]
+        return self.rows[:, places].T @ weights
+
+    def on(self, indices: Indices) -> Layer:
+        """As of what holds them."""
+        return Held(self.rows).on(self.places[indices])
 
 
 class Survey(NamedTuple):

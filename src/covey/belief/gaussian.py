@@ -23,6 +23,7 @@ from covey.arrays import (
     plus_diagonal,
     solve_lower,
 )
+from covey.belief.evidence import Evidence, Imagined, Look
 from covey.belief.explained import Explained
 from covey.errors import NumericsError
 from covey.whitening import Whitening
@@ -99,16 +100,6 @@ class DensePrior:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Where observations were made and what they weigh, for pathwise draws and gradients."""
-
-    at: Array  # (m, d)
-    factor: Array  # (m, m), lower Cholesky factor of K + noise at these points
-    weights: Array  # (m,), so that μ(x) = constant + Σ_i w_i k(x, x_i)
-    noise: Array  # (m,) variance of each observation
-
-
-@dataclass(frozen=True)
 class Gaussian:
     """One joint Gaussian about f at n candidates, and the noise of a future look.
 
@@ -119,7 +110,7 @@ class Gaussian:
     mean: Array  # (n,)
     explained: Explained  # V (m, n)
     noise: float  # σ²
-    evidence: Evidence | None = None
+    evidence: Evidence | Imagined | None = None
 
     @cached_property
     def left(self) -> Array:
@@ -167,17 +158,8 @@ class Gaussian:
         rows = Whitening(corner, columns)(columns.T)
         evidence = self.evidence
         if evidence is not None:
-            old, new = len(evidence.at), len(indices)
-            factor = np.zeros((old + new, old + new))
-            factor[:old, :old], factor[old:, old:] = evidence.factor, corner
-            factor[old:, :old] = host(self.explained.of(indices)).T
-            evidence = Evidence(
-                np.vstack([evidence.at, host(at)]),
-                factor,
-                # An imagined value equal to the mean carries no weight: μ does not move.
-                np.concatenate([evidence.weights, np.zeros(new)]),
-                np.concatenate([evidence.noise, np.full(new, self.noise)]),
-            )
+            look = Look(host(at), corner, lambda: host(self.explained.of(indices)).T, self.noise)
+            evidence = evidence.also(look)
         return replace(rest, explained=rest.explained.also(rows), evidence=evidence)
 
     def draw(self, rng: np.random.Generator, draws: int) -> Array:

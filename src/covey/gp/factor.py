@@ -6,21 +6,17 @@ the blocks, and <J stands for all before J.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covey.arrays import Array, cholesky, plus_diagonal, solve_lower
+from covey.chunks import side_by_side
 
 if TYPE_CHECKING:
     from covey.kernels import Kernel
-
-Made = TypeVar("Made")
 
 BLOCK = 256  # rows: enough for matrix products to run at full speed, little enough to make anew
 
@@ -70,12 +66,12 @@ class Factor:
     def _fill(self, head: int) -> None:
         """Make the blocks of all rows but the first ``head`` of them."""
         blocks = _blocks(len(self))
-        _side_by_side(self._covariances, blocks[head:])
+        list(side_by_side(self._covariances, blocks[head:]))
         for j, cols in enumerate(blocks):
             if j >= head:
                 self._corner(cols)
             # The blocks of a column do not need each other.
-            _side_by_side(partial(self._below, cols), blocks[max(j + 1, head) :])
+            list(side_by_side(partial(self._below, cols), blocks[max(j + 1, head) :]))
 
     def _covariances(self, rows: slice) -> None:
         """K up to the diagonal, where L will be."""
@@ -99,7 +95,7 @@ class Factor:
         Cost m³/3 once, then m² for each new row.
         """
         blocks, done = _blocks(len(self)), len(self._shares)
-        made = _side_by_side(self._share, blocks[done:])
+        made = list(side_by_side(self._share, blocks[done:]))
         whole = len(self) // BLOCK
         self._shares.extend(made[: whole - done])
         total = np.zeros(len(self))
@@ -125,23 +121,6 @@ class Factor:
 def empty(kernel: Kernel, width: int) -> Factor:
     """The factor of no rows, to grow from."""
     return Factor(kernel, np.zeros((0, width)), np.zeros(0), np.zeros((0, 0)))
-
-
-def _side_by_side(work: Callable[[slice], Made], parts: Sequence[slice]) -> list[Made]:
-    """What the work makes of each part: each by one thread, on all cores."""
-    cores = min(len(parts), _cores())
-    if cores <= 1:
-        return [work(part) for part in parts]
-    with ThreadPoolExecutor(cores, thread_name_prefix="covey") as pool:
-        return list(pool.map(work, parts))
-
-
-def _cores() -> int:
-    """Cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on Linux
-        return os.cpu_count() or 1
 
 
 def _blocks(stop: int) -> list[slice]:

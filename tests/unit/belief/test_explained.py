@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covey.belief import Streamed, held
-from covey.belief.explained import Explained, Held
+from covey.belief.explained import Explained, Held, Sifted
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52, SquaredExponential
 
@@ -61,10 +61,29 @@ def test_looking_on_a_subset_is_looking_and_then_taking_the_subset():
 
 
 def test_a_subset_that_fits_is_held():
-    belief = posterior().belief(rows(), memory=3 * 8 * 30 * 100)
+    belief = posterior().belief(rows(), memory=2 * 8 * 30 * 100)
     assert layers(belief) == [Streamed]
     assert layers(belief.on(np.arange(100))) == [Held]
     assert layers(belief.on(np.arange(101))) == [Streamed]
+
+
+def test_of_most_candidates_only_their_places_are_kept():
+    model, at = posterior(), rows()
+    most, few = np.arange(700)[::-1][:351], np.arange(350)
+    belief = model.belief(at)
+    assert layers(belief.on(most)) == [Sifted]
+    assert layers(belief.on(few)) == [Held]
+    assert layers(belief.on(most).on(np.arange(350))) == [Held]
+    assert layers(belief.on(most).on(np.arange(351))) == [Sifted]
+    sifted = belief.on(most)
+    plain = model.belief(at[most])
+    cols = np.array([3, 300, 17])
+    np.testing.assert_allclose(sifted.columns(cols), plain.columns(cols), atol=1e-12)
+    for part in (np.arange(5, 340), np.arange(20)):
+        rows_ = sifted.parts[0].block(part, cols)
+        np.testing.assert_allclose(rows_, plain.parts[0].block(part, cols), atol=1e-12)
+    looked = [belief.after_looking_at([697], on=most), plain.after_looking_at([2])]
+    np.testing.assert_allclose(looked[0].columns(cols), looked[1].columns(cols), atol=1e-12)
 
 
 def test_rows_added_one_by_one_are_copied_few_times():

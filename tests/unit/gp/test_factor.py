@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from covey import chunks
 from covey.gp import factor as factors
 from covey.gp.factor import Factor, empty
 from covey.kernels import Matern52, SquaredExponential
@@ -86,7 +87,7 @@ def test_the_number_of_threads_does_not_matter(small_blocks, monkeypatch):
     at, noise = looks(100)
     found = []
     for cores in (1, 3):
-        monkeypatch.setattr(factors, "_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(chunks, "cores", lambda cores=cores: cores)
         made = empty(KERNEL, 2).grown(at, noise)
         found.append((made.lower, made.precision))
     assert np.array_equal(found[0][0], found[1][0])

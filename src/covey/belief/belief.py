@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from covey.arrays import Array, Indices, beside, host, namespace
+from covey.arrays import Array, Indices, host, namespace
 from covey.belief.explained import held
 from covey.belief.gaussian import DensePrior, Gaussian
 from covey.errors import NumericsError
@@ -172,8 +172,10 @@ class Information:
 
     def block(self, rows: Indices, cols: Indices) -> Array:
         """Entries (len(rows), len(cols)) of the kernel."""
-        inner = _mean([part.block(rows, cols) / part.noise for part in self.parts])
-        return inner + beside(np.equal.outer(rows, cols), inner)
+        out = _mean([part.block(rows, cols) / part.noise for part in self.parts])
+        i, j = _crossings(rows, cols)
+        out[i, j] += 1.0
+        return out
 
     def columns(self, cols: Indices) -> Array:
         """Columns (n, len(cols)) of the kernel."""
@@ -184,6 +186,23 @@ class Information:
     def on(self, indices: Indices) -> Information:
         """The kernel of a subset."""
         return Information(tuple(part.on(indices) for part in self.parts))
+
+
+def _crossings(rows: Indices, cols: Indices) -> tuple[Indices, Indices]:
+    """Where a row and a column are the same item, which may come more than once.
+
+    >>> i, j = _crossings(np.array([7, 5, 7]), np.array([5, 9, 7]))
+    >>> i.tolist(), j.tolist()
+    ([0, 1, 2], [2, 0, 2])
+    """
+    order = np.argsort(cols, kind="stable")
+    ordered = cols[order]
+    low, high = (np.searchsorted(ordered, rows, side=side) for side in ("left", "right"))
+    times = high - low
+    i = np.repeat(np.arange(len(rows)), times)
+    # Within each run of equal columns, one place after the other.
+    step = np.arange(len(i)) - np.repeat(np.cumsum(times) - times, times)
+    return i, order[np.repeat(low, times) + step]
 
 
 def _mean(arrays: Sequence[Array]) -> Array:

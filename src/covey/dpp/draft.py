@@ -9,7 +9,7 @@ import numpy as np
 from covey.arrays import Array, Indices, beside, host
 from covey.dpp.choice import check_semidefinite
 from covey.dpp.factor import Factor
-from covey.dpp.kernel import Blocks, Divisible
+from covey.dpp.kernel import Blocks, Divisible, gathered
 from covey.whitening import Whitening
 
 
@@ -48,7 +48,7 @@ def write(
     those of all other items (Minoux 1978). Ends with ``count`` picks, or ``ahead`` that are not
     sure. Cost len(short) · count per pick.
     """
-    near = kernel.on(short)
+    near = gathered(kernel.on(short))
     places = np.searchsorted(short, known.picks).tolist()
     factor = Factor(near.diagonal, count)
     if places:

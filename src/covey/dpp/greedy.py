@@ -7,7 +7,16 @@ import numpy as np
 from covey.dpp import lazy
 from covey.dpp.choice import Choice, check_semidefinite
 from covey.dpp.factor import Factor
-from covey.dpp.kernel import Blocks, ByBlocks, Divisible, Kernel, adapt, check_count, rank_error
+from covey.dpp.kernel import (
+    Blocks,
+    ByBlocks,
+    Divisible,
+    Kernel,
+    adapt,
+    check_count,
+    gathered,
+    rank_error,
+)
 
 # Above so many items, or bytes of a factor, columns are read for many picks at once. (Our choice.)
 LARGE = 50_000
@@ -46,6 +55,7 @@ def is_large(kernel: Blocks, k: int) -> bool:
 
 def plain(kernel: Blocks, k: int) -> Choice:
     """Greedy with the whole factor in memory. Cost n k², memory n k."""
+    kernel = gathered(kernel)
     factor = Factor(kernel.diagonal, k)
     picks, gains = np.empty(k, dtype=np.intp), np.empty(k)
     for step in range(k):

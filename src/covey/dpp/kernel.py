@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from covey.arrays import Array, Indices, beside, host, namespace
+from covey.arrays import Array, Indices, beside, host, is_host, namespace
 from covey.errors import NumericsError
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-6
 # Rows of a dense matrix looked at together while it is checked, so that they stay in the cache.
 _STRIPE = 64
+# Bytes of a kernel that is held whole on a device. (Our choice.)
+_GATHERED = 2**32
 
 
 @runtime_checkable
@@ -159,10 +161,21 @@ def adapt(L: Kernel) -> Divisible:
     return _dense(L)
 
 
+def gathered(kernel: Blocks) -> Blocks:
+    """A kernel of few items, held whole if it is on a device.
+
+    There a column takes as long as a thousand of them, being all calls and no work.
+    """
+    n = len(kernel.diagonal)
+    if is_host(kernel.diagonal) or 8 * n * n > _GATHERED:
+        return kernel
+    return Dense(kernel.block(np.arange(n), np.arange(n)), kernel.diagonal)
+
+
 def densify(kernel: Blocks) -> Array:
     """The whole (n, n) matrix, on the host."""
     if isinstance(kernel, Dense):
-        return kernel.matrix
+        return host(kernel.matrix)
     return host(kernel.columns(np.arange(len(kernel.diagonal))))
 
 

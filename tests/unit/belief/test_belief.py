@@ -84,3 +84,11 @@ def test_few_draws_come_from_any_member(mixed):
     assert 70 <= high <= 130
     first = sum(belief.draw(rng, 2)[0, 0] > 50.0 for _ in range(200))
     assert 70 <= first <= 130
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_block_of_the_kernel_has_ones_where_items_meet_however_often(seed):
+    rng = np.random.default_rng(seed)
+    rows, cols = (rng.integers(0, 6, rng.integers(0, 9)) for _ in range(2))
+    belief = Belief.dense(np.zeros((6, 1)), np.zeros(6), np.zeros((6, 6)), noise=1.0)
+    np.testing.assert_array_equal(belief.information().block(rows, cols), rows[:, None] == cols)

@@ -19,6 +19,7 @@ from covey.dpp.kernel import (
     adapt,
     check_count,
     densify,
+    gathered,
     rank_error,
 )
 from covey.errors import NumericsError
@@ -197,3 +198,17 @@ def test_a_count_is_a_whole_number():
 def test_the_rank_error_says_what_to_do():
     assert "kernel of rank 5; use k <= 5" in str(rank_error(8, 5))
     assert "zero everywhere" in str(rank_error(8, 0))
+
+
+def test_on_a_device_a_kernel_of_few_items_is_gathered(monkeypatch):
+    torch = pytest.importorskip("torch", reason="install torch to test tensors")
+    root = np.random.default_rng(0).random((6, 4))
+    here = adapt(AlsoBlocks(root @ root.T))
+    there = adapt(AlsoBlocks(torch.as_tensor(root @ root.T)))
+    assert gathered(here) is here
+    assert isinstance(gathered(there), Dense)
+    np.testing.assert_allclose(
+        gathered(there).columns(np.array([4])), here.columns(np.array([4])), atol=1e-12
+    )
+    monkeypatch.setattr("covey.dpp.kernel._GATHERED", 8 * 35)
+    assert gathered(there) is there

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.arrays import Array, first_largest, host, log_normal_cdf
+from covey.arrays import Array, host, log_normal_cdf
 from covey.belief import Belief
-from covey.policies import UCB, Judgement, Policy, judge
+from covey.policies import EST, UCB, Judgement, Policy, judge, only_falls
 from covey.region import enough, relevant
 from covey.selection import Selection, distinct_maxima
 from covey.shortlist import in_turn
@@ -34,16 +34,10 @@ class PureExploration:
         judgement = judge(self.first, belief)
         head = int(np.argmax(judgement.scores))
         region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))
-        batch, inside = [head], region[region != head]
-        seen = belief.after_looking_at([head], on=inside)
-        left = np.ones(len(inside), dtype=np.bool_)
-        for _ in range(k - 1):
-            gains = np.where(left, 1.0 + _relative_variance(seen), -np.inf)
-            i = first_largest(gains)
-            left[i] = False
-            batch.append(int(inside[i]))
-            seen = seen.after_looking_at([i])
-        return Selection(tuple(batch), judgement.width, region)
+        among = np.union1d(region, [head])
+        first = int(np.searchsorted(among, head))
+        batch = in_turn(belief.on(among), first, k, lambda seen: 1.0 + _relative_variance(seen))
+        return Selection(tuple(among[batch].tolist()), judgement.width, region)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +72,11 @@ class Hallucinated:
         leader = usual if self.scout is None else scoring(self.scout)
         # t counts evaluations here, not batches (the paper's fb[t]).
         scores, width = leader(replace(belief, round=belief.looks + 1))
-        batch = in_turn(belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0])
+        # C' times EST's ν, which is a minimum over candidates and rises as they are looked at.
+        moving = widen != 1.0 and isinstance(self.first, EST)
+        bounded = exploring or (only_falls(self.first) and not moving)
+        size = None if bounded else len(belief)
+        batch = in_turn(belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0], size)
         return Selection(tuple(batch), width)
 
 
@@ -160,7 +158,7 @@ class Thompson:
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """k draws, k distinct maximisers."""
-        return Selection(distinct_maxima(belief.draw(rng, k)))
+        return Selection(distinct_maxima(belief.each_draw(rng, k)))
 
 
 @dataclass(frozen=True, slots=True)

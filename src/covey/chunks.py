@@ -34,7 +34,8 @@ def each_chunk(work: Callable[[slice], Made], rows: Array, per_row: int) -> Iter
     Only a few chunks are ahead of the one that is being read, so memory stays bounded.
     """
     size = max(64, (_CACHE if is_host(rows) else _CARD) // max(1, per_row))
-    parts = [slice(low, min(low + size, len(rows))) for low in range(0, len(rows), size)]
+    starts = range(0, max(1, len(rows)), size)  # of no rows one chunk, so that nobody has to ask
+    parts = [slice(low, min(low + size, len(rows))) for low in starts]
     made = side_by_side(work, parts) if is_host(rows) else map(work, parts)
     tell = _report.get()
     for part, one in zip(parts, made, strict=True):

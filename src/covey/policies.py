@@ -10,7 +10,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, Self
+from typing import ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
@@ -40,6 +40,16 @@ class Policy(Protocol):
     def frozen_at(self, belief: Belief, /) -> Policy:
         """This policy with whatever it estimates from the data fixed for a whole batch."""
         ...
+
+
+def only_falls(policy: Policy) -> bool:
+    """Whether scores of the frozen policy only fall as looks are imagined.
+
+    Then a score depends on μ, σ and the round alone, and what it was bounds what it is, so that few
+    candidates need be followed (`covey.shortlist`). A policy of one's own says so by an attribute
+    ``only_falls``; of one that does not, every candidate is followed.
+    """
+    return bool(getattr(policy, "only_falls", False))
 
 
 def judge(policy: Policy, belief: Belief) -> Judgement:
@@ -103,6 +113,11 @@ class UCB:
         """Nothing is estimated from the data."""
         del belief
         return self
+
+    @property
+    def only_falls(self) -> bool:
+        """Whether β_t rises with t, which of a function nobody knows."""
+        return not callable(self.beta)
 
     def width(self, belief: Belief, t: int) -> float:
         """√β_t for these candidates."""
@@ -171,6 +186,7 @@ class EST:
     estimate: Literal["n", "a"] = "n"
     start: Literal["observed", "mean"] = "mean"
     target: float | None = None
+    only_falls: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.estimate not in ("n", "a") or self.start not in ("observed", "mean"):
@@ -247,6 +263,7 @@ class EI:
     """
 
     width: float = 2.0
+    only_falls: ClassVar[bool] = True
 
     def judge(self, belief: Belief, /) -> Judgement:
         """Scores log EI."""

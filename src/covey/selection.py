@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,8 +30,8 @@ class Selection:
     error: float = 0.0
 
 
-def distinct_maxima(draws: Array) -> tuple[int, ...]:
-    """The maximiser of each draw (k, n), passing over candidates an earlier draw has taken.
+def distinct_maxima(draws: Iterable[Array]) -> tuple[int, ...]:
+    """The maximiser of each draw (n,), passing over candidates an earlier draw has taken.
 
     >>> distinct_maxima(np.array([[0.0, 2.0, 1.0], [0.0, 2.0, 1.0]]))
     (1, 2)

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from covey.arrays import Array, Indices, Mask
+from covey.arrays import Array, Indices, Mask, first_largest
 from covey.belief import Belief
 
-_LEAST, _PER_PICK = 8192, 64  # candidates on the list, at least and for each pick (our choice)
+_LEAST, _PER_PICK = 8192, 16  # candidates on the list, at least and for each pick (our choice)
 
 
 def in_turn(
@@ -28,14 +28,14 @@ def in_turn(
     """The candidate ``first``, then k - 1 times that of the largest score given those before.
 
     ``score`` may depend on the belief's round, which counts looks here, and must not rise as the
-    covariance falls or the round is earlier.
+    covariance falls or the round is earlier; of one that may, ``size`` has to be all candidates.
     """
     batch = [first]
     size = max(_LEAST, _PER_PICK * k) if size is None else size
     while len(batch) < k:
         seen = belief.after_looking_at(batch)
         # The widest the policy will be in this batch bounds all it will be.
-        bounds = score(replace(seen, round=belief.looks + k))
+        bounds = np.array(score(replace(seen, round=belief.looks + k)))
         bounds[batch] = -np.inf
         listed, outside = _best(bounds, size)
         some = seen if len(listed) == len(seen) else seen.on(listed)
@@ -55,7 +55,7 @@ def _follow(
     picks: list[int] = []
     while len(picks) < most:
         scores = np.where(free, score(seen), -np.inf)
-        i = int(np.argmax(scores))
+        i = first_largest(scores)
         if scores[i] < outside:
             break
         picks.append(i)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -107,15 +108,15 @@ class DPPThompson:
         """k distinct candidates after ``steps`` proposals."""
         if k == len(belief):
             return Selection(tuple(range(k)))
-        draws = belief.draw(rng, k + self.steps)
-        batch = list(distinct_maxima(draws[:k]))
+        draws = belief.each_draw(rng, k + self.steps)
+        batch = list(distinct_maxima(islice(draws, k)))
         kernel = belief.information()
         value = dpp.log_determinant(kernel, batch)
-        for proposal in np.argmax(draws[k:], axis=1):
-            if int(proposal) in batch:
+        for proposal in [int(np.argmax(draw)) for draw in draws]:
+            if proposal in batch:
                 continue
             trial = list(batch)
-            trial[int(rng.integers(k))] = int(proposal)
+            trial[int(rng.integers(k))] = proposal
             proposed = dpp.log_determinant(kernel, trial)
             if np.log(rng.random()) < proposed - value:
                 batch, value = trial, proposed

@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey import shortlist
+from covey.baselines import Hallucinated
 from covey.belief import Belief
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
+from covey.policies import EI, EST, UCB, Restless
 from covey.shortlist import in_turn
 
 
@@ -69,6 +71,52 @@ def test_a_batch_of_one_needs_no_list():
 
 def test_a_batch_may_be_everybody():
     assert sorted(in_turn(belief_of(5, 0), 2, 5, upper)) == [0, 1, 2, 3, 4]
+
+
+def decreasing(t):
+    return 9.0 / t
+
+
+@pytest.mark.parametrize(
+    ("first", "widen"),
+    [
+        (UCB(), 1.0),
+        (UCB("practical"), 1.7),
+        (UCB(decreasing), 1.0),
+        (EST(), 1.0),
+        (EST(), 1.5),
+        (EST("a", "observed"), 1.0),
+        (EI(), 1.0),
+        (Restless(), 1.0),
+    ],
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_the_policy_a_batch_is_that_of_following_everybody(
+    first, widen, seed, monkeypatch
+):
+    belief, strategy = belief_of(400, seed), Hallucinated(first, widen)
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(shortlist, "_LEAST", 1000)
+    everybody = strategy.choose(belief, 15, rng).indices
+    monkeypatch.setattr(shortlist, "_LEAST", 20)
+    monkeypatch.setattr(shortlist, "_PER_PICK", 1)
+    assert strategy.choose(belief, 15, rng).indices == everybody
+
+
+def test_a_policy_of_ones_own_is_not_trusted_unless_it_says_so(monkeypatch):
+    sizes = []
+
+    def noting(belief, first, k, score, size=None):
+        sizes.append(size)
+        return in_turn(belief, first, k, score, size)
+
+    class Own(UCB):
+        only_falls = False
+
+    monkeypatch.setattr("covey.baselines.in_turn", noting)
+    for first in (Own(), UCB()):
+        Hallucinated(first).choose(belief_of(50, 0), 3, np.random.default_rng(0))
+    assert sizes == [50, None]
 
 
 @pytest.mark.parametrize("n", [4, 1000])

@@ -484,3 +484,9 @@ def test_a_message_sent_twice_is_taken_once(tmp_path):
     assert len(covey.Study.load(path).history) == 4
     with pytest.raises(HistoryError, match="a key is a text"):
         study.add([{"x": 0.25}], [3.0], key="")
+
+
+def test_no_points_are_predicted_as_none(study):
+    study.tell(study.ask(3), [1.0, 2.0, 3.0])
+    mean, std = study.predict([])
+    assert mean.shape == std.shape == (0,)

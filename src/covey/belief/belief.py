@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -61,14 +61,14 @@ class Belief:
     def mean(self) -> Array:
         """μ (n,)."""
         if len(self.parts) == 1:
-            return self.parts[0].mean
+            return _guarded(self.parts[0].mean)
         return np.mean([part.mean for part in self.parts], axis=0)
 
     @cached_property
     def var(self) -> Array:
         """σ² (n,): the mean variance plus the variance of the means."""
         if len(self.parts) == 1:
-            return self.parts[0].var
+            return _guarded(self.parts[0].var)
         within = np.mean([part.var for part in self.parts], axis=0)
         return within + np.var([part.mean for part in self.parts], axis=0)
 
@@ -144,6 +144,12 @@ class Belief:
                 drawn[mine] = part.draw(rng, len(mine))
         return drawn[rng.permutation(draws)]
 
+    def each_draw(self, rng: np.random.Generator, draws: int) -> Iterator[Array]:
+        """Draws (n,) one after the other, made as many at a time as a part of the memory holds."""
+        most = max(1, self.parts[0].explained.room // (8 * max(1, len(self))))
+        for done in range(0, draws, most):
+            yield from self.draw(rng, min(most, draws - done))
+
     @property
     def slope(self) -> float:
         """The largest gradient norm of the mean over the candidates (for local penalisation)."""
@@ -186,6 +192,13 @@ class Information:
     def on(self, indices: Indices) -> Information:
         """The kernel of a subset."""
         return Information(tuple(part.on(indices) for part in self.parts))
+
+
+def _guarded(array: Array) -> Array:
+    """The same numbers, which a strategy cannot write over."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _crossings(rows: Indices, cols: Indices) -> tuple[Indices, Indices]:

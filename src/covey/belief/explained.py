@@ -21,6 +21,7 @@ from covey.whitening import Whitening
 
 MEMORY = 2 * 2**30  # bytes over the pool itself, unless the user says otherwise
 _SHARE = 2  # V may take one part in two of it: as much as half of that is copied for a region
+_ROWS_SHARE = 4  # and rows that a batch imagines one part in four, before they are not held either
 
 
 class Layer(Protocol):
@@ -173,6 +174,12 @@ class Explained:
 
     layers: tuple[Layer, ...]
     squares: Array  # (n,)
+    memory: int = MEMORY  # bytes that may be taken
+
+    @property
+    def room(self) -> int:
+        """Bytes that further rows may take; more are made when asked for."""
+        return self.memory // _ROWS_SHARE
 
     def of(self, cols: Indices) -> Array:
         """Columns of V, (m, len(cols))."""
@@ -190,7 +197,11 @@ class Explained:
     def on(self, indices: Indices) -> Explained:
         """Of some of the candidates."""
         layers = tuple(layer.on(indices) for layer in self.layers)
-        return Explained(layers, self.squares[indices])
+        return Explained(layers, self.squares[indices], self.memory)
+
+    def beside(self, layer: Layer, squares: Array) -> Explained:
+        """With a further layer, whose columns have these squares."""
+        return Explained((*self.layers, layer), self.squares + squares, self.memory)
 
     def also(self, rows: Array) -> Explained:
         """With further rows (p, n).
@@ -202,7 +213,7 @@ class Explained:
         layers = self.layers
         while len(layers) > 1 and isinstance(last := layers[-1], Held) and len(last) <= len(rows):
             rows, layers = namespace(rows).concat([last.rows, rows], axis=0), layers[:-1]
-        return Explained((*layers, Held(rows)), squares)
+        return Explained((*layers, Held(rows)), squares, self.memory)
 
 
 def held(rows: Array) -> Explained:

@@ -25,6 +25,7 @@ from covey.arrays import (
 )
 from covey.belief.evidence import Evidence, Imagined, Look
 from covey.belief.explained import Explained
+from covey.belief.looked import Looked
 from covey.errors import NumericsError
 from covey.whitening import Whitening
 
@@ -153,14 +154,18 @@ class Gaussian:
         .. math:: \Sigma' = \Sigma - \Sigma_{\cdot J}(\Sigma_{JJ} + \sigma^2 I)^{-1}\Sigma_{J\cdot}
         """
         rest = self if on is None else self.on(on)
-        columns = self.columns(indices) if on is None else self.block(on, indices)
         corner = cholesky(plus_diagonal(host(self.block(indices, indices)), self.noise))
-        rows = Whitening(corner, columns)(columns.T)
+        if 8 * len(indices) * len(rest.mean) > self.explained.room:
+            layer = Looked(self, indices, corner, on)
+            explained = rest.explained.beside(layer, layer.squares())
+        else:
+            columns = self.columns(indices) if on is None else self.block(on, indices)
+            explained = rest.explained.also(Whitening(corner, columns)(columns.T))
         evidence = self.evidence
         if evidence is not None:
             look = Look(host(at), corner, lambda: host(self.explained.of(indices)).T, self.noise)
             evidence = evidence.also(look)
-        return replace(rest, explained=rest.explained.also(rows), evidence=evidence)
+        return replace(rest, explained=explained, evidence=evidence)
 
     def draw(self, rng: np.random.Generator, draws: int) -> Array:
         """Joint draws (draws, n): exact while n is small, pathwise (Matheron's rule) above.

@@ -85,6 +85,6 @@ def belief_afar(
     each = zip(posterior.models, posterior.evidence, keepers.summary(), strict=True)
     for member, (model, seen, (mean, squares)) in enumerate(each):
         near = Streamed(model.kernel, seen.at, seen.factor, at, memory // len(posterior.models))
-        explained = Explained((Afar(near, keepers, member),), squares)
+        explained = Explained((Afar(near, keepers, member),), squares, near.memory)
         parts.append(Gaussian(KernelMatrix(model.kernel, at), mean, explained, model.noise, seen))
     return replace(posterior.belief(at[:1], round), at=at, parts=tuple(parts))

@@ -46,7 +46,7 @@ class Posterior:
         return Gaussian(
             prior=KernelMatrix(model.kernel, at),
             mean=model.mean + host(survey.sums),
-            explained=Explained((survey.layer,), survey.squares),
+            explained=Explained((survey.layer,), survey.squares, memory),
             noise=model.noise,
             evidence=seen,
         )

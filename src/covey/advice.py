@@ -36,13 +36,16 @@ class Recommendation:
 class LastModel:
     """The model of a log, kept until the log grows: the same log gives the same model.
 
-    A ``recall`` shared with those who ask spares both what the other has done.
+    Those who ask may use its ``recall``, which spares both what the other has done.
     """
 
-    def __init__(self, recipe: Recipe, recall: Recall | None = None) -> None:
-        self._recipe = recipe
-        self._recall = Recall() if recall is None else recall
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe, self.recall = recipe, Recall()
         self._kept: tuple[int, Posterior] | None = None
+
+    def forget(self) -> None:
+        """Hold nothing: the factor of many results is large, and the log is about to grow."""
+        self._kept = None
 
     def of(self, history: History) -> Posterior:
         """The posterior after all that was told; what is open plays no part."""
@@ -50,7 +53,7 @@ class LastModel:
         if self._kept is None or self._kept[0] != length:
             self._kept = None  # the factor of many results is not held twice
             rng = np.random.default_rng([self._recipe.seed, history.asked_count])
-            posterior = understand(history, self._recipe, rng, waiting=False, recall=self._recall)
+            posterior = understand(history, self._recipe, rng, waiting=False, recall=self.recall)
             self._kept = (length, posterior)
         return self._kept[1]
 

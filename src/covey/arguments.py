@@ -57,10 +57,10 @@ def checked_key(key: str | None) -> str | None:
 
 def checked_seconds(seconds: float | None) -> float | None:
     """How long an ask may take, if that matters."""
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    number = isinstance(seconds, int | float | np.number) and not isinstance(seconds, bool)
     if seconds is not None and not (number and 0.0 < seconds < float("inf")):
         raise StrategyError(f"time_budget is a number of seconds above 0; got {seconds!r}.")
-    return seconds
+    return None if seconds is None else float(seconds)
 
 
 def is_one(trials: Any) -> bool:

@@ -15,7 +15,7 @@ Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 
-_TIE = 1e-9
+TIE = 1e-9  # gains that agree so far are equal, and the lowest index wins
 _LARGE = 2**20  # bytes
 # Jitter is tried in these fractions until the factorisation succeeds.
 _JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
@@ -159,7 +159,7 @@ def first_largest(values: Array) -> int:
     1
     """
     most = float(values.max())
-    close = values >= most - _TIE * abs(most)
+    close = values >= most - TIE * abs(most)
     if is_host(values):
         return int(np.argmax(close))
     return int(namespace(values).nonzero(close)[0][0])
@@ -203,21 +203,6 @@ def sum_of_squares(array: Any) -> Array:
         return np.asarray(np.sum(array * array, axis=0))
     squares: Array = namespace(array).linalg.vector_norm(array, axis=0) ** 2  # one pass, not three
     return squares
-
-
-def solve_rows(factor: Array, right: Array) -> Array:
-    """Solve C x = b for the Cholesky factor C of something positive, and b (m, p) kept by rows.
-
-    The same as `solve_lower` without a copy of b, which for very many columns takes as long as
-    the solve.
-    """
-    from scipy.linalg.blas import dtrsm
-
-    if len(factor) == 0 or right.size == 0:
-        return np.zeros_like(right)
-    # By columns, as BLAS reads: xᵀ Cᵀ = bᵀ.
-    solved: Array = dtrsm(1.0, factor.T, right.T, side=1, lower=0).T
-    return solved
 
 
 def log_normal_cdf(z: Array) -> Array:

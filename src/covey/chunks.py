@@ -25,7 +25,7 @@ _report: ContextVar[Report | None] = ContextVar("report", default=None)
 
 # Entries of an (m, chunk) block that stay in a core's cache, and that keep a GPU busy. With four
 # times as many on the host, kernels were seen to take three times as long.
-_CACHE, _CARD = 2**17, 2**27
+CACHE, _CARD = 2**17, 2**27
 
 
 def each_chunk(work: Callable[[slice], Made], rows: Array, per_row: int) -> Iterator[Made]:
@@ -33,7 +33,7 @@ def each_chunk(work: Callable[[slice], Made], rows: Array, per_row: int) -> Iter
 
     Only a few chunks are ahead of the one that is being read, so memory stays bounded.
     """
-    size = max(64, (_CACHE if is_host(rows) else _CARD) // max(1, per_row))
+    size = max(64, (CACHE if is_host(rows) else _CARD) // max(1, per_row))
     starts = range(0, max(1, len(rows)), size)  # of no rows one chunk, so that nobody has to ask
     parts = [slice(low, min(low + size, len(rows))) for low in starts]
     made = side_by_side(work, parts) if is_host(rows) else map(work, parts)

@@ -10,14 +10,16 @@ import numpy as np
 
 from covey.arrays import cholesky, one_thread, plus_diagonal
 from covey.belief import Streamed
-from covey.chunks import cores
+from covey.belief.explained import SHARE
+from covey.chunks import CACHE, cores
+from covey.gp.subset import MANY
 from covey.kernels import Matern52
 
 # In units of one term of a triangular solve: a row of a pass costs m², and _ROW + _KERNEL m for the
 # kernel, which the columns that follow take once more; a fit costs _FIT for each result. Read off
 # runs with m from 100 to 10,000 (our choice).
 _ROW, _KERNEL, _FIT = 66_000.0, 92.0, 8e7
-_MANY = 1000  # results from which hyper-parameters come from a subset
+_PICKS = 1.5  # for the square of the batch, where greedy looks at the whole pool
 _LITTLE, _TYPICAL = 1e10, 5e-11  # terms, and seconds for each
 OPEN_CANDIDATES = 3000  # an ask in an open space looks at about so many
 _PROBE_ROWS, _PROBE_RESULTS = 4096, 512
@@ -56,7 +58,7 @@ def estimate(size: Size, memory: int) -> Cost:
     m = max(1, size.results)
     terms = _learning(m, size.members) + size.candidates * _looking(m, size)
     whole = 8.0 * size.members * m * size.candidates
-    held = min(whole, memory / 2.0) + 8.0 * size.members * m * m
+    held = min(whole, memory / SHARE) + 8.0 * size.members * m * m
     # What is short in any case is not worth measuring the machine for.
     speed = second_per_term() if terms > _LITTLE else _TYPICAL
     return Cost(terms * speed, held + 80.0 * size.candidates)
@@ -69,17 +71,18 @@ def affordable(size: Size, seconds: float) -> int:
 
 def _looking(m: int, size: Size) -> float:
     """Terms for each candidate: a pass, and columns of the covariance for those that matter."""
-    return size.members * (m * m + 2.0 * (_ROW + _KERNEL * m)) / cores()
+    whole = m * m + 2.0 * (_ROW + _KERNEL * m) + _PICKS * size.batch**2
+    return size.members * whole / cores()
 
 
 def _learning(m: int, members: int) -> float:
     """Terms of the fit, and of conditioning on all results where it took a subset."""
-    return members * (_FIT * min(m, _MANY) + (m**3 / 3.0 if m > _MANY else 0.0))
+    return members * (_FIT * min(m, MANY) + (m**3 / 3.0 if m > MANY else 0.0))
 
 
 @cache
 def second_per_term() -> float:
-    """How fast this machine is now: a small pass, timed once in a process."""
+    """How fast this machine is: a small pass, timed once in a process."""
     rng = np.random.default_rng(0)
     seen, at = rng.random((_PROBE_RESULTS, 4)), rng.random((_PROBE_ROWS, 4))
     kernel = Matern52((0.5,) * 4)
@@ -92,4 +95,5 @@ def second_per_term() -> float:
             layer.survey(np.ones(len(seen)))
             times.append(time.perf_counter() - began)
     terms = _PROBE_ROWS * (_PROBE_RESULTS**2 + _ROW + _KERNEL * _PROBE_RESULTS)
-    return min(times) * min(cores(), 16) / terms
+    chunks = -(-_PROBE_ROWS * _PROBE_RESULTS // CACHE)
+    return min(times) * min(cores(), chunks) / terms

@@ -109,6 +109,11 @@ class Logbook:
             self._replay(self._journal.catch_up())
             self._written = self._journal.seq  # last: what is not believed is not in step
 
+    def verify(self) -> None:
+        """Raise if the file of a pool holds other candidates by now."""
+        if isinstance(self._space, Pool):
+            self._space.verify_source()
+
     def commit(self, event: Event, key: str | None = None) -> list[Trial]:
         """Add an event, or raise and change nothing; the trials it made.
 
@@ -124,8 +129,8 @@ class Logbook:
                 self.refresh()
             if key is not None and key in self._keys:
                 return self._repeated(event, key)
-            if isinstance(event, Asked | Told) and isinstance(self._space, Pool):
-                self._space.verify_source()
+            if isinstance(event, Asked | Told):
+                self.verify()
             self.history.check(event)
             try:
                 return self._append(event, key)

@@ -95,7 +95,7 @@ def propose(
     What it can ``recall`` of the last proposal makes the next one quicker, and does not change it.
     """
     rng = np.random.default_rng([recipe.seed, history.asked_count])
-    where = field_of(recipe.space, request.fixed, _taken(history, recipe))
+    where = field_of(recipe.space, request.fixed, taken(history, recipe))
     if not request.strategy.needs_model or not history.told:
         return _without_model(where, recipe, request, rng)
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
@@ -105,7 +105,7 @@ def propose(
         told = recall.told(posterior)
     with watch.timing("candidates"):
         every = where.promising(k, posterior, rng)
-        candidates = haste.thinned(every, Size(len(every), posterior.looks, k, posterior.size), rng)
+        candidates = haste.thinned(every, Size(len(every), posterior.rows, k, posterior.size), rng)
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
         belief = replace(belief, told=told)
@@ -197,7 +197,7 @@ def observations(history: History, recipe: Recipe, *, bent: bool = False) -> Obs
     return observe(at, values, sems, warped=bent and allowed)
 
 
-def _taken(history: History, recipe: Recipe) -> Taken:
+def taken(history: History, recipe: Recipe) -> Taken:
     """Nothing pending, failed or told is proposed again; what was cancelled or lost is free."""
     points = [t.point for t in history.trials if t.status not in ("cancelled", "lost")]
     return Taken(points, recipe.seed, history.asked_count)

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
+import numpy as np
+
 from covey.arrays import Array, free_memory, placed
 from covey.errors import StrategyError
 
 Precision = Literal["float64", "float32"]
 
-_DEFAULT = 2 * 2**30
+MEMORY = 2 * 2**30  # bytes over the pool itself, unless the user says otherwise
 _LEAST = 64 * 2**20
 _UNITS = {"": 1, "b": 1} | {
     unit: base**power
@@ -37,6 +39,7 @@ class Resources:
         memory: bytes an ask may take over the pool itself, or "8 GiB"; None is 2 GiB on the host
             and half of what is free on a GPU.
         precision: "float32" is twice as fast on a GPU, and good to three digits or so.
+        seconds: that an ask may take, about; None: as many as it needs.
 
     >>> Resources(memory="512 MiB").bytes
     536870912
@@ -45,20 +48,21 @@ class Resources:
     device: str = "cpu"
     memory: int | str | None = None
     precision: Precision = "float64"
-    seconds: float | None = None  # an ask may take, about; None: as many as it needs
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
         if self.precision not in ("float64", "float32"):
             raise StrategyError(f'precision is "float64" or "float32"; got {self.precision!r}.')
         if self.memory is not None and _bytes(self.memory) < _LEAST:
             raise StrategyError(f"memory must be at least 64 MiB; got {self.memory!r}.")
+        self.place(np.zeros((1, 1)))  # a device that is not there is better known before an ask
 
     @property
     def bytes(self) -> int:
         """Bytes an ask may take."""
         if self.memory is not None:
             return _bytes(self.memory)
-        return _DEFAULT if self.on_host else free_memory(self.device) // 2
+        return MEMORY if self.on_host else free_memory(self.device) // 2
 
     @property
     def on_host(self) -> bool:

@@ -45,7 +45,7 @@ class DPP:
         then: "max" picks the rest by greedy maximisation, "sample" draws it.
         factor: of the width in the relevance region: 2 in the paper, 1 in Contal's code.
         method: how to sample (see `covey.dpp.sample`).
-        seconds: a draw may take, about: then a chain is cut short, and its error says so.
+        seconds: that drawing may take, about: then a chain is cut short, and its error says so.
     """
 
     first: Policy
@@ -60,6 +60,8 @@ class DPP:
             raise StrategyError(f'then is "max" or "sample"; got {self.then!r}.')
         if not self.factor > 0.0:
             raise StrategyError(f"factor must be positive; got {self.factor}.")
+        if self.seconds is not None and not self.seconds >= 0.0:
+            raise StrategyError(f"seconds must be at least 0, or None; got {self.seconds}.")
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """The paper's batch; distinct, so the first point leaves the region (our choice)."""

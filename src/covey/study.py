@@ -16,7 +16,7 @@ from covey.catalog import strategy_of
 from covey.cost import Cost
 from covey.diagnostics import Diagnostics
 from covey.errors import HistoryError, JournalConflict, JournalDamaged
-from covey.gp import GP, Recall
+from covey.gp import GP
 from covey.history import History, Point, Trial, events
 from covey.journal import Contents, Journal
 from covey.opening import Wanted, open_study, reopen
@@ -37,8 +37,7 @@ _TRIES = 5  # asks that begin again because another process wrote meanwhile
 class Study:
     """Asks for the next batch, is told results, and remembers everything in one log.
 
-    Every method may be called from any thread; calls wait for each other, so `tell` waits while
-    an `ask` computes.
+    Methods may be called from any thread; calls wait for each other, so does `tell` for an `ask`.
 
     Args:
         space: where to look: a `Space`, or a `Pool` of candidates.
@@ -73,8 +72,7 @@ class Study:
         self._lock = threading.RLock()
         self._diagnostics: Diagnostics | None = None
         self._recipe, self._log = opened.recipe, opened.book
-        self._recall = Recall()
-        self._model = LastModel(opened.recipe, self._recall)
+        self._model = LastModel(opened.recipe)
         self._name, self._strategy = opened.name, opened.strategy
         self._resources = Resources(**resources)
         self.proposer: Proposer = propose  # who works out a batch; see `covey.cluster`
@@ -91,9 +89,8 @@ class Study:
     ) -> Self:
         """Replay a journal and go on.
 
-        What a log cannot hold (an array pool, a predicate, a strategy object) is passed again; the
-        space is checked by its fingerprint. ``read_only``: only look; of a damaged journal, at what
-        precedes the damage.
+        What a log cannot hold (an array pool, a predicate, a strategy object) is passed again, the
+        space checked by its fingerprint. ``read_only``: only look, and before damage if there is.
         """
         opened = reopen(journal, read_only=read_only)
         if space is None:
@@ -120,18 +117,18 @@ class Study:
             strategy: another strategy, for this batch only.
             fixed: parameters held at these values, for this batch only.
             key: names this request: asked again with the same key, the same batch is returned.
-            time_budget: seconds it may take, about: at need fewer candidates are looked at, or a
-                cheaper sampler chooses, and `diagnostics` says so.
+            time_budget: seconds it may take, about: at need fewer candidates are looked at, and
+                the chain that samples is cut short; `diagnostics` says so.
             progress: show a bar; None: where a long ask is waited for at a terminal.
         """
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
         held = self.space.check(fixed, partial=True) if fixed else {}
         use = replace(self._resources, seconds=arguments.checked_seconds(time_budget))
         request = Request(arguments.checked_count(k), chosen, name, held, use)
-        with self._lock, waiting(self.cost(k), f"choosing {k} points", progress=progress):
+        cost = cost_of(self.history, self._recipe, request)
+        with self._lock, waiting(cost, f"choosing {k} points", progress=progress):
             for _ in range(_TRIES):
-                made = None if key is None else self._log.made_by(key)
-                if made is not None:
+                if key is not None and (made := self._log.made_by(key)) is not None:
                     return made
                 try:
                     return self._ask(request, key)
@@ -140,8 +137,10 @@ class Study:
             return self._ask(request, key)
 
     def _ask(self, request: Request, key: str | None) -> list[Trial]:
+        self._model.forget()
+        self._log.verify()
         with one_thread():
-            proposal = self.proposer(self.history, self._recipe, request, self._recall)
+            proposal = self.proposer(self.history, self._recipe, request, self._model.recall)
         models = tuple(model.describe() for model in proposal.models) or None
         asked = events.Asked(tuple(map(Point, proposal.points)), request.name, models)
         trials = self._commit(asked, key)
@@ -150,7 +149,9 @@ class Study:
 
     def cost(self, k: int = 1) -> Cost:
         """About how long `ask` would take now, and how much memory."""
-        return cost_of(self.history, self._recipe, arguments.checked_count(k), self._resources)
+        k = arguments.checked_count(k)
+        request = Request(k, self._strategy, self._name, resources=self._resources)
+        return cost_of(self.history, self._recipe, request)
 
     def enqueue(
         self, points: Iterable[Mapping[str, Any]], *, key: str | None = None
@@ -202,10 +203,8 @@ class Study:
     ) -> list[Trial]:
         """Results from elsewhere; points outside a `Pool` only train the model."""
         checked = arguments.checked_points(points, self.space)
-        added = events.Added(
-            checked, arguments.several(values, "values"), arguments.each(sem, len(checked))
-        )
-        return self._commit(added, key)
+        told, sems = arguments.several(values, "values"), arguments.each(sem, len(checked))
+        return self._commit(events.Added(checked, told, sems), key)
 
     def run(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -12,8 +13,7 @@ from typing import TYPE_CHECKING
 from covey.chunks import reporting
 from covey.cost import OPEN_CANDIDATES, Cost, Size, estimate
 from covey.history import History
-from covey.propose import Recipe
-from covey.resources import Resources
+from covey.propose import Recipe, Request
 from covey.space import Pool
 
 if TYPE_CHECKING:
@@ -21,17 +21,22 @@ if TYPE_CHECKING:
 
 LONG = 5.0  # seconds: shorter asks are not worth a bar
 _OFTEN = 0.2  # seconds between two looks at the bar
+_GLANCE = 1e-7  # seconds for a candidate that no model looks at
 
 
-def cost_of(history: History, recipe: Recipe, k: int, use: Resources) -> Cost:
-    """About what an ask for k points would cost."""
+def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
+    """About what an ask would cost: no more than its time budget, if it has one."""
     many = recipe.space.size if isinstance(recipe.space, Pool) else OPEN_CANDIDATES
-    size = Size(many, len(history.told), k, max(1, recipe.gp.samples))
+    use = request.resources
+    if not request.strategy.needs_model:
+        return Cost(many * _GLANCE, 16.0 * many)
+    size = Size(many, len(history.told), request.k, max(1, recipe.gp.samples))
     cost = estimate(size, use.bytes)
-    if use.on_host:
-        return cost
-    # On a device the pass is next to nothing: what takes time is the fit, and that is done here.
-    return replace(cost, seconds=estimate(replace(size, candidates=0), use.bytes).seconds)
+    if not use.on_host:
+        # On a device the pass is next to nothing: what takes time is the fit, and that is here.
+        cost = replace(cost, seconds=estimate(replace(size, candidates=0), use.bytes).seconds)
+    most = math.inf if use.seconds is None else use.seconds
+    return replace(cost, seconds=min(cost.seconds, most))
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def crowded(monkeypatch):
     monkeypatch.setattr(lazy, "_AHEAD", 3)
     monkeypatch.setattr(start, "_FEW", 4)
     monkeypatch.setattr(truncation, "_FEW", 4)
-    monkeypatch.setattr(chunks, "_CACHE", 1)  # chunks of 64
+    monkeypatch.setattr(chunks, "CACHE", 1)  # chunks of 64
 
 
 # Greedy.

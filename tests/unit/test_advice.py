@@ -5,7 +5,7 @@ import pytest
 
 import covey
 from covey.advice import LastModel, predict, recommend_anywhere, recommend_told
-from covey.gp import GP, Recall
+from covey.gp import GP
 from covey.history import Added, History, Point
 from covey.propose import Recipe, understand
 
@@ -62,12 +62,13 @@ def test_a_model_is_kept_until_the_log_grows():
 
 def test_a_shared_recall_changes_no_advice(monkeypatch):
     monkeypatch.setattr(sys.modules["covey.gp.recall"], "MANY", 5)
-    recipe, recall = Recipe(SPACE, "max", GP(), 0), Recall()
+    recipe = Recipe(SPACE, "max", GP(), 0)
+    alone, together = LastModel(recipe), LastModel(recipe)
     points = tuple(Point(x=i / 11) for i in range(12))
     history = History().then(Added(points, tuple(np.sin(5.0 * p["x"]) for p in points)))
     rng = np.random.default_rng(0)
-    understand(history, recipe, rng, recall=recall).belief(SPACE.encode(points))
-    plain, shared = (LastModel(recipe, kept).of(history) for kept in (None, recall))
+    understand(history, recipe, rng, recall=together.recall).belief(SPACE.encode(points))
+    plain, shared = (last.of(history) for last in (alone, together))
     for ours, theirs in zip(
         predict(shared, recipe, points), predict(plain, recipe, points), strict=True
     ):

@@ -68,3 +68,12 @@ def test_a_study_tells_what_an_ask_will_cost():
         study.add([pool.point(i) for i in range(20)], np.arange(20.0))
     assert ten.cost(5).seconds > one.cost(5).seconds > 0.0
     assert len(one.history.events) == 1
+
+
+def test_it_knows_the_batch_the_strategy_and_the_budget():
+    pool = Pool(np.random.default_rng(0).random((100_000, 2)))
+    study, random = Study(pool, seed=0), Study(pool, seed=0, strategy="random")
+    for each in (study, random):
+        each.add([pool.point(i) for i in range(200)], np.arange(200.0))
+    assert study.cost(1000).seconds > 1.5 * study.cost(1).seconds
+    assert random.cost(10).seconds < 0.1

@@ -1,8 +1,10 @@
+import sys
+
 import numpy as np
 import pytest
 
 from covey import Pool, Study
-from covey.errors import NumericsError, StrategyError
+from covey.errors import MissingExtraError, NumericsError, StrategyError
 from covey.resources import Resources
 
 
@@ -33,7 +35,23 @@ def test_on_the_host_nothing_is_moved():
 def test_an_unknown_device_is_named():
     pytest.importorskip("torch")
     with pytest.raises(NumericsError, match="cannot use device 'abacus'"):
-        Resources(device="abacus").place(np.zeros((3, 2)))
+        Resources(device="abacus")
+    with pytest.raises(NumericsError, match=r"cannot use device 'abacus'.*Use device=\"cpu\""):
+        Study(Pool(np.random.default_rng(0).random((5, 2))), device="abacus")
+
+
+def test_a_gpu_that_is_not_there_is_refused_at_once():
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    with pytest.raises(NumericsError, match="cannot use device 'cuda'"):
+        Resources(device="cuda", memory="1 GiB")
+
+
+def test_without_torch_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"covey\[torch\]"):
+        Resources(precision="float32")
 
 
 def test_float32_is_torchs():

@@ -7,7 +7,7 @@ import pytest
 from covey import Pool, Study, chunks
 from covey.chunks import each_chunk
 from covey.cost import Cost
-from covey.waiting import waiting
+from covey.waiting import _Ticker, waiting
 
 LONG, SHORT = Cost(100.0, 2**30), Cost(0.1, 2**20)
 
@@ -36,7 +36,31 @@ def test_who_is_shown_a_bar(cost, progress, terminal, shown, capsys, monkeypatch
     assert (f"choosing 5 points: {cost}" in err) == shown
 
 
-def test_the_time_left_is_shown_and_never_runs_out(capsys, monkeypatch):
+class Bar:
+    """Notes what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def update(self, task, completed, left):
+        self.told.append((completed, left))
+
+
+def test_a_bar_follows_the_clock_and_is_never_full_before_the_end(monkeypatch):
+    now, bar = [50.0], Bar()
+    monkeypatch.setattr("covey.waiting.time.monotonic", lambda: now[0])
+    tick = _Ticker(bar, 0, 10.0)
+    for now[0] in (50.1, 55.0, 58.0, 60.5, 80.0):
+        tick(64)
+    done, left = zip(*bar.told, strict=True)
+    assert done[:2] == (0.5, 0.8)
+    assert len(done) == 4  # the first came too soon to be worth showing
+    assert max(done) < 1.0
+    assert left[0] == "about 5 s left"
+    assert left[3] == "about 4 s left"  # 30 seconds gone where 10 were expected
+
+
+def test_the_time_left_is_shown(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("covey.waiting._OFTEN", 0.0)
     monkeypatch.setattr(chunks, "cores", lambda: 1)
@@ -53,7 +77,7 @@ def test_an_interrupt_leaves_the_log_as_it_was(after, tmp_path, monkeypatch):
     study = Study(pool, seed=0, journal=path)
     study.add([pool.point(i) for i in range(30)], np.sin(9.0 * pool.rows[:30]).sum(axis=1))
     before, events = path.read_bytes(), study.history.events
-    monkeypatch.setattr(chunks, "_CACHE", 1)
+    monkeypatch.setattr(chunks, "CACHE", 1)
     seen = []
 
     def stop(rows):

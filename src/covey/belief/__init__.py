@@ -2,12 +2,11 @@
 
 from covey.belief.belief import Belief, Information
 from covey.belief.evidence import Evidence
-from covey.belief.explained import MEMORY, Explained, Streamed, held
+from covey.belief.explained import Explained, Streamed, held
 from covey.belief.gaussian import LEAST_VARIANCE, DensePrior, Gaussian, Prior
 
 __all__ = [
     "LEAST_VARIANCE",
-    "MEMORY",
     "Belief",
     "DensePrior",
     "Evidence",

@@ -111,21 +111,12 @@ class Belief:
 
     def highest_lower(self, width: float) -> float:
         """The largest μ - width·σ, among candidates and where values are known."""
-        best = float((self.mean - width * self.std).max())
-        return (
-            best
-            if self.told is None
-            else max(best, float((self.told[0] - width * self.told[1]).max()))
-        )
+        return self.highest_upper(-width)
 
     def highest_upper(self, width: float) -> float:
         """The largest μ + width·σ, among candidates and where values are known."""
-        best = float((self.mean + width * self.std).max())
-        return (
-            best
-            if self.told is None
-            else max(best, float((self.told[0] + width * self.told[1]).max()))
-        )
+        known = [(self.mean, self.std), *([] if self.told is None else [self.told])]
+        return max(float((mean + width * std).max()) for mean, std in known)
 
     def information(self) -> Information:
         """The kernel I + Σ/σ² of the DPP (eq. of Algorithm 2, MATH 0.6), by columns."""

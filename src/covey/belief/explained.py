@@ -17,10 +17,10 @@ import numpy as np
 
 from covey.arrays import Array, Indices, beside, host, namespace, solve_lower, sum_of_squares
 from covey.chunks import each_chunk
+from covey.resources import MEMORY
 from covey.whitening import Whitening
 
-MEMORY = 2 * 2**30  # bytes over the pool itself, unless the user says otherwise
-_SHARE = 2  # V may take one part in two of it: as much as half of that is copied for a region
+SHARE = 2  # V may take one part in two of it: as much as half of that is copied for a region
 _ROWS_SHARE = 4  # and rows that a batch imagines one part in four, before they are not held either
 
 
@@ -143,7 +143,7 @@ class Streamed:
     @property
     def fits(self) -> bool:
         """Whether all of it may be held."""
-        return 8 * len(self) * len(self.at) <= self.memory // _SHARE
+        return 8 * len(self) * len(self.at) <= self.memory // SHARE
 
     def survey(self, weights: Array) -> Survey:
         """One pass: weighted sums of the kernel, the squares, and the rows if they may be held."""

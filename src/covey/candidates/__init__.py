@@ -10,7 +10,7 @@ from covey.candidates.listed import Listed, listed_grid, listed_pool
 from covey.candidates.open import Open
 from covey.space import Pool, Space
 
-__all__ = ["Candidates", "Field", "Listed", "Open", "Taken", "field_of"]
+__all__ = ["Candidates", "Field", "Listed", "Open", "Taken", "field_of", "listed_pool"]
 
 _GRID = 20_000  # a finite space up to this size is listed outright
 

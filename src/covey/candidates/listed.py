@@ -24,6 +24,7 @@ class Listed:
     rows: Array  # (n, d)
     read: Callable[[Indices], list[dict[str, Any]]]
     taken: Taken
+    places: Indices  # of the rows in what they are left of
 
     def in_order(self, k: int, /) -> Candidates:
         """For each next Sobol point the nearest remaining row."""
@@ -68,13 +69,14 @@ def listed_pool(pool: Pool, fixed: Mapping[str, Any], taken: Taken) -> Listed:
     places = pool.locate(taken.points)
     left[places[places >= 0]] = False
     free = np.flatnonzero(left)
-    return Listed(pool.rows[free], lambda i: [pool.point(int(j)) for j in free[i]], taken)
+    return Listed(pool.rows[free], lambda i: [pool.point(int(j)) for j in free[i]], taken, free)
 
 
 def listed_grid(space: Space, grid: Array, fixed: Mapping[str, Any], taken: Taken) -> Listed:
     """What is left of a grid of feasible points."""
-    rows = grid[~among(grid, space.encode(taken.points))]
-    return Listed(rows, lambda i: read_points(space, rows[i], fixed), taken)
+    places = np.flatnonzero(~among(grid, space.encode(taken.points)))
+    rows = grid[places]
+    return Listed(rows, lambda i: read_points(space, rows[i], fixed), taken, places)
 
 
 def _square_distances(rows: Array, target: Array) -> Array:

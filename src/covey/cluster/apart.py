@@ -11,9 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from covey.arrays import Array, cholesky, plus_diagonal, solve_rows
+from covey.arrays import Array, cholesky, plus_diagonal
 from covey.belief import Belief, Gaussian
 from covey.kernels import Kernel
+from covey.whitening import Whitening
 
 Kernels = Sequence[Kernel]
 """The prior covariance of each member of a belief."""
@@ -52,7 +53,7 @@ def after_looking_there(kernels: Kernels, here: Belief, there: Belief) -> Belief
         every = np.arange(len(there))
         corner = cholesky(plus_diagonal(other.block(every, every), part.noise))
         cross = covariance(kernel, here, there, member, slice(0, len(here)))
-        rows = solve_rows(corner, np.ascontiguousarray(cross.T))
+        rows = Whitening(corner, cross)(cross.T)
         return replace(part, explained=part.explained.also(rows))
 
     return replace(here, parts=tuple(seen(i, kernel) for i, kernel in enumerate(kernels)))

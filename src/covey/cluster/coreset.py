@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from covey import dpp
-from covey.arrays import Array, Indices, solve_rows
+from covey.arrays import TIE, Array, Indices
 from covey.belief import Belief
 from covey.cluster.apart import Kernels, information
+from covey.whitening import Whitening
 
-TIE = 1e-9  # gains that agree so far are equal, and the lowest index wins (`first_largest`)
 _ENTRIES = 2**20  # of the block of gains looked at together
 
 
@@ -56,11 +56,11 @@ def check(kernels: Kernels, here: Belief, chosen: Chosen, mine: Indices) -> Chec
     gains, where = np.full(k, -np.inf), np.full(k, -1, dtype=np.intp)
     diagonal = here.information().diagonal.copy()
     diagonal[mine] = -np.inf
-    size = max(64, _ENTRIES // max(k, 1))
+    size, whiten = max(64, _ENTRIES // max(k, 1)), Whitening(chosen.factor, diagonal)
     for low in range(0, len(here), size):
         rows = slice(low, min(low + size, len(here)))
         cross = information(kernels, here, chosen.belief, rows)
-        white = solve_rows(chosen.factor, np.ascontiguousarray(cross.T))
+        white = whiten(cross.T)
         white *= white
         # Before the first pick nothing is explained, before the last all but its own row.
         left = np.empty_like(white)

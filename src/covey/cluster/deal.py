@@ -60,6 +60,6 @@ class Deal:
             _log.info("dealt out %d of %d parts to workers", len(lost), len(self._sent))
         return [one for one in self._sent if one is not None]
 
-    def recall(self) -> None:
-        """Let the workers forget them."""
+    def forget(self) -> None:
+        """Let go of what the workers hold."""
         self._sent = [None] * len(self.places)

@@ -9,10 +9,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from covey import dpp
-from covey.arrays import Array, Indices, Mask, cholesky
+from covey.arrays import TIE, Array, Indices, Mask, cholesky
 from covey.belief import Belief
 from covey.cluster.apart import light
-from covey.cluster.coreset import TIE, Check, Chosen
+from covey.cluster.coreset import Check, Chosen
 
 _log = logging.getLogger("covey")
 

@@ -61,11 +61,7 @@ class Share:
     def product(self, member: int, cols: Indices | None, weights: Array) -> Array:
         """V[:, cols]ᵀ w; None: of every column."""
         explained = self.belief.parts[member].explained
-        if cols is None:
-            return explained.product(slice(None), weights)
-        if 2 * len(cols) > len(self.belief):  # to pick so many columns takes longer
-            return explained.product(slice(None), weights)[cols]
-        return explained.product(cols, weights)
+        return explained.product(slice(None) if cols is None else cols, weights)
 
     def region(self, inside: Bits, head: Belief) -> Share:
         """Of some of its candidates, once one that may be elsewhere will have been looked at."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from covey.arrays import Array, Indices
-from covey.candidates import Candidates, Listed, Taken
+from covey.candidates import Candidates, listed_pool
 from covey.cluster.afar import belief_afar
 from covey.cluster.batch import choose
 from covey.cluster.deal import Deal
@@ -21,7 +21,7 @@ from covey.diagnostics import explain
 from covey.errors import CoveyError, MissingExtraError, SpaceError, StrategyError
 from covey.gp import Posterior, Recall
 from covey.history import History
-from covey.propose import Proposal, Recipe, Request, Stopwatch, propose, understand
+from covey.propose import Proposal, Recipe, Request, Stopwatch, propose, taken, understand
 from covey.selection import checked_selection
 from covey.space import Pool
 
@@ -87,7 +87,7 @@ class Spread:
         trace: TracebackType | None,
     ) -> None:
         self._study.proposer = self._before
-        self._deal.recall()
+        self._deal.forget()
 
     def propose(
         self, history: History, recipe: Recipe, request: Request, recall: Recall | None = None
@@ -103,11 +103,12 @@ class Spread:
         recall = Recall() if recall is None else recall
         rng = np.random.default_rng([recipe.seed, history.asked_count])
         watch = Stopwatch()
-        left, candidates = _left(self._pool, history, recipe, request)
+        listed = listed_pool(self._pool, request.fixed, taken(history, recipe))
+        candidates = listed.everything(request.k)
         with watch.timing("fit"):
             posterior = understand(history, recipe, rng, recall=recall)
             told = recall.told(posterior)
-        task = _Task(history, request, posterior, told, left, candidates, watch)
+        task = _Task(history, request, posterior, told, listed.places, candidates, watch)
         return self._persist(lambda: self._proposal(task, copy.deepcopy(rng)))
 
     def _persist(self, attempt: Callable[[], Proposal]) -> Proposal:
@@ -201,22 +202,9 @@ def _connected(client: Client) -> Client:
 
 def _require_plain(request: Request) -> None:
     use = request.resources
-    if use.device != "cpu" or use.seconds is not None:
+    if not use.on_host or use.seconds is not None:
         raise StrategyError(
-            "an ask within a Spread takes neither a device nor a time_budget: the workers look at "
-            "their rows on their processors, and at all of them. Leave these out, or ask without a "
-            "cluster."
+            "an ask within a Spread takes no device, no precision and no time_budget: the workers "
+            "look at their rows on their processors, and at all of them. Leave these out, or ask "
+            "without a cluster."
         )
-
-
-def _left(
-    pool: Pool, history: History, recipe: Recipe, request: Request
-) -> tuple[Indices, Candidates]:
-    """Places of the rows that may be asked for, and these rows; at least k of them."""
-    points = [t.point for t in history.trials if t.status not in ("cancelled", "lost")]
-    mask, places = pool.matching(request.fixed), pool.locate(points)
-    mask[places[places >= 0]] = False
-    left = np.flatnonzero(mask)
-    taken = Taken(points, recipe.seed, history.asked_count)
-    listed = Listed(pool.rows[left], lambda i: [pool.point(int(j)) for j in left[i]], taken)
-    return left, listed.everything(request.k)

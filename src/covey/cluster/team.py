@@ -51,9 +51,10 @@ class Team:
         mask[left] = True
         name = np.cumsum(mask) - 1
         each = memory * len(client.nthreads()) // len(deal.places)
+        parts = deal.futures()  # first: it says at once if there is no worker
         sent = client.scatter(posterior, broadcast=True, hash=False)
         team = Team(client, [], [])
-        for rows, places in zip(deal.futures(), deal.places, strict=True):
+        for rows, places in zip(parts, deal.places, strict=True):
             mine = mask[places]
             if mine.any():
                 team._shares.append(team._submit(Share.of, rows, packed(mine), sent, each))

@@ -9,8 +9,8 @@
 ('spectral', 0.0, 2)
 """
 
+from covey.dpp.cut import hurried
 from covey.dpp.greedy import maximize
-from covey.dpp.haste import hurried
 from covey.dpp.kernel import Blocks, Columns
 from covey.dpp.measure import entropy, log_determinant, log_normalizer
 from covey.dpp.methods import prepare, sample

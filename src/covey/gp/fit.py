@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from covey.gp.model import GP, Model
     from covey.gp.observations import Observations
 
-_MANY = 300  # observations above which one start of the optimiser must do
+_ONE_START = 300  # observations above which one start of the optimiser must do
 _ITERATIONS = 60
 _BURN_IN, _THIN = 3, 0.5  # updates per hyper-parameter, before the first draw and between draws
 
@@ -69,7 +69,7 @@ def most_probable(likelihood: Likelihood, last: Model | None = None) -> Model:
         return -value, -gradient
 
     starts = [likelihood.start] if last is None else [likelihood.theta_of(last), likelihood.start]
-    if len(likelihood.data.values) > _MANY:
+    if len(likelihood.data.values) > _ONE_START:
         starts = starts[:1]
     found = [
         minimize(

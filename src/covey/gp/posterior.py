@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covey.arrays import Array, beside, cholesky, host, plus_diagonal, solve_lower
-from covey.belief import LEAST_VARIANCE, MEMORY, Belief, Evidence, Explained, Gaussian, Streamed
+from covey.belief import LEAST_VARIANCE, Belief, Evidence, Explained, Gaussian, Streamed
 from covey.kernels import KernelMatrix, squared_distance
+from covey.resources import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,8 +58,8 @@ class Posterior:
         return len(self.models)
 
     @property
-    def looks(self) -> int:
-        """Observations it is conditioned on, those under way included."""
+    def rows(self) -> int:
+        """Distinct points it is conditioned on, those under way included."""
         return len(self.evidence[0].at)
 
     def predict(self, at: Array) -> tuple[Array, Array]:

@@ -46,7 +46,8 @@ def test_rows_of_a_wide_pool_stay_apart():
 def test_sobol_order_is_that_of_the_nearest_rows(monkeypatch):
     monkeypatch.setattr(listed, "_ROWS", 7)
     rows = np.random.default_rng(0).random((50, 2))
-    field = listed.Listed(rows, lambda i: [{"i": int(j)} for j in i], taken(asked=3))
+    places = np.arange(len(rows))
+    field = listed.Listed(rows, lambda i: [{"i": int(j)} for j in i], taken(asked=3), places)
     targets = next(sobol_blocks(2, 0, 3))[:20]
     left = list(range(50))
     for target, point in zip(targets, field.in_order(20).points(range(20)), strict=True):

@@ -53,11 +53,11 @@ def test_what_is_lost_is_sent_again_and_nothing_else():
     np.testing.assert_array_equal(again[1].value, first[1].value)
 
 
-def test_after_a_recall_all_is_sent_anew():
+def test_what_was_forgotten_is_sent_anew():
     plain = Plain()
     deal = Deal(plain, uniform(30), 3)
     deal.futures()
-    deal.recall()
+    deal.forget()
     deal.futures()
     assert len(plain.sent) == 6
 

@@ -30,7 +30,7 @@ def test_variances_are_schur_complements(size):
 
 
 def test_all_variances_come_in_chunks(monkeypatch):
-    monkeypatch.setattr(chunks, "_CACHE", 1)
+    monkeypatch.setattr(chunks, "CACHE", 1)
     found = given(adapt(kernel(150)), np.array([3, 149, 70]))
     np.testing.assert_allclose(found.all_variances(), found.variances(np.arange(150)), rtol=1e-12)
 

@@ -27,7 +27,7 @@ def given(picks):
 @pytest.fixture(params=[1, 2**19], ids=["chunks", "whole"])
 def guess(request, monkeypatch):
     """Five known picks and a guess of three more, made on every tenth item."""
-    monkeypatch.setattr(chunks, "_CACHE", request.param)
+    monkeypatch.setattr(chunks, "CACHE", request.param)
     known = draft.write(KERNEL, EMPTY, EVERY, -np.inf, count=5, ahead=1)
     short = np.union1d(EVERY[::10], known.picks)
     return draft.write(KERNEL, known, short, np.inf, count=8, ahead=3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from covey import dpp
-from covey.dpp import haste, walk
+from covey.dpp import cut, walk
 
 AT = np.random.default_rng(0).random((900, 2))
 L = 1e-3 * np.eye(900) + np.exp(-20.0 * np.square(AT[:, None] - AT).sum(axis=-1))
@@ -20,7 +20,7 @@ class Clock:
     def __init__(self, monkeypatch, cls):
         self.now = 0.0
         self.steps = []
-        monkeypatch.setattr(haste.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(cut.time, "perf_counter", lambda: self.now)
         draw = cls.draw
 
         def slow(sampler, rng):
@@ -70,7 +70,7 @@ def test_the_pace_of_quick_chains_is_found_by_longer_rehearsals():
 
 def test_what_is_drawn_does_not_depend_on_the_rehearsal(monkeypatch):
     full = dpp.prepare(L, 20, "walk")
-    monkeypatch.setattr(haste, "_REHEARSAL", 32)
+    monkeypatch.setattr(cut, "_REHEARSAL", 32)
     used = dpp.hurried(full, -1.0)
     drawn = used.draw(np.random.default_rng(5))
     assert drawn == dpp.prepare(L, 20, "walk", max_steps=32).draw(np.random.default_rng(5))

@@ -31,6 +31,9 @@ CASES = (
     ("rough", "est-dpp-sample", 100, 120.0),
     ("smooth", "auto", 100, 30.0),
     ("rough", "auto", 100, 120.0),
+    ("rough", "ucb-dpp-max", 1000, None),
+    ("rough", "ucb-dpp-sample", 1000, None),
+    ("rough", "auto", 1000, None),
 )
 
 
@@ -65,7 +68,7 @@ def _asks(largest: int) -> Iterator[tuple[str, dict[str, Any]]]:
         for n in (size for size in SIZES if size <= largest):
             row = apart(n, k, strategy, objective)
             stages = ", ".join(f"{name} {took:.1f}" for name, took in row["stages"].items())
-            target = f"{hoped:.0f}" if n == SIZES[-1] else ""
+            target = f"{hoped:.0f}" if hoped and n == SIZES[-1] else ""
             line += (
                 f"| {objective} | {strategy} | {k} | {n} | {row['region'] or ''} | "
                 f"{row['seconds']:.1f} | {target} | {row['peak_mib']:.0f} | "

@@ -31,9 +31,10 @@ def maximize(L: Kernel, k: int) -> list[int]:
     .. math:: \det L_{S+j} / \det L_S = L_{jj} - L_{jS} L_{SS}^{-1} L_{Sj},
 
     so for L = I + Σ/σ² this is pure exploration (Kathuria et al. 2016, section 3). Ties go to the
-    lowest index. Reads the diagonal and k - 1 columns; cost n k², memory n k. A large kernel that
-    can tell ``block(rows, cols)`` is read in a few passes over chunks of its items instead, in
-    bounded memory, and the picks are the same.
+    lowest index. Reads the diagonal and k - 1 columns; cost n k², memory n k; or, of a kernel on a
+    device that takes less than 4 GiB, all of it. A large kernel that can tell ``block(rows, cols)``
+    is read in a few passes over chunks of its items instead, in bounded memory, and the picks are
+    the same.
 
     >>> maximize(np.diag([1.0, 3.0, 2.0]), 2)
     [1, 2]

@@ -129,6 +129,18 @@ def test_the_commands_of_the_readme_exist():
         assert named <= targets
 
 
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_documents_are_finished_and_their_links_lead_somewhere(document):
+    text = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if "://" not in target:
+            assert (document.parent / target).exists(), target
+    assert not re.search(r"^[A-Z]{3,}$", text, re.MULTILINE)  # a table still to come
+
+
 METHOD = (ROOT / "docs" / "method.md").read_text()
 
 

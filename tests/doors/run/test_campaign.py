@@ -210,6 +210,15 @@ def test_a_log_that_fails_costs_nothing(study, tmp_path, monkeypatch, caplog):
     assert ended.read_text() == "xx"  # neither was evaluated again
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts, also where a shell has started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_says_what_is_safe_and_the_same_call_goes_on(study, caplog):
     engine = Scripted(nothing)
 
@@ -231,6 +240,7 @@ def test_ctrl_c_says_what_is_safe_and_the_same_call_goes_on(study, caplog):
     assert [trial.status for trial in study.history.trials] == ["told"] * 6
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_without_a_journal_says_so(caplog):
     study = covey.Study(SPACE, seed=0)
 

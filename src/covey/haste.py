@@ -14,7 +14,17 @@ from covey.resources import Resources
 from covey.strategies import DPP, Strategy
 
 _SHARE = 0.7  # of the time left goes to looking at candidates; the rest is for choosing
+# Candidates of a first batch, which has to be spread out and knows no more: of a million rows these
+# are spread out as well as all of them. (Our choice.)
+FIRST = 50_000
 _LEAST = 2000  # candidates are looked at in any case, and ten for each point of the batch
+
+
+def thin(candidates: Candidates, most: int, rng: np.random.Generator) -> Candidates:
+    """So many of them at random, if there are more."""
+    if most >= len(candidates):
+        return candidates
+    return candidates.some(np.sort(rng.choice(len(candidates), most, replace=False)))
 
 
 @dataclass(frozen=True)
@@ -36,9 +46,7 @@ class Haste:
         if self.use.seconds is None or not self.use.on_host:
             return candidates
         most = max(_LEAST, 10 * size.batch, affordable(size, _SHARE * self.left))
-        if most >= len(candidates):
-            return candidates
-        return candidates.some(np.sort(rng.choice(len(candidates), most, replace=False)))
+        return thin(candidates, most, rng)
 
     def quicken(self, strategy: Strategy) -> Strategy:
         """The strategy with the time that is left, if it knows what to do with it."""

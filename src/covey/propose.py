@@ -35,7 +35,7 @@ from covey.gp import (
     outgrown,
 )
 from covey.gp.subset import MANY
-from covey.haste import Haste
+from covey.haste import FIRST, Haste, thin
 from covey.history import Asked, History
 from covey.kernels import KERNELS, KernelMatrix
 from covey.resources import Resources
@@ -209,7 +209,8 @@ def _without_model(
     """By strategies that need no model; and for the others, a design to learn one from."""
     k = request.k
     if request.strategy.needs_model and isinstance(where, Listed):
-        candidates = where.scattered(k, rng)
+        every = where.scattered(k, rng)
+        candidates = thin(every, max(FIRST, 10 * k), rng)
         selection = _spread_out(candidates.at, recipe.gp, k, rng)
     elif request.strategy.needs_model:
         candidates, selection = where.in_order(k), Selection(tuple(range(k)))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from covey.chunks import reporting
 from covey.cost import OPEN_CANDIDATES, Cost, Size, estimate
+from covey.haste import FIRST
 from covey.history import History
 from covey.propose import Recipe, Request
 from covey.space import Pool
@@ -30,6 +31,7 @@ def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
     use = request.resources
     if not request.strategy.needs_model:
         return Cost(many * _GLANCE, 16.0 * many)
+    many = many if history.told else min(many, max(FIRST, 10 * request.k))
     size = Size(many, len(history.told), request.k, max(1, recipe.gp.samples))
     cost = estimate(size, use.bytes)
     if not use.on_host:

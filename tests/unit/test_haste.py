@@ -92,3 +92,14 @@ def test_a_generous_budget_changes_nothing():
     batches = plain.ask(8), timed.ask(8, time_budget=3600.0)
     assert [t.point for t in batches[0]] == [t.point for t in batches[1]]
     assert timed.diagnostics.left_out == 0
+
+
+def test_a_first_batch_looks_at_some_of_a_large_pool(monkeypatch):
+    monkeypatch.setattr("covey.propose.FIRST", 500)
+    made = Study(Pool(ROWS), seed=0)
+    batch = made.ask(20)
+    assert made.diagnostics.candidates == 500
+    at = made.space.encode([t.point for t in batch])
+    gaps = np.square(at[:, None] - at).sum(axis=-1) + np.eye(20)
+    assert np.sqrt(gaps.min()) > 0.1  # spread out all the same
+    assert [t.point for t in Study(Pool(ROWS), seed=0).ask(20)] == [t.point for t in batch]

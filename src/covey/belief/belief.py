@@ -167,6 +167,11 @@ class Information:
         """1 + σ²(x)/σ² (n,)."""
         return 1.0 + _mean([part.left / part.noise for part in self.parts])
 
+    @property
+    def room(self) -> int:
+        """Bytes that a factor of it may take."""
+        return self.parts[0].explained.room
+
     def block(self, rows: Indices, cols: Indices) -> Array:
         """Entries (len(rows), len(cols)) of the kernel."""
         out = _mean([part.block(rows, cols) / part.noise for part in self.parts])

@@ -88,12 +88,18 @@ def _automatic(kernel: Divisible, k: int, epsilon: float, max_steps: int | None)
     if n <= _SMALL or n**3 <= _CROSSING * k**_GROWTH:
         return spectral.prepare(kernel, k)
     try:
-        rank = min(_MOST_RANK, int((_MOST_WORK / n) ** 0.5), mixture.room(n, _MOST_BYTES))
+        rank = min(_MOST_RANK, int((_MOST_WORK / n) ** 0.5), mixture.room(n, _bytes(kernel)))
         truncation = mixture.truncate(kernel, k, rank=rank, hurry=True)
     except NumericsError as reason:
         logging.getLogger("covey").debug("k-DPP by the walk: %s", reason)
         return walk.prepare(kernel, k, epsilon=epsilon, max_steps=max_steps)
     return mixture.assemble(kernel, k, truncation)
+
+
+def _bytes(kernel: Divisible) -> int:
+    """That a factor may take: a kernel that knows better says so by an attribute ``room``."""
+    source = getattr(kernel, "source", None)
+    return min(_MOST_BYTES, int(getattr(source, "room", _MOST_BYTES)))
 
 
 def _direct(kernel: Divisible, k: int) -> Sampler:

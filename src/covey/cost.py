@@ -58,7 +58,9 @@ def estimate(size: Size, memory: int) -> Cost:
     m = max(1, size.results)
     terms = _learning(m, size.members) + size.candidates * _looking(m, size)
     whole = 8.0 * size.members * m * size.candidates
-    held = min(whole, memory / SHARE) + 8.0 * size.members * m * m
+    # What does not fit is made anew in chunks; a region or a short list of it is held.
+    held = whole if whole <= memory / SHARE else min(whole, memory / 8.0)
+    held += 8.0 * size.members * m * m
     # What is short in any case is not worth measuring the machine for.
     speed = second_per_term() if terms > _LITTLE else _TYPICAL
     return Cost(terms * speed, held + 80.0 * size.candidates)

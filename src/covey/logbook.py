@@ -257,9 +257,11 @@ def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP
             then, here = written, now
             if what == "space":
                 then, here = _difference(header["space"], given.space.describe())
+            path = given.space.path if what == "space" and isinstance(given.space, Pool) else None
             raise JournalMismatch(
                 f"the journal belongs to a study with another {what} ({then!r}, not {here!r})."
-                f" Use the {what} it was started with, or another file."
+                + (f" {path} may have changed since, or been read otherwise." if path else "")
+                + f" Use the {what} it was started with, or another file."
             )
     return Recipe(given.space, given.goal, gp_in(header), header["seed"])
 

@@ -179,3 +179,36 @@ def test_a_file_that_changes_between_ask_and_tell_is_named_and_nothing_is_writte
     path.write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(50)), encoding="utf-8")
     study.tell(batch, [1.0, 2.0, 3.0])  # as it was: the values are taken after all
     assert len(study.history.told) == 3
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_labels_are_carried_as_they_are_spelled(large, tmp_path, monkeypatch):
+    if large:
+        pytest.importorskip("pyarrow", reason="pip install 'covey[parquet]'")
+        monkeypatch.setattr("covey.space.reading_csv._LARGE", 1)
+    path = tmp_path / "wells.csv"
+    path.write_text("well,plate,lot,dose,x\n007,1,2.50,1E5,01\n008,2,2.5,8E1,02\n,3,,,03\n")
+    pool = covey.Pool(path, labels=["well", "plate", "lot", "dose"])
+    carried = {"well": "007", "plate": 1, "lot": "2.50", "dose": "1E5"}
+    assert pool.point(0) == {**carried, "x": 1}
+    assert pool.point(2) == {"well": None, "plate": 3, "lot": None, "dose": None, "x": 3}
+    assert covey.Pool(path, inputs=["x"]).point(0) == {**carried, "x": 1}
+
+
+def test_numbers_of_rows_that_pandas_wrote_are_no_input(tmp_path):
+    pytest.importorskip("pyarrow", reason="pip install 'covey[parquet]'")
+    frame = pd.DataFrame({"id": list("abcd"), "x": [1.0, 2.0, 3.0, 4.0]})
+    for i, written in enumerate((frame, frame[frame.x != 3], frame.set_index("id"))):
+        written.to_parquet(tmp_path / f"{i}.parquet")
+    pools = [covey.Pool(tmp_path / f"{i}.parquet", labels=["id"]) for i in range(3)]
+    assert [pool.inputs for pool in pools] == [("x",)] * 3
+    assert pools[1].point(2) == {"id": "d", "x": 4.0}
+    assert pools[2].point(2) == {"x": 3.0, "id": "c"}
+
+
+def test_another_file_behind_a_journal_is_named(file, tmp_path):
+    journal = tmp_path / "run.jsonl"
+    covey.Study(covey.Pool(file, labels=["id", "note"]), seed=0, journal=journal).ask(2)
+    file.write_text(TEXT.replace("C3,3", "C3,30"), encoding="utf-8")
+    with pytest.raises(JournalMismatch, match=r"pool\.csv may have changed"):
+        covey.Study(covey.Pool(file, labels=["id", "note"]), journal=journal)

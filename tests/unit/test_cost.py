@@ -8,9 +8,9 @@ from covey.cost import Cost, Size, affordable, estimate, second_per_term
 
 
 def test_more_of_anything_costs_more():
-    base = estimate(Size(100_000, 400, 10), 2**31)
+    base = estimate(Size(100_000, 400, 10), 2**40)
     for more in (Size(200_000, 400, 10), Size(100_000, 800, 10), Size(100_000, 400, 10, 10)):
-        cost = estimate(more, 2**31)
+        cost = estimate(more, 2**40)
         assert cost.seconds > 1.2 * base.seconds
         assert cost.bytes > base.bytes
 

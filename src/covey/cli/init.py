@@ -55,6 +55,7 @@ class InitOptions:
 
     flags: Flags
     pool: Path | None
+    labels: tuple[str, ...]
     goal: str
     batch: int
     seed: int | None
@@ -72,6 +73,8 @@ def init(path: Path, options: InitOptions) -> None:
     parameters = options.flags.parameters()
     if parameters and options.pool is not None:
         raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
+    if options.labels and options.pool is None:
+        raise Stop(ExitCode.USAGE, "--label names a column of a pool; give it with --pool FILE.")
     if not parameters and options.pool is None:
         parameters = _asked()
         goal = _answer(f"max or min [{options.goal}]") or options.goal
@@ -160,7 +163,14 @@ def _text(parameters: dict[str, Parameter], options: InitOptions, path: Path) ->
         "",
     ]
     if options.pool is not None:
-        lines += ["[pool]", f"file = {_text_of(_from(options.pool, path))}", "# inputs = []", ""]
+        labels = f"labels = {_text_of(list(options.labels))}"
+        lines += [
+            "[pool]",
+            f"file = {_text_of(_from(options.pool, path))}",
+            f"{'' if options.labels else '# '}{labels}  # columns that the model does not see",
+            "# inputs = []  # those it sees; else all others",
+            "",
+        ]
     for name, parameter in parameters.items():
         lines += [f"[parameters.{_key(name)}]", *_lines(parameter), ""]
     if not options.pool:

@@ -42,6 +42,9 @@ def init(
     integer: Integers = [],
     choice: Choices = [],
     pool: PoolFile = None,
+    label: Annotated[
+        list[str], typer.Option(metavar="COLUMN", help="Of the pool, unseen by the model.")
+    ] = [],
     goal: Annotated[Goal, typer.Option(help="max or min.")] = Goal.max,
     batch: Annotated[int, typer.Option("--batch", "-b", min=1, help="Points of a batch.")] = 8,
     seed: Annotated[int | None, typer.Option(min=0, help="Of all randomness; else drawn.")] = None,
@@ -56,13 +59,16 @@ def init(
     covey init --real lr=1e-5:0.1:log --integer layers=1:8 --choice opt=adam,sgd
     covey init --force --real x=0:1 --goal min -- python square.py --x={x.x}
     covey init --dry-run --pool candidates.csv --batch 12
+    covey init --dry-run --pool candidates.csv --label id
     """
     from covey.cli.init import Flags, InitOptions
     from covey.cli.init import init as write
 
     flags = Flags(tuple(real), tuple(integer), tuple(choice))
     words = tuple(command or ())
-    options = InitOptions(flags, pool, goal.value, batch, seed, words, as_json, dry_run, force)
+    options = InitOptions(
+        flags, pool, tuple(label), goal.value, batch, seed, words, as_json, dry_run, force
+    )
     write(config, options)
 
 

@@ -52,7 +52,7 @@ def merge(belief: Belief, k: int, crew: Crew, checks: int) -> Merged:
         some = belief.on(picks)
         every = np.arange(k)
         factor = cholesky(some.information().block(every, every))
-        found = crew.check(picks, Chosen(light(some), factor))
+        found = crew.check(union, Chosen(light(some), factor))
         done += 1
         ahead = [_ahead(one, picks, np.square(np.diagonal(factor))) for one in found]
         missed = [one.where[mask] for one, mask in zip(found, ahead, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -73,12 +73,13 @@ class Cells:
     """Numbers as long as every cell is one, else text; an empty cell is missing either way.
 
     Numbers are kept without their spelling, so a column that turns out to be text after a block
-    of numbers is ``lost``: it must be read again, ``as_text`` from the start.
+    of numbers is ``lost``: it must be read again, ``as_text`` from the start. In a column that is
+    carried along, ``verbatim``, a cell that Python would spell otherwise is text: 007, 1E5, 2.50.
     """
 
-    def __init__(self, *, as_text: bool = False) -> None:
+    def __init__(self, *, as_text: bool = False, verbatim: bool = False) -> None:
         self.lost = False
-        self._text = as_text
+        self._text, self._verbatim = as_text, verbatim
         self._whole = True
         self._parts: list[Column] = []
         self._gaps: list[Mask] = []
@@ -88,7 +89,7 @@ class Cells:
         if self.lost:
             return
         numbers = None if self._text else block.numbers(self._whole)
-        if numbers is not None:
+        if numbers is not None and self._faithful(numbers, block.tolist):
             self._add_numbers(numbers, np.zeros(len(numbers), dtype=np.bool_))
             return
         cells = block.tolist()
@@ -96,7 +97,7 @@ class Cells:
         if not self._text:
             filled = [cell for cell, empty in zip(cells, gone, strict=True) if not empty]
             numbers = Spelled(filled).numbers(self._whole)
-            if numbers is not None:
+            if numbers is not None and self._faithful(numbers, lambda: filled):
                 self._add_numbers(numbers, np.array(gone, dtype=np.bool_))
                 return
             self._text, self.lost = True, bool(self._parts)
@@ -104,6 +105,10 @@ class Cells:
             self._parts.append(texts([None if e else c for c, e in zip(cells, gone, strict=True)]))
         else:
             self._parts.append(texts(cells))
+
+    def _faithful(self, numbers: Column, cells: Callable[[], list[str]]) -> bool:
+        """Whether the numbers tell how the cells are spelled, if that matters."""
+        return not self._verbatim or list(map(str, numbers.tolist())) == cells()
 
     def _add_numbers(self, numbers: Column, gone: Mask) -> None:
         self._whole = self._whole and numbers.dtype != np.float64

@@ -46,7 +46,7 @@ class Pool:
     def __init__(
         self, rows: Rows, inputs: Sequence[str] | None = None, labels: Sequence[str] = ()
     ) -> None:
-        held = Encoded.of(read(rows), inputs, labels)
+        held = Encoded.of(read(rows, inputs, labels), inputs, labels)
         if held.repeats:
             warnings.warn(held.repeats, UserWarning, stacklevel=2)
         self._held = held
@@ -198,6 +198,11 @@ class Pool:
         described = self.describe()
         return digest({k: v for k, v in described.items() if k not in ("path", "opaque")})
 
+    @property
+    def path(self) -> str | None:
+        """The file that the rows were read from, if they were."""
+        return self._table.path
+
     def verify_source(self) -> None:
         """Raise if the file that the rows were read from holds others by now.
 
@@ -231,7 +236,7 @@ class Pool:
     def _change(self, path: str) -> str:
         """What is other in the file, in words; nothing if it holds the same candidates."""
         try:
-            now = Encoded.of(read(path), self.inputs, self.labels)
+            now = Encoded.of(read(path, self.inputs, self.labels), self.inputs, self.labels)
         except SpaceError as error:
             return str(error)
         if now.table.sha256() == self._sha256:

@@ -45,10 +45,17 @@ class Frame(Protocol):
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | Column | Frame | str | os.PathLike[str]
 
 
-def read(rows: Rows) -> Table:
-    """The table behind whatever was given as rows."""
+def read(rows: Rows, inputs: Sequence[str] | None = None, labels: Sequence[str] = ()) -> Table:
+    """The table behind whatever was given as rows.
+
+    Text becomes numbers in columns that the model sees; where it does not, cells stay as spelled.
+    """
+
+    def is_carried(name: str) -> bool:
+        return name in labels if inputs is None else name not in inputs
+
     if isinstance(rows, str | os.PathLike):
-        return _from_path(rows)
+        return _from_path(rows, is_carried)
     if isinstance(rows, np.ndarray):
         return from_array(rows)
     library = _frame_library(rows)
@@ -96,7 +103,7 @@ def _polars_values(series: Any) -> Any:
 _SERIES = {"pandas": _pandas_values, "polars": _polars_values}
 
 
-def _from_path(path: str | os.PathLike[str]) -> Table:
+def _from_path(path: str | os.PathLike[str], is_carried: Callable[[str], bool]) -> Table:
     file = Path(path)
     if not file.is_file():
         raise SpaceError(
@@ -106,7 +113,7 @@ def _from_path(path: str | os.PathLike[str]) -> Table:
     try:
         before = Source.of(file)
         _refuse_binary(file, before)
-        columns = (read_parquet if before.is_parquet else read_csv)(file)
+        columns = read_parquet(file) if before.is_parquet else read_csv(file, is_carried)
         after = Source.of(file)
     except OSError as error:
         raise SpaceError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -18,14 +18,17 @@ _ROWS = 2000  # a block's strings fit a processor's cache; ten times more take t
 _LARGE = 2**23  # bytes; below, to import pyarrow would take longer than to do without
 
 
-def read_csv(file: Path) -> dict[str, Column]:
+def read_csv(
+    file: Path, is_carried: Callable[[str], bool] = lambda name: False
+) -> dict[str, Column]:
     """The columns of a CSV file in UTF-8 with a header, commas and double quotes.
 
-    One pass, and another for the columns that looked like numbers at first and are text.
+    One pass, and another for the columns that looked like numbers at first and are text. Columns
+    that are carried along unseen keep their spelling.
     """
     header = header_of(file)
     _check_header(file, header)
-    cells = _pass(file, {name: Cells() for name in header})
+    cells = _pass(file, {name: Cells(verbatim=is_carried(name)) for name in header})
     lost = {name: Cells(as_text=True) for name, column in cells.items() if column.lost}
     if lost:
         cells |= _pass(file, {name: lost.get(name) for name in header})

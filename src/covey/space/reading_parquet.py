@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ def read_parquet(file: Path) -> dict[str, Column]:
 
 
 def _columns(opened: Any, file: Path) -> dict[str, Column]:
-    names = opened.schema_arrow.names
+    unnamed = _unnamed_indexes(opened.schema_arrow)
+    names = [name for name in opened.schema_arrow.names if name not in unnamed]
     check_distinct(names, str(file))
     if not names or not opened.metadata.num_rows:
         raise SpaceError(
@@ -42,11 +44,19 @@ def _columns(opened: Any, file: Path) -> dict[str, Column]:
         )
     tally = Tally(str(file))
     parts: dict[str, list[Column]] = {name: [] for name in names}
-    for batch in opened.iter_batches(batch_size=_ROWS, use_threads=False):
+    for batch in opened.iter_batches(batch_size=_ROWS, use_threads=False, columns=names):
         for part, column in zip(parts.values(), batch.columns, strict=True):
             part.append(as_column(_values(column)))
         tally.add(len(batch))
     return {name: joined(parts.pop(name)) for name in names}
+
+
+def _unnamed_indexes(schema: Any) -> set[str]:
+    """Columns that pandas wrote to number its rows: no part of what they describe."""
+    written = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    indexes = {name for name in written.get("index_columns", ()) if isinstance(name, str)}
+    named = {one["field_name"] for one in written.get("columns", ()) if one.get("name") is not None}
+    return indexes - named
 
 
 def _values(column: Any) -> Any:

@@ -43,6 +43,10 @@ def test_a_pool(call):
     assert call("init", "--pool", "candidates.csv").code == 0
     assert read_settings(Path("covey.toml")).space.size == 2
     assert call("init", "--pool", "candidates.csv", "--real", "x=0:1", "--force").code == 2
+    assert call("init", "--pool", "candidates.csv", "--label", "a", "--force").code == 0
+    assert 'labels = ["a"]  #' in Path("covey.toml").read_text()
+    assert read_settings(Path("covey.toml")).space.inputs == ("b",)
+    assert call("init", "--real", "x=0:1", "--label", "a", "--force").code == 2
 
 
 @pytest.mark.parametrize(

@@ -160,8 +160,8 @@ def test_a_binary_file_with_the_name_of_a_text(tmp_path, data, message):
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
     path = written(tmp_path, "x\n1\n")
 
-    def late(file: Path) -> dict[str, np.ndarray]:
-        columns = read_csv(file)
+    def late(file: Path, is_carried) -> dict[str, np.ndarray]:
+        columns = read_csv(file, is_carried)
         file.write_text("x\n1\n2\n")
         return columns
 

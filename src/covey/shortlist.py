@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from covey.arrays import Array, Indices, Mask, first_largest
+from covey.arrays import TIE, Array, Indices, Mask, first_largest
 from covey.belief import Belief
+from covey.dpp.shortlist import largest
 
 _LEAST, _PER_PICK = 8192, 16  # candidates on the list, at least and for each pick (our choice)
 
@@ -37,26 +38,48 @@ def in_turn(
         # The widest the policy will be in this batch bounds all it will be.
         bounds = np.array(score(replace(seen, round=belief.looks + k)))
         bounds[batch] = -np.inf
-        listed, outside = _best(bounds, size)
+        listed = _best(bounds, size)
         some = seen if len(listed) == len(seen) else seen.on(listed)
         now = belief.looks + len(batch) + 1
         some = replace(some, round=now, shortlisted_from=belief.offered)
-        picks = _follow(some, bounds[listed] > -np.inf, outside, score, k - len(batch))
+        rest = _Rest(bounds, listed)
+        picks = _follow(some, bounds[listed] > -np.inf, rest, score, k - len(batch))
         batch += [int(listed[i]) for i in picks]
         if not picks:  # the bounds are loose: follow more of them
             size *= 2
     return batch
 
 
+class _Rest:
+    """The candidates that are not on the list, of whom no more is known than bounds."""
+
+    def __init__(self, bounds: Array, listed: Indices) -> None:
+        self._listed = listed
+        self._bounds = bounds.copy()
+        self._bounds[listed] = -np.inf
+        self._most = float(self._bounds.max())
+
+    def may_win(self, place: int, score: float) -> bool:
+        """Whether one of them may come before this place of the list, which has this score.
+
+        Scores that agree to a billionth are equal, and then the first of all candidates wins.
+        """
+        level = score - TIE * abs(score)
+        if self._most < level:
+            return False
+        rivals = np.flatnonzero(self._bounds >= level)
+        return self._most > score + TIE * abs(score) or bool(rivals[0] < self._listed[place])
+
+
 def _follow(
-    seen: Belief, free: Mask, outside: float, score: Callable[[Belief], Array], most: int
+    seen: Belief, free: Mask, rest: _Rest, score: Callable[[Belief], Array], most: int
 ) -> list[int]:
-    """Picks in turn, up to ``most``, while the best score is not below ``outside``."""
+    """Picks in turn, up to ``most``, while none of the rest may come before them."""
     picks: list[int] = []
     while len(picks) < most:
         scores = np.where(free, score(seen), -np.inf)
         i = first_largest(scores)
-        if scores[i] < outside:
+        if rest.may_win(i, float(scores[i])):
             break
         picks.append(i)
         free[i] = False
@@ -64,9 +87,8 @@ def _follow(
     return picks
 
 
-def _best(bounds: Array, size: int) -> tuple[Indices, float]:
-    """Indices of the largest bounds, in order, and the largest of all others."""
+def _best(bounds: Array, size: int) -> Indices:
+    """Indices of the largest bounds, in order; of equal ones the first."""
     if len(bounds) <= 2 * size:
-        return np.arange(len(bounds)), -np.inf
-    order = np.argpartition(-bounds, size)
-    return np.sort(order[:size]), float(bounds[order[size]])
+        return np.arange(len(bounds))
+    return np.sort(largest(bounds, size))

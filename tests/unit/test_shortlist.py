@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey import shortlist
-from covey.baselines import Hallucinated
+from covey.arrays import first_largest
+from covey.baselines import Hallucinated, PureExploration
 from covey.belief import Belief
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
 from covey.policies import EI, EST, UCB, Restless
 from covey.shortlist import in_turn
+from covey.strategies import DPP
 
 
 def belief_of(n, seed, length=0.3):
@@ -33,7 +35,7 @@ def plainly(belief, first, k):
         seen = replace(seen.after_looking_at(batch[-1:]), round=belief.looks + b + 1)
         scores = upper(seen)
         scores[batch] = -np.inf
-        batch.append(int(np.argmax(scores)))
+        batch.append(first_largest(scores))
     return batch
 
 
@@ -46,9 +48,32 @@ def test_a_short_list_changes_nothing(seed, size, length):
 def test_without_the_bound_it_would(monkeypatch):
     """The control: followed blindly, a short list gives another batch."""
     belief = belief_of(300, 0)
-    best = shortlist._best
-    monkeypatch.setattr(shortlist, "_best", lambda bounds, size: (best(bounds, size)[0], -np.inf))
+    monkeypatch.setattr(shortlist._Rest, "may_win", lambda self, place, score: False)
     assert in_turn(belief, 3, 12, upper, 13) != plainly(belief, 3, 12)
+
+
+def grid_belief(side, length):
+    """Most rows are as uncertain as each other: the results lie in the middle."""
+    axis = np.linspace(0.0, 1.0, side)
+    rows = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    at = 0.45 + 0.1 * np.random.default_rng(0).random((15, 2))
+    data = observe(at, np.sin(7.0 * at).sum(axis=1), np.full(15, np.nan))
+    return condition((Model(Matern52((length, length), 1.0), 1e-2, 0.0),), data).belief(rows)
+
+
+@pytest.mark.parametrize("size", [1, 7, 40, 150])
+def test_of_equal_candidates_the_first_is_taken_however_short_the_list(size):
+    belief = grid_belief(20, 0.02)
+    assert in_turn(belief, 3, 25, upper, size) == plainly(belief, 3, 25)
+
+
+@pytest.mark.parametrize("first", [UCB(), EST()])
+def test_pure_exploration_is_dpp_max_where_many_are_equal(first, monkeypatch):
+    monkeypatch.setattr(shortlist, "_LEAST", 30)
+    monkeypatch.setattr(shortlist, "_PER_PICK", 1)
+    belief, rng = grid_belief(30, 0.02), np.random.default_rng(0)
+    explored = PureExploration(first).choose(belief, 20, rng).indices
+    assert explored == DPP(first, "max").choose(belief, 20, rng).indices
 
 
 def test_all_are_seldom_looked_at(monkeypatch):

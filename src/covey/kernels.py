@@ -16,7 +16,7 @@ from covey.chunks import each_chunk
 from covey.errors import NumericsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _FEATURES = 1024  # cosine/sine pairs of a pathwise prior draw: its error falls like 1/sqrt(pairs)
 
@@ -169,24 +169,26 @@ class KernelMatrix:
         """The same kernel on a subset of the points."""
         return KernelMatrix(self.kernel, self.at[indices])
 
-    def paths(self, rng: np.random.Generator, draws: int, elsewhere: Array) -> tuple[Array, Array]:
-        """Prior functions drawn by random Fourier features, here and elsewhere.
+    def paths(
+        self, rng: np.random.Generator, draws: int, elsewhere: Array
+    ) -> tuple[Callable[[slice], Array], Array]:
+        """Prior functions drawn by random Fourier features: here, some at a time; and elsewhere.
 
         The draws share their frequencies and differ in their weights.
-        Shapes: elsewhere (m, d) -> (draws, n), (draws, m). Cost pairs · draws · (n + m).
+        Shapes: elsewhere (m, d) -> (some, n), (draws, m). Cost pairs · draws · (n + m).
         """
         omega = self.kernel.frequencies(rng, _FEATURES)
         scale = np.sqrt(self.kernel.variance / _FEATURES)
         cosine, sine = scale * rng.standard_normal((2, _FEATURES, draws))
 
-        def at(points: Array) -> Array:
+        def at(points: Array, which: slice) -> Array:
             def some(part: slice) -> Array:
                 phase = points[part] @ omega.T
-                return np.cos(phase) @ cosine + np.sin(phase) @ sine
+                return np.cos(phase) @ cosine[:, which] + np.sin(phase) @ sine[:, which]
 
             return np.concatenate(list(each_chunk(some, points, _FEATURES))).T
 
-        return at(host(self.at)), at(elsewhere)
+        return lambda which: at(host(self.at), which), at(elsewhere, slice(None))
 
     def gradient(self, elsewhere: Array, weights: Array) -> Array:
         r"""Gradient at each point of x ↦ Σ_i w_i k(x, x_i): (n, d).

@@ -136,10 +136,12 @@ class Belief:
         return drawn[rng.permutation(draws)]
 
     def each_draw(self, rng: np.random.Generator, draws: int) -> Iterator[Array]:
-        """Draws (n,) one after the other, made as many at a time as a part of the memory holds."""
-        most = max(1, self.parts[0].explained.room // (8 * max(1, len(self))))
-        for done in range(0, draws, most):
-            yield from self.draw(rng, min(most, draws - done))
+        """The same draws, (n,) one after the other; of one member they are not held all at once."""
+        if len(self.parts) > 1:
+            yield from self.draw(rng, draws)
+        else:
+            for some in self.parts[0].each_draw(rng, draws):
+                yield from some
 
     @property
     def slope(self) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import NamedTuple, Protocol
 
@@ -175,6 +175,7 @@ class Explained:
     layers: tuple[Layer, ...]
     squares: Array  # (n,)
     memory: int = MEMORY  # bytes that may be taken
+    base: int = 1  # layers that are no looks of a batch
 
     @property
     def room(self) -> int:
@@ -197,11 +198,11 @@ class Explained:
     def on(self, indices: Indices) -> Explained:
         """Of some of the candidates."""
         layers = tuple(layer.on(indices) for layer in self.layers)
-        return Explained(layers, self.squares[indices], self.memory)
+        return replace(self, layers=layers, squares=self.squares[indices])
 
-    def beside(self, layer: Layer, squares: Array) -> Explained:
-        """With a further layer, whose columns have these squares."""
-        return Explained((*self.layers, layer), self.squares + squares, self.memory)
+    def with_looks(self, layer: Layer, squares: Array) -> Explained:
+        """With one layer for all looks of a batch, and these squares in all."""
+        return replace(self, layers=(*self.layers[: self.base], layer), squares=squares)
 
     def also(self, rows: Array) -> Explained:
         """With further rows (p, n).
@@ -211,9 +212,13 @@ class Explained:
         """
         squares = self.squares + namespace(rows).sum(rows * rows, axis=0)
         layers = self.layers
-        while len(layers) > 1 and isinstance(last := layers[-1], Held) and len(last) <= len(rows):
+        while (
+            len(layers) > self.base
+            and isinstance(last := layers[-1], Held)
+            and len(last) <= len(rows)
+        ):
             rows, layers = namespace(rows).concat([last.rows, rows], axis=0), layers[:-1]
-        return Explained((*layers, Held(rows)), squares, self.memory)
+        return replace(self, layers=(*layers, Held(rows)), squares=squares)
 
 
 def held(rows: Array) -> Explained:

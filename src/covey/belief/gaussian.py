@@ -7,6 +7,7 @@ Notation: μ (n,) and Σ (n, n) are mean and covariance of f, σ² is the noise 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -23,9 +24,10 @@ from covey.arrays import (
     plus_diagonal,
     solve_lower,
 )
-from covey.belief.evidence import Evidence, Imagined, Look
+from covey.belief.evidence import Evidence
 from covey.belief.explained import Explained
 from covey.belief.looked import Looked
+from covey.belief.looks import Looks
 from covey.errors import NumericsError
 from covey.whitening import Whitening
 
@@ -53,8 +55,10 @@ class Prior(Protocol):
         """The prior of a subset."""
         ...
 
-    def paths(self, rng: np.random.Generator, draws: int, elsewhere: Array) -> tuple[Array, Array]:
-        """Joint prior draws at the candidates and elsewhere."""
+    def paths(
+        self, rng: np.random.Generator, draws: int, elsewhere: Array
+    ) -> tuple[Callable[[slice], Array], Array]:
+        """Joint prior draws: at the candidates, some of them at a time; and elsewhere."""
         ...
 
     def gradient(self, elsewhere: Array, weights: Array) -> Array:
@@ -91,7 +95,9 @@ class DensePrior:
         """The prior of a subset."""
         return DensePrior(self.block(indices, indices))
 
-    def paths(self, rng: np.random.Generator, draws: int, elsewhere: Array) -> tuple[Array, Array]:
+    def paths(
+        self, rng: np.random.Generator, draws: int, elsewhere: Array
+    ) -> tuple[Callable[[slice], Array], Array]:
         """Not needed: without evidence a draw is exact."""
         raise NumericsError("a covariance matrix knows nothing elsewhere.")
 
@@ -111,7 +117,8 @@ class Gaussian:
     mean: Array  # (n,)
     explained: Explained  # V (m, n)
     noise: float  # σ²
-    evidence: Evidence | Imagined | None = None
+    evidence: Evidence | None = None
+    looks: Looks | None = None  # that a batch has imagined
 
     @cached_property
     def left(self) -> Array:
@@ -146,6 +153,7 @@ class Gaussian:
             prior=self.prior.on(indices),
             mean=self.mean[indices],
             explained=self.explained.on(indices),
+            looks=None if self.looks is None else self.looks.on(indices),
         )
 
     def after_looking_at(self, indices: Indices, at: Array, on: Indices | None = None) -> Gaussian:
@@ -153,19 +161,22 @@ class Gaussian:
 
         .. math:: \Sigma' = \Sigma - \Sigma_{\cdot J}(\Sigma_{JJ} + \sigma^2 I)^{-1}\Sigma_{J\cdot}
         """
-        rest = self if on is None else self.on(on)
         corner = cholesky(plus_diagonal(host(self.block(indices, indices)), self.noise))
-        if 8 * len(indices) * len(rest.mean) > self.explained.room:
-            layer = Looked(self, indices, corner, on)
-            explained = rest.explained.beside(layer, layer.squares())
-        else:
+        looks = Looks.none(self) if self.looks is None else self.looks
+        looks = looks.also(indices, host(at), corner)
+        rest, explained = self if on is None else self.on(on), self.explained
+        if on is not None:
+            looks, explained = looks.on(on), rest.explained
+        if self.looks is None:
+            explained = replace(explained, base=len(explained.layers))
+        if 8 * len(looks) * len(rest.mean) <= explained.room:
             columns = self.columns(indices) if on is None else self.block(on, indices)
-            explained = rest.explained.also(Whitening(corner, columns)(columns.T))
-        evidence = self.evidence
-        if evidence is not None:
-            look = Look(host(at), corner, lambda: host(self.explained.of(indices)).T, self.noise)
-            evidence = evidence.also(look)
-        return replace(rest, explained=explained, evidence=evidence)
+            explained = explained.also(Whitening(corner, columns)(columns.T))
+        else:
+            layer = Looked(looks)
+            before = looks.before.explained.squares[looks.places]
+            explained = explained.with_looks(layer, before + layer.squares())
+        return replace(rest, explained=explained, looks=looks)
 
     def draw(self, rng: np.random.Generator, draws: int) -> Array:
         """Joint draws (draws, n): exact while n is small, pathwise (Matheron's rule) above.
@@ -174,15 +185,29 @@ class Gaussian:
         noise their error shows near the data: standard deviations off by a third were seen at
         σ² = 1e-6.
         """
-        n = len(self.mean)
-        if self.evidence is None or n <= _EXACT_DRAW:
+        return np.concatenate(list(self.each_draw(rng, draws)))
+
+    def each_draw(self, rng: np.random.Generator, draws: int) -> Iterator[Array]:
+        """The same draws, as many at a time as a part of the memory holds.
+
+        All that is random is drawn at once: the memory decides how much is worked out together,
+        and nothing else.
+        """
+        n, seen = len(self.mean), self.evidence if self.looks is None else self.looks.evidence
+        if seen is None or n <= _EXACT_DRAW:
             every = np.arange(n)
             # Rounding in K - VᵀV is relative to K, however little of it is left.
             prior = float(host(self.prior.diagonal).mean())
             factor = cholesky(host(self.block(every, every)), prior)
-            return self.mean + rng.standard_normal((draws, n)) @ factor.T
-        seen = self.evidence
+            yield self.mean + rng.standard_normal((draws, n)) @ factor.T
+            return
         here, there = self.prior.paths(rng, draws, seen.at)
         noisy = there + rng.standard_normal(there.shape) * np.sqrt(seen.noise)
-        weights = beside(solve_lower(seen.factor, noisy.T), self.explained.squares)
-        return self.mean + here - host(self.explained.product(slice(None), weights)).T
+        weights = solve_lower(seen.factor, noisy.T)
+        size = max(1, self.explained.room // (16 * n))  # of draws, and half as much to make them
+        for low in range(0, draws, size):
+            some = slice(low, low + size)
+            wrong = self.explained.product(
+                slice(None), beside(weights[:, some], self.explained.squares)
+            )
+            yield self.mean + here(some) - host(wrong).T

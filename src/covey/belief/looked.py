@@ -18,26 +18,16 @@ from covey.chunks import each_chunk
 from covey.whitening import Whitening
 
 if TYPE_CHECKING:
-    from covey.belief.gaussian import Gaussian
+    from covey.belief.looks import Looks
 
 _ENTRIES, _ROWS = 2**24, 1024  # of a slab, 128 MiB; and at least so many rows (our choice)
 
 
 class Looked:
-    """C⁻¹ Σ_J· for looks at the candidates J of a Gaussian, made when asked for.
+    """C⁻¹ Σ_J· for all looks at candidates J of a Gaussian, made when asked for."""
 
-    Args:
-        before: the Gaussian before the looks.
-        looks: J, among its candidates.
-        corner: C (p, p).
-        places: of these candidates among those; None: all of them.
-    """
-
-    def __init__(
-        self, before: Gaussian, looks: Indices, corner: Array, places: Indices | None = None
-    ) -> None:
-        self._before, self._looks, self._corner = before, looks, corner
-        self._places = np.arange(len(before.mean)) if places is None else places
+    def __init__(self, looks: Looks) -> None:
+        self._looks, self._before = looks, looks.before
 
     def __len__(self) -> int:
         return len(self._looks)
@@ -45,19 +35,19 @@ class Looked:
     @cached_property
     def _own(self) -> Array:
         """The columns of V at the looks themselves, (m, p)."""
-        return self._before.explained.of(self._looks)
+        return self._before.explained.of(self._looks.names)
 
     @cached_property
     def _whiten(self) -> Whitening:
-        return Whitening(self._corner, self._before.explained.squares)
+        return Whitening(self._looks.corner, self._before.explained.squares)
 
     def of(self, cols: Indices) -> Array:
         """Cost len(cols) · p · (m + p)."""
-        names = self._places[cols]
+        names = self._looks.places[cols]
         inner = self._before.explained.product(names, self._own)
 
         def some(part: slice) -> Array:
-            covariances = self._before.prior.block(self._looks, names[part])
+            covariances = self._before.prior.block(self._looks.names, names[part])
             return self._whiten(covariances - inner[part].T)
 
         made: Array = namespace(inner).concat(list(each_chunk(some, inner, len(self))), axis=1)
@@ -79,9 +69,9 @@ class Looked:
         """Held, if the memory allows it."""
         if 8 * len(self) * len(indices) <= self._before.explained.room:
             return Held(self.of(indices))
-        return Looked(self._before, self._looks, self._corner, self._places[indices])
+        return Looked(self._looks.on(indices))
 
     def _slabs(self, cols: Indices | slice) -> Iterator[Indices]:
-        chosen = np.arange(len(self._places))[cols]
+        chosen = np.arange(len(self._looks.places))[cols]
         size = max(_ROWS, _ENTRIES // len(self))
         return (chosen[low : low + size] for low in range(0, max(1, len(chosen)), size))

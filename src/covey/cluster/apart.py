@@ -61,5 +61,5 @@ def after_looking_there(kernels: Kernels, here: Belief, there: Belief) -> Belief
 
 def light(belief: Belief) -> Belief:
     """The belief without what is large and not needed elsewhere."""
-    parts = tuple(replace(part, evidence=None) for part in belief.parts)
+    parts = tuple(replace(part, evidence=None, looks=None) for part in belief.parts)
     return replace(belief, parts=parts, told=None)

@@ -6,6 +6,7 @@ Both classes are a `covey.belief.Prior`: `KernelPrior` is the model's kernel bef
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -76,7 +77,9 @@ class KernelPrior:
         """The prior of a subset."""
         return replace(self, points=self.points[as_indices(indices)])
 
-    def paths(self, rng: np.random.Generator, draws: int, elsewhere: Array) -> tuple[Array, Array]:
+    def paths(
+        self, rng: np.random.Generator, draws: int, elsewhere: Array
+    ) -> tuple[Callable[[slice], Array], Array]:
         """Joint prior draws by random features, where BoTorch has some for the kernel."""
         try:
             with torch.random.fork_rng():
@@ -92,14 +95,16 @@ class KernelPrior:
             ) from reason
         weights = rng.standard_normal((features.num_outputs, draws)) * np.sqrt(self.scale)
 
-        def at(points: Tensor) -> Array:
-            drawn = np.empty((draws, len(points)))
+        def at(points: Tensor, which: slice) -> Array:
+            mine = weights[:, which]
+            drawn = np.empty((mine.shape[1], len(points)))
             with torch.no_grad():
                 for i, j in _cuts(len(points), _ROWS):
-                    drawn[:, i:j] = (as_array(features(self.place(points[i:j]))) @ weights).T
+                    drawn[:, i:j] = (as_array(features(self.place(points[i:j]))) @ mine).T
             return drawn
 
-        return at(self.points), at(torch.from_numpy(elsewhere).to(self.points))
+        others = torch.from_numpy(elsewhere).to(self.points)
+        return lambda which: at(self.points, which), at(others, slice(None))
 
     def gradient(self, elsewhere: Array, weights: Array) -> Array:
         """Gradient (n, d) of Σ_i w_i k(·, x_i), through the input transforms."""
@@ -164,7 +169,9 @@ class PosteriorPrior:
             self, points=self.points[as_indices(indices)], variance=self.variance[indices]
         )
 
-    def paths(self, rng: np.random.Generator, draws: int, elsewhere: Array) -> tuple[Array, Array]:
+    def paths(
+        self, rng: np.random.Generator, draws: int, elsewhere: Array
+    ) -> tuple[Callable[[slice], Array], Array]:
         """Not needed: without evidence a draw is exact."""
         raise StrategyError(f"a {type(self.view.model).__name__} is drawn from at candidates only.")
 

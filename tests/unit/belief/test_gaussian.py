@@ -66,3 +66,13 @@ def test_pathwise_draws_at_low_noise_for_a_smooth_kernel(monkeypatch):
     np.testing.assert_allclose(draws.std(axis=0), belief.std, rtol=0.2)
     # The control: leaving the noise out of Matheron's rule would give less.
     assert draws.std(axis=0).mean() > 0.9 * belief.std.mean()
+
+
+def test_the_memory_does_not_decide_what_is_drawn(make_belief, monkeypatch):
+    monkeypatch.setattr("covey.belief.gaussian._EXACT_DRAW", 10)
+    part = make_belief(3).parts[0]
+    tight = replace(part, explained=replace(part.explained, memory=64 * 40 * 3))
+    groups = list(tight.each_draw(np.random.default_rng(0), 8))
+    assert [len(some) for some in groups] == [3, 3, 2]
+    whole = part.draw(np.random.default_rng(0), 8)
+    np.testing.assert_allclose(np.concatenate(groups), whole, atol=1e-12)

@@ -8,6 +8,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+
+pytest.importorskip("numba", reason="numba is not installed: pip install numba")
+
 from papers.kathuria2016 import draws, findings, spread, suite
 from papers.kathuria2016.entrants import ENTRANTS
 from papers.kathuria2016.ground import POINTS

@@ -214,13 +214,14 @@ class _Stop:
 
 
 def _interrupted(book, event, line) -> bool:
+    before = sys.gettrace()
     sys.settrace(_Stop(line))
     try:
         book.commit(event)
     except KeyboardInterrupt:
         return True
     finally:
-        sys.settrace(None)
+        sys.settrace(before)  # coverage goes on
     return False
 
 

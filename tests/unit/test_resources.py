@@ -3,7 +3,8 @@ import sys
 import numpy as np
 import pytest
 
-from covey import Pool, Study
+from covey import GP, Pool, Study
+from covey.catalog import STRATEGIES
 from covey.errors import MissingExtraError, NumericsError, StrategyError
 from covey.resources import Resources
 
@@ -61,14 +62,21 @@ def test_float32_is_torchs():
     assert Resources(precision="float32").bytes > 0
 
 
-@pytest.mark.parametrize("strategy", ["auto", "ucb-dpp-max", "ucb-dpp-sample", "lp-ucb", "dpp-ts"])
-def test_a_study_asks_the_same_whichever_library_computes(strategy):
-    pytest.importorskip("torch")
+@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_a_study_asks_the_same_whichever_library_computes(strategy, members, monkeypatch):
+    torch = pytest.importorskip("torch")
+
+    def refuse(self, *args, **options):
+        raise TypeError("NumPy cannot read what lies on a GPU")
+
+    monkeypatch.setattr(torch.Tensor, "__array__", refuse)
     rng = np.random.default_rng(0)
     pool = Pool(rng.random((400, 3)))
     batches = []
     for device in ("cpu", "cpu:0"):  # the second is torch's
-        study = Study(pool, strategy=strategy, seed=1, device=device)
+        gp = GP(samples=members) if members > 1 else GP()
+        study = Study(pool, strategy=strategy, seed=1, device=device, gp=gp)
         study.add([pool.point(i) for i in range(20)], np.sin(5.0 * pool.rows[:20]).sum(axis=1))
         batches.append([trial.point for trial in study.ask(6)])
     assert batches[0] == batches[1]

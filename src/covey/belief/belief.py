@@ -146,7 +146,7 @@ class Belief:
     @property
     def slope(self) -> float:
         """The largest gradient norm of the mean over the candidates (for local penalisation)."""
-        gradient = np.zeros_like(self.at)
+        gradient = np.zeros(tuple(self.at.shape))
         for part in self.parts:
             if part.evidence is None:
                 raise NumericsError(

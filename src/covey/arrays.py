@@ -1,4 +1,7 @@
-"""Array types, and the few operations NumPy lacks (SciPy is imported when first needed)."""
+"""Array types, where arrays are, and the few operations NumPy lacks.
+
+The one room that knows two array libraries. SciPy and torch are imported when first needed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 
 TIE = 1e-9  # gains that agree so far are equal, and the lowest index wins
-_LARGE = 2**20  # bytes
+_LARGE = 2**20  # bytes from which on a copy off a GPU is worth memory of its own
 # Jitter is tried in these fractions until the factorisation succeeds.
 _JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
 

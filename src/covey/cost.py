@@ -20,7 +20,7 @@ from covey.kernels import Matern52
 # runs with m from 100 to 10,000 (our choice).
 _ROW, _KERNEL, _FIT = 66_000.0, 92.0, 8e7
 _PICKS = 1.5  # for the square of the batch, where greedy looks at the whole pool
-_LITTLE, _TYPICAL = 1e10, 5e-11  # terms, and seconds for each
+_LITTLE, _TYPICAL = 2e10, 5e-11  # terms, and seconds for each
 OPEN_CANDIDATES = 3000  # an ask in an open space looks at about so many
 _PROBE_ROWS, _PROBE_RESULTS = 4096, 512
 

@@ -33,7 +33,8 @@ class Diagnostics:
         strategy: its name.
         batch: points asked for.
         candidates: points it chose among.
-        left_out: points it did not look at, a `time_budget` being too short for them.
+        left_out: points it did not look at, at random: a `time_budget` was too short for them, or
+            this is the first batch of a large pool.
         region: size of the relevance region (None: the strategy has none).
         width: √β, the policy's confidence width (None: no policy).
         repulsive: expected share of the DPP's picks that repel; the rest are uniform in the region.

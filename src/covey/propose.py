@@ -207,10 +207,12 @@ def _without_model(
     where: Field, recipe: Recipe, request: Request, rng: np.random.Generator
 ) -> Proposal:
     """By strategies that need no model; and for the others, a design to learn one from."""
-    k = request.k
+    k, left_out = request.k, 0
     if request.strategy.needs_model and isinstance(where, Listed):
-        every = where.scattered(k, rng)
-        candidates = thin(every, max(FIRST, 10 * k), rng)
+        candidates = where.scattered(k, rng)
+        offered = len(candidates)
+        candidates = thin(candidates, max(FIRST, 10 * k), rng)
+        left_out = offered - len(candidates)
         selection = _spread_out(candidates.at, recipe.gp, k, rng)
     elif request.strategy.needs_model:
         candidates, selection = where.in_order(k), Selection(tuple(range(k)))
@@ -221,7 +223,7 @@ def _without_model(
         chosen = request.strategy.choose(nothing, k, rng)
         selection = checked_selection(chosen, k, len(candidates))
     _log.info("chose %d points by %s, without a model", k, request.name)
-    account = Diagnostics(request.name, k, len(candidates), seconds={})
+    account = Diagnostics(request.name, k, len(candidates), seconds={}, left_out=left_out)
     return Proposal(candidates.points(selection.indices), (), account)
 
 

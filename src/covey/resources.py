@@ -36,8 +36,8 @@ class Resources:
 
     Attributes:
         device: "cpu", or one of torch's, such as "cuda" (extra ``torch``).
-        memory: bytes an ask may take over the pool itself, or "8 GiB"; None is 2 GiB on the host
-            and half of what is free on a GPU.
+        memory: bytes, or "8 GiB", for what grows with pool and batch, over the pool itself; None
+            is 2 GiB on the host and half of what is free on a GPU.
         precision: "float32" is twice as fast on a GPU, and good to three digits or so.
         seconds: that an ask may take, about; None: as many as it needs.
 

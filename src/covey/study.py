@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -125,7 +126,7 @@ class Study:
         held = self.space.check(fixed, partial=True) if fixed else {}
         use = replace(self._resources, seconds=arguments.checked_seconds(time_budget))
         request = Request(arguments.checked_count(k), chosen, name, held, use)
-        cost = cost_of(self.history, self._recipe, request)
+        cost = partial(cost_of, self.history, self._recipe, request)
         with self._lock, waiting(cost, f"choosing {k} points", progress=progress):
             for _ in range(_TRIES):
                 if key is not None and (made := self._log.made_by(key)) is not None:

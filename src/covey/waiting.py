@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -42,13 +42,17 @@ def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
 
 
 @contextmanager
-def waiting(cost: Cost, words: str, *, progress: bool | None = None) -> Iterator[None]:
+def waiting(
+    estimated: Callable[[], Cost], words: str, *, progress: bool | None = None
+) -> Iterator[None]:
     """Show a bar on the terminal while inside, if it will be long.
 
-    ``progress``: True shows it in any case, False never, None where errors go to a terminal.
+    ``progress``: True shows it in any case, False never, None where errors go to a terminal. Where
+    nobody looks on nothing is estimated, which may take a moment.
     """
-    shown = cost.seconds > LONG and sys.stderr.isatty() if progress is None else progress
-    if not shown:
+    looked_at = sys.stderr.isatty() if progress is None else progress
+    cost = estimated() if looked_at else None
+    if cost is None or (progress is None and cost.seconds <= LONG):
         yield
         return
     from rich.console import Console

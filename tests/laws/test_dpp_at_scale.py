@@ -7,14 +7,13 @@ check is on counts, with a fixed seed, at level 1e-3, and has a twin that must f
 from __future__ import annotations
 
 import math
-from collections import Counter
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
+from tests.laws.counting import counts, pvalue
 
 from covey import chunks, dpp
 from covey.dpp import greedy, lazy, mixture, start, state, truncation, walk
@@ -178,23 +177,6 @@ def walked(L, k, first, steps):
             matrix[place[s], ups] += weights[ups] / weights[ups].sum() / k
     row = np.linalg.matrix_power(matrix, steps)[place[tuple(sorted(first.tolist()))]]
     return dict(zip(subsets, row, strict=True))
-
-
-def counts(draw, draws, seed=0):
-    rng = np.random.default_rng(seed)
-    return Counter(tuple(sorted(draw(rng))) for _ in range(draws))
-
-
-def pvalue(seen, law):
-    """Chi-square of the counts; subsets expected fewer than five times are one cell."""
-    draws = seen.total()
-    if any(law[s] < 1e-12 for s in seen):
-        return 0.0  # the impossible happened
-    rare = {s for s in law if draws * law[s] < 5.0}
-    cells = [(seen[s], law[s]) for s in law if s not in rare]
-    cells.append((sum(seen[s] for s in rare), sum(law[s] for s in rare)))
-    found, expected = zip(*[c for c in cells if c[1] > 1e-12], strict=True)
-    return chisquare(found, draws * np.array(expected) / sum(expected)).pvalue
 
 
 @pytest.mark.parametrize("proposals", [(), (1,), (16, 64)], ids=["anchored", "both", "plain"])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
+from tests.laws.counting import counts, pvalue
 
 from covey import dpp
 from covey.dpp import greedy, mixture, swap, symmetric, walk
@@ -44,23 +44,6 @@ def determinants(L, k):
 def law_of(L, k):
     subsets, weights = determinants(L, k)
     return dict(zip(subsets, weights / weights.sum(), strict=True))
-
-
-def counts(draw, draws, seed=0):
-    rng = np.random.default_rng(seed)
-    return Counter(tuple(sorted(draw(rng))) for _ in range(draws))
-
-
-def pvalue(seen, law):
-    """Chi-square of the counts; subsets expected fewer than five times are one cell."""
-    draws = seen.total()
-    if any(law[s] < 1e-12 for s in seen):
-        return 0.0  # the impossible happened
-    rare = {s for s in law if draws * law[s] < 5.0}
-    cells = [(seen[s], law[s]) for s in law if s not in rare]
-    cells.append((sum(seen[s] for s in rare), sum(law[s] for s in rare)))
-    found, expected = zip(*[c for c in cells if c[1] > 1e-12], strict=True)
-    return chisquare(found, draws * np.array(expected) / sum(expected)).pvalue
 
 
 def distance(p, q):

@@ -29,11 +29,24 @@ def work():
 )
 def test_who_is_shown_a_bar(cost, progress, terminal, shown, capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    with waiting(cost, "choosing 5 points", progress=progress):
+    with waiting(lambda: cost, "choosing 5 points", progress=progress):
         work()
     out, err = capsys.readouterr()
     assert out == ""
     assert (f"choosing 5 points: {cost}" in err) == shown
+
+
+def test_where_nobody_looks_on_nothing_is_estimated(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+
+    def never():
+        raise AssertionError("estimated")
+
+    for progress in (None, False):
+        with waiting(never, "choosing", progress=progress):
+            pass
+    with pytest.raises(AssertionError), waiting(never, "choosing", progress=True):
+        pass
 
 
 class Bar:
@@ -64,7 +77,7 @@ def test_the_time_left_is_shown(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("covey.waiting._OFTEN", 0.0)
     monkeypatch.setattr(chunks, "cores", lambda: 1)
-    with waiting(Cost(0.01, 1.0), "choosing", progress=True):
+    with waiting(lambda: Cost(0.01, 1.0), "choosing", progress=True):
         work()
     assert "s left" in capsys.readouterr().err
 

@@ -210,7 +210,7 @@ class Explained:
         Held layers grow as the digits of a counter do, so that adding k rows one by one copies
         each log k times and not k.
         """
-        squares = self.squares + namespace(rows).sum(rows * rows, axis=0)
+        squares = self.squares + sum_of_squares(rows)
         layers = self.layers
         while (
             len(layers) > self.base
@@ -227,4 +227,4 @@ def held(rows: Array) -> Explained:
     >>> held(np.array([[1.0, 2.0]])).squares
     array([1., 4.])
     """
-    return Explained((Held(rows),), namespace(rows).sum(rows * rows, axis=0))
+    return Explained((Held(rows),), sum_of_squares(rows))

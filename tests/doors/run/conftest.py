@@ -6,12 +6,12 @@ import importlib.util
 import multiprocessing
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
+from tests.two_workers import two_workers
 
 from covey.run import FuturesEngine, LocalEngine, Outcome, Task
 from covey.run.call import Call, Function
@@ -79,15 +79,8 @@ def processes() -> Iterator[ProcessPoolExecutor]:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[object]:
     """A Dask cluster of two workers on this machine, and on no network."""
-    need("distributed", "dask")
-    from distributed import LocalCluster
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-        ) as cluster:
-            yield cluster
+    with two_workers() as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")  # not longer: a process has one Ray, and others want theirs

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.two_workers import two_workers
 
 from covey.arrays import Array, Indices
 from covey.gp import Model, Posterior, condition, observe
@@ -90,21 +89,6 @@ def split(at: Array, parts: int, how: str) -> list[Indices]:
     """At random, or sorted by a coordinate."""
     order = np.random.default_rng(3).permutation(len(at)) if how == "random" else at[:, 0].argsort()
     return [np.sort(part) for part in np.array_split(order, parts)]
-
-
-@contextmanager
-def two_workers() -> Iterator[Any]:
-    """A Dask cluster on this machine, and on no network."""
-    if importlib.util.find_spec("distributed") is None:
-        pytest.skip("needs distributed: pip install 'covey[dask]'")
-    from distributed import LocalCluster
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-        ) as cluster:
-            yield cluster
 
 
 @pytest.fixture(scope="session")

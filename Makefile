@@ -27,6 +27,7 @@ bench: .venv/bench.stamp
 # Pools of a million, BoTorch beside them, thousands of results, a cluster: about half an hour.
 bench-scale: .venv/bench.stamp .venv/hosts.stamp
 	$(BIN)/python -m benchmarks.scale --peer --plot docs/pictures/scale.png
+	$(BIN)/python -m benchmarks.scale.pools
 	$(BIN)/python -m benchmarks.scale_results
 	$(BIN)/python -m benchmarks.scale_dask
 

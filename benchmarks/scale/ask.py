@@ -15,7 +15,7 @@ from benchmarks.scale.problem import study
 def run(n: int, k: int, strategy: str, objective: str, device: str = "cpu") -> dict[str, Any]:
     """Seconds and memory of ``ask(k)``."""
     made = study(n, objective, strategy=strategy, device=device)
-    before = _peak()
+    before = peak_mib()
     began, cpu = time.perf_counter(), time.process_time()
     trials = made.ask(k)
     told = made.diagnostics
@@ -32,7 +32,7 @@ def run(n: int, k: int, strategy: str, objective: str, device: str = "cpu") -> d
         "region": told.region,
         "sampler": told.sampler,
         "error": told.error,
-        "peak_mib": _peak(),
+        "peak_mib": peak_mib(),
         "pool_mib": before,
     }
 
@@ -51,7 +51,8 @@ def apart(*case: Any) -> dict[str, Any]:
     return found
 
 
-def _peak() -> float:
+def peak_mib() -> float:
+    """Most memory this process has held."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
 
 

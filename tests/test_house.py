@@ -18,7 +18,6 @@ from covey.errors import CoveyError
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "covey"
 MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.name not in ("__init__.py", "__main__.py"))
-DOORS = {"run", "report", "bench", "cli"}
 
 
 def dotted(path: Path) -> str:
@@ -26,19 +25,10 @@ def dotted(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_every_module_has_a_test_of_its_name(path):
-    inner = path.relative_to(SOURCE)
-    wing = "doors" if inner.parts[0] in DOORS else "unit"
-    # pytest wants the names of test files to differ, and each host has two of its name.
-    word = "test_space_" if inner.parts[:2] == ("integrations", "spaces") else "test_"
-    assert (ROOT / "tests" / wing / inner.parent / f"{word}{inner.name}").exists()
-
-
-@pytest.mark.parametrize("path", MODULES, ids=dotted)
-def test_modules_stay_small(path):
-    """A file over 300 lines needs a reason here."""
+def test_modules_stay_readable(path):
+    """A file is a chapter, of any length up to 500 lines; a longer one needs a reason here."""
     reasons: dict[str, str] = {}
-    assert len(path.read_text().splitlines()) <= 300 or dotted(path) in reasons
+    assert len(path.read_text().splitlines()) <= 500 or dotted(path) in reasons
 
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)

@@ -186,7 +186,7 @@ def publish(out: Path, console: Console) -> int:
 
     The findings in the README are written from the results that are kept with it, and no others.
     """
-    from papers.kathuria2016 import draws, findings
+    from papers.kathuria2016 import draws, findings, grounds
     from papers.kathuria2016.figures import draw
     from papers.kathuria2016.report import lines
 
@@ -195,7 +195,7 @@ def publish(out: Path, console: Console) -> int:
         console.print(f"there are no finished runs in {out}; run without --figures-only")
         return 1
     tables, claims = out / "tables.md", out / "claims.md"
-    tables.write_text("\n".join(lines(rows)) + "\n", encoding="utf-8")
+    tables.write_text("\n".join([*lines(rows), *grounds.details(rows)]) + "\n", encoding="utf-8")
     claims.write_text("\n".join(findings.proof(rows)) + "\n", encoding="utf-8")
     paths = [*draw(rows, out), tables, claims]
     if out.resolve() == RESULTS.resolve():

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from covey.arguments import checked_seed
-from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
+from covey.cli.outputs import Output, never
 from covey.cli.settings import parse_settings
 from covey.cli.voice import put, put_json, say
 from covey.errors import SpaceError
@@ -22,6 +23,7 @@ from covey.space import Choice, Integer, Parameter, Real
 _HOW = (
     "--real NAME=LOW:HIGH[:log], --integer NAME=LOW:HIGH[:log], --choice NAME=A,B,C or --pool FILE"
 )
+_TABLE = re.compile(rb"\s*\[(study|pool|parameters\.[^\]]+)\]")  # of a covey.toml
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,10 @@ class InitOptions:
 
 def init(path: Path, options: InitOptions) -> None:
     """Write the file, unless there is one."""
-    sheets.require_free(path)
-    if path.exists() and not options.force and not options.dry_run:
-        raise Stop(ExitCode.CONFLICT, f"{path} exists already; edit it, or use --force.")
+    ours = _is_study if options.force else never
+    output = Output(path, ours=ours, hint="Edit it, or use --force if it describes a study.")
+    if not options.dry_run:
+        output.require_free()
     parameters = options.flags.parameters()
     if parameters and options.pool is not None:
         raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
@@ -84,12 +87,17 @@ def init(path: Path, options: InitOptions) -> None:
         put(text)
         return
     parse_settings(text, path)  # what is written must be readable, the pool's file included
-    sheets.save(path, text)
+    output.write(text)
     if options.json:
         put_json("covey.init/1", {"path": str(path), "parameters": list(parameters)})
     else:
         put(str(path))
     say("next: look at it, then  covey ask")
+
+
+def _is_study(file: BinaryIO) -> bool:
+    """Whether a file describes a study, perhaps with mistakes; else --force was meant otherwise."""
+    return any(_TABLE.match(line) for line in file)
 
 
 def _range(text: str, kind: Callable[[str], float]) -> tuple[float, float, bool]:

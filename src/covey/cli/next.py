@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.init import Flags
+from covey.cli.outputs import Output
 from covey.cli.points import point_from_text
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import Row
@@ -50,16 +52,19 @@ def settings_of(
 
 def next_batch(settings: Settings, options: NextOptions) -> None:
     """Read results, choose the next batch, write it."""
-    if options.out is not None:
-        read = [] if options.results in (None, "-") else [Path(str(options.results))]
-        sheets.require_free(options.out, [*read, *settings.files])
+    output = _output(settings, options)
+    columns = _columns(settings.space, options.value)
+    if output is not None:
+        output.require_csv()
+        blank = partial(sheets.is_blank, columns=columns, value=options.value)
+        replace(output, ours=blank).require_free()
     study = Study(settings.space, settings.goal, settings.strategy, settings.seed or 0)
     if options.results is not None:
         told, waiting = _read(study, options.results, options.value)
         say(f"{told} results and {waiting} rows without one read from {options.results}")
     say(f"choosing {settings.batch} points, goal {settings.goal} ...")
     trials = study.ask(settings.batch)
-    _write(study, trials, options)
+    _write(study, trials, columns, options, output)
 
 
 def _read(study: Study, path: str, value: str) -> tuple[int, int]:
@@ -108,17 +113,34 @@ def _number(row: Row, value: str) -> float:
         raise row.error(f"{value} is {row.cells[value]!r}, which is no number.") from error
 
 
-def _write(study: Study, trials: Sequence[Trial], options: NextOptions) -> None:
-    names = list(study.space.names)
+def _output(settings: Settings, options: NextOptions) -> Output | None:
+    """The sheet to write. No journal knows what was in one: none is replaced by another."""
+    if options.out is None or options.dry_run or options.json:
+        return None
+    read = [] if options.results in (None, "-") else [Path(str(options.results))]
+    return Output(options.out, (*read, *settings.files))
+
+
+def _columns(space: Space | Pool, value: str) -> list[str]:
+    return [*(sheets.heading(name, (value,)) for name in space.names), value]
+
+
+def _write(
+    study: Study,
+    trials: Sequence[Trial],
+    columns: Sequence[str],
+    options: NextOptions,
+    output: Output | None,
+) -> None:
     if options.json:
         points = [study.space.to_json(trial.point) for trial in trials]
         put_json("covey.next/1", {"points": points})
         return
     taken = (options.value,)
     rows = [{sheets.heading(n, taken): v for n, v in t.point.items()} for t in trials]
-    text = sheets.write([*(sheets.heading(n, taken) for n in names), options.value], rows)
-    if options.out is None or options.dry_run:
+    text = sheets.write(columns, rows)
+    if output is None:
         put(text)
     else:
-        sheets.save(options.out, text)
-        say(f"{len(rows)} points written to {options.out}; fill in the column {options.value}.")
+        output.write(text)
+        say(f"{len(rows)} points written to {output.path}; fill in the column {options.value}.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, BinaryIO
 
 from covey.cli.exits import ExitCode, Stop
 
@@ -71,45 +71,61 @@ def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
     return f"point.{name}" if name in taken else name
 
 
-def require_free(path: Path, kept: Iterable[Path] = ()) -> None:
-    """Refuse to write where nothing can be written, or over what must be kept."""
-    if not path.name or path.is_dir():
-        raise Stop(ExitCode.USAGE, f"{path} is a folder; name a file to write to.")
-    if not path.parent.is_dir():
-        raise Stop(ExitCode.CONFLICT, f"there is no folder {path.parent}; make it first.")
-    for other in kept:
-        if path.exists() and other.exists() and path.samefile(other):
-            raise Stop(ExitCode.USAGE, f"{path} is {other}, which is still needed; name another.")
+def says_only(
+    file: BinaryIO,
+    columns: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    earlier: Mapping[str, Container[str]] = MappingProxyType({}),
+) -> bool:
+    """Whether a file is a sheet of these columns that says only what the rows of its ids say.
 
-
-def save(path: Path, text: str) -> None:
-    """Write a file whole, or not at all; what is no plain file is written into."""
-    path = path.resolve()
+    ``earlier`` names the cells that a column may have held before.
+    """
     try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
-            return
-        staged = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            staged.write_text(text, encoding="utf-8")
-            if path.exists():
-                staged.chmod(path.stat().st_mode & 0o777)
-            staged.replace(path)
-        finally:
-            staged.unlink(missing_ok=True)
-    except OSError as error:
-        raise Stop(ExitCode.FAILED, f"cannot write {path}: {error.strerror or error}.") from error
-
-
-def holds_values(path: Path) -> bool:
-    """Whether somebody has begun to fill in the column value."""
-    if not path.is_file():
+        lines = _lines(file)
+        if next(lines, None) != [_cell(name) for name in columns]:
+            return False
+        return all(_is_known(line, columns, rows, earlier) for line in lines if line)
+    except (csv.Error, UnicodeDecodeError):
         return False
+
+
+def _is_known(
+    line: list[str],
+    columns: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    earlier: Mapping[str, Container[str]],
+) -> bool:
+    if len(line) != len(columns):
+        return False
+    id = line[columns.index("id")]
+    if not (id.isascii() and id.isdecimal() and len(id) < 10 and int(id) < len(rows)):
+        return False
+    row = rows[int(id)]
+    return all(
+        cell == _cell(row.get(name)) or cell in earlier.get(name, ())
+        for name, cell in zip(columns, line, strict=True)
+    )
+
+
+def is_blank(file: BinaryIO, columns: Sequence[str], value: str) -> bool:
+    """Whether a file is a sheet of these columns in which no value is filled in."""
+    place = columns.index(value)
     try:
-        names, rows = read(str(path))
-    except Stop:
-        return False  # no sheet of ours
-    return "value" in names and any(row.cells["value"] for row in rows)
+        lines = _lines(file)
+        if next(lines, None) != [_cell(name) for name in columns]:
+            return False
+        return all(len(line) == len(columns) and not line[place] for line in lines if line)
+    except (csv.Error, UnicodeDecodeError):
+        return False
+
+
+def _lines(file: BinaryIO) -> Iterator[list[str]]:
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    try:
+        yield from csv.reader(text, strict=True)
+    finally:
+        text.detach()  # whoever opened the file closes it
 
 
 def _text(path: str) -> str:

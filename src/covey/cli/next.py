@@ -82,9 +82,9 @@ def _read(study: Study, path: str, value: str) -> tuple[int, int]:
     failed: list[dict[str, object]] = []
     for row in rows:
         point = _point(study.space, row, value)
-        if row.cells[value].lower() in FAILED or row.cells.get("status") == "failed":
+        if row.text(value).lower() in FAILED or row.text("status") == "failed":
             failed.append(point)
-        elif row.cells[value]:
+        elif row.text(value):
             told.append((point, _number(row, value)))
         else:
             waiting.append(point)
@@ -108,9 +108,9 @@ def _point(space: Space | Pool, row: Row, value: str) -> dict[str, object]:
 
 def _number(row: Row, value: str) -> float:
     try:
-        return float(row.cells[value])
+        return float(row.text(value))
     except ValueError as error:
-        raise row.error(f"{value} is {row.cells[value]!r}, which is no number.") from error
+        raise row.error(f"{value} is {row.text(value)!r}, which is no number.") from error
 
 
 def _output(settings: Settings, options: NextOptions) -> Output | None:

@@ -31,9 +31,10 @@ def fixed_from_text(space: Space | Pool, given: Mapping[str, str]) -> dict[str, 
 
 def _value(parameter: Real | Integer | Choice, name: str, text: str) -> Any:
     if isinstance(parameter, Choice):
-        for option in parameter.options:
-            if str(option) == text:
-                return option
+        for said in (text, text.strip()):
+            for option in parameter.options:
+                if str(option) == said:
+                    return option
         options = ", ".join(map(str, parameter.options))
         hint = did_you_mean(text, parameter.options)
         raise SpaceError(f"{name}: {text!r} is not an option; the options are {options}.{hint}")
@@ -58,13 +59,22 @@ def _inputs(pool: Pool, cells: Mapping[str, str]) -> list[str]:
 def _pool_value(pool: Pool, name: str, cells: Mapping[str, str]) -> Any:
     example = pool.point(0)[name]
     if isinstance(example, bool):
-        return {"true": True, "false": False}.get(cells[name].lower(), cells[name])
+        return {"true": True, "false": False}.get(cells[name].strip().lower(), cells[name])
     if not isinstance(example, int | float):
-        return cells[name]
+        return _pool_text(pool, name, cells[name])
     try:
         return float(cells[name])
     except ValueError as error:
         raise SpaceError(f"{name}: {cells[name]!r} is not a number.") from error
+
+
+def _pool_text(pool: Pool, name: str, text: str) -> str:
+    """The text as it stands, if the pool has it so; else without the blanks around it."""
+    try:
+        pool.check({name: text}, partial=True)
+    except SpaceError:
+        return text.strip()
+    return text
 
 
 def _number_or_text(text: str) -> Any:

@@ -89,7 +89,7 @@ def _require_same_point(result: Result, study: Study) -> None:
     point = study.history.trial(result.id).point
     for name, value in point.items():
         said = result.row.cells.get(sheets.heading(name), "")
-        if said and not _alike(said, value):
+        if said.strip() and not _alike(said, value):
             raise result.row.error(
                 f"the row says {name}={said}, but trial {result.id} has {name}={value}. Was the "
                 "sheet sorted by some columns only?"
@@ -100,10 +100,11 @@ def _alike(said: str, value: Any) -> bool:
     """The same text, or a number that a spreadsheet may have rounded."""
     if said == str(value):
         return True
+    said = said.strip()
     try:
         number = float(said)
     except ValueError:
-        return not isinstance(value, int | float) and said.lower() == str(value).lower()
+        return not isinstance(value, int | float) and said.lower() == str(value).strip().lower()
     return isinstance(value, int | float) and math.isclose(number, value, rel_tol=6e-3)
 
 
@@ -153,14 +154,14 @@ def _from_sheet(path: str) -> list[Result | None]:
 
 def _result(row: Row) -> Result | None:
     """The result in a row; None where the value is still empty."""
-    text = row.cells["value"]
+    text = row.text("value")
     if not text:
         return None
-    if not row.cells["id"].isdecimal():
-        raise row.error(f"an id is a whole number, got {row.cells['id']!r}.")
+    if not row.text("id").isdecimal():
+        raise row.error(f"an id is a whole number, got {row.text('id')!r}.")
     value = None if text.lower() in FAILED else _number(text, row, "value")
-    sem = _number(row.cells["sem"], row, "sem") if row.cells.get("sem") else None
-    return Result(int(row.cells["id"]), value, sem, row)
+    sem = _number(row.text("sem"), row, "sem") if row.text("sem") else None
+    return Result(int(row.text("id")), value, sem, row)
 
 
 def _number(text: str, row: Row, what: str) -> float:

@@ -32,3 +32,12 @@ def test_rows_of_a_pool_are_found_by_their_inputs():
         point_from_text(pool, {"dye": "2"})
     with pytest.raises(SpaceError, match="t: 'warm' is not a number"):
         point_from_text(pool, cells | {"t": "warm"})
+
+
+def test_blanks_tell_options_apart_where_they_must_and_are_passed_over_elsewhere():
+    space = Space({"c": Choice(["a", " a", "'=x", "=x"]), "d": Choice(["b"])})
+    assert point_from_text(space, {"c": " a", "d": " b "}) == {"c": " a", "d": "b"}
+    assert point_from_text(space, {"c": "a", "d": "b"})["c"] == "a"
+    pool = Pool([{"dye": " red"}, {"dye": "blue"}])
+    assert point_from_text(pool, {"dye": " red"}) == {"dye": " red"}
+    assert point_from_text(pool, {"dye": " blue "}) == {"dye": "blue"}

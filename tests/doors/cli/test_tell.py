@@ -128,3 +128,17 @@ def test_parameters_may_bear_the_names_of_columns(call):
     filled([1.5, 2.5])
     assert call("tell", "batch.csv").code == 0
     assert [t["sem"] for t in call("export", "--json").json["trials"]] == [None, None]
+
+
+def test_odd_options_make_the_round_trip_through_a_sheet(call):
+    Path("covey.toml").write_text(
+        "[study]\nbatch = 6\n[parameters.c]\ntype = 'choice'\n"
+        'options = ["=x", "\'=x", " a", "a", "b\\rc", "d;=1"]\n'
+    )
+    call("ask", "--out", "batch.csv")
+    lines = Path("batch.csv").read_bytes().decode().removesuffix("\n").split("\n")
+    text = "\n".join([lines[0], *(line + "1.5" for line in lines[1:])])
+    Path("batch.csv").write_bytes(text.encode())
+    assert call("tell", "batch.csv").code == 0
+    done = call("next", "--in", "batch.csv", "--batch", "1")  # all six are known
+    assert done.code == 7, done.err

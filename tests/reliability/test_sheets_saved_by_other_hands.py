@@ -98,6 +98,7 @@ def test_a_filled_sheet_outlives_every_command(asked, way):
 
 TAKEN = (
     "as it was written",
+    "with a column renamed",
     "with trailing commas",
     "with line ends of Windows",
     "with a byte order mark",

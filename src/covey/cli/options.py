@@ -21,3 +21,6 @@ Integers = Annotated[
 ]
 Choices = Annotated[list[str], typer.Option("--choice", metavar="NAME=A,B,C", help="Choice.")]
 PoolFile = Annotated[Path | None, typer.Option("--pool", help="CSV or Parquet of candidates.")]
+ValueColumn = Annotated[
+    str, typer.Option("--value", metavar="COLUMN", help="Column of the results.")
+]

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from covey.cli.exits import ExitCode, Stop
+from covey.history.fields import MOST
 
 COLUMNS = ("id", "status", "value", "sem", "origin")
 """Columns that are not parameters."""
@@ -26,6 +27,8 @@ _START = r"(?:\A|(?<=[;\t\r\n]))"
 _BARE = re.compile(_START + _FORMULA)
 _ESCAPED = re.compile(_START + "'" + _FORMULA)
 _QUOTED = re.compile(r"[\",;\t\r\n\0]|\A\s|\s\Z")
+# Stricter than float(), which takes 1_000 and the digits of every script.
+_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
 # What a spreadsheet may have saved instead of a CSV file, by its first bytes.
 _KINDS = {
     (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"): "an Excel workbook, which covey does not read",
@@ -44,6 +47,17 @@ class Row:
     def text(self, column: str) -> str:
         """What a cell says, without the blanks around it; nothing where there is no such column."""
         return self.cells.get(column, "").strip()
+
+    def number(self, column: str, hint: str = "") -> float:
+        """The number in a cell: finite, of a size that a study takes."""
+        text = self.text(column)
+        if not _NUMBER.fullmatch(text):
+            comma = " Write decimal numbers with a point." if "," in text else ""
+            raise self.error(f"the {column} {text!r} is no number{hint}.{comma}")
+        value = float(text)
+        if not abs(value) <= MOST:
+            raise self.error(f"the {column} must be finite, within ±{MOST:g}, got {text}{hint}.")
+        return value
 
     def error(self, message: str) -> Stop:
         """An error about this line."""

@@ -22,6 +22,7 @@ from covey.cli.options import (
     PoolFile,
     Reals,
     Strategy,
+    ValueColumn,
 )
 from covey.cli.root import app
 
@@ -103,13 +104,14 @@ def ask(
 def tell(
     results: Annotated[list[str], typer.Argument(help="ID=VALUE ..., a CSV file, or - for stdin")],
     config: Config = _FILE,
+    value: ValueColumn = "value",
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
     """Record results: all of them or none; what is recorded already is passed over.
 
     A sheet has the columns id and value, perhaps sem; an empty value is still to come, the word
-    failed is a failure.
+    failed is a failure. A sem that was not known before is added.
 
     \b
     covey tell 0=0.81 1=failed
@@ -117,9 +119,10 @@ def tell(
     covey tell --dry-run batch.csv
     """
     from covey.cli.settings import read_settings
+    from covey.cli.tell import TellOptions
     from covey.cli.tell import tell as record
 
-    record(read_settings(config), results, as_json, dry_run)
+    record(read_settings(config), results, TellOptions(value, as_json, dry_run))
 
 
 @app.command()
@@ -163,7 +166,7 @@ def next(
     integer: Integers = [],
     choice: Choices = [],
     pool: PoolFile = None,
-    value: Annotated[str, typer.Option(help="Column of the results.")] = "value",
+    value: ValueColumn = "value",
     batch: Batch = None,
     goal: Annotated[Goal | None, typer.Option(help="max or min.")] = None,
     strategy: Strategy = None,

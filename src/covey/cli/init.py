@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from covey.arguments import checked_seed
 from covey.cli.exits import ExitCode, Stop
-from covey.cli.outputs import Output, never
+from covey.cli.outputs import Output
 from covey.cli.settings import parse_settings
 from covey.cli.voice import put, put_json, say
 from covey.errors import SpaceError
@@ -75,8 +75,7 @@ class InitOptions:
 
 def init(path: Path, options: InitOptions) -> None:
     """Write the file, unless there is one."""
-    ours = _is_study if options.force else never
-    output = Output(path, ours=ours, hint="Edit it, or use --force if it describes a study.")
+    output = _output(path, options.force)
     if not options.dry_run:
         output.require_free()
     parameters = options.flags.parameters()
@@ -101,6 +100,13 @@ def init(path: Path, options: InitOptions) -> None:
     else:
         put(str(path))
     say("next: look at it, then  covey ask")
+
+
+def _output(path: Path, force: bool) -> Output:
+    if force:
+        hint = "It describes no study; move it away, or name another file."
+        return Output(path, ours=_is_study, hint=hint)
+    return Output(path, hint="Edit it, or use --force to begin again.")
 
 
 def _is_study(file: BinaryIO) -> bool:

@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
+from covey.cli.look import end
 from covey.cli.settings import Settings
 from covey.cli.sheets import Row
 from covey.cli.voice import put, put_json, say
 from covey.errors import did_you_mean
 from covey.history import Amended, Failed, Told, Trial
-from covey.journal import Contents
 from covey.opening import reopen
 from covey.space import Pool
 from covey.study import Study
@@ -99,14 +99,16 @@ def tell(settings: Settings, words: Sequence[str], options: TellOptions) -> None
     if best is not None:
         say(f"best so far: {best.value:.6g} (trial {best.id})")
     say(f"{left} trials are still open" if left else "next: covey ask")
+    end(study)
 
 
 def _look_at(settings: Settings) -> Study:
-    """The study as `tell` would open it, with all its checks, and nothing can be written."""
+    """The study as `tell` would open it, with all its checks; nothing can be written."""
     contents = reopen(settings.journal, read_only=True)
-    if isinstance(contents, Contents) and contents.damage is not None:
-        raise contents.damage
-    return Study(settings.space, settings.goal, settings.strategy, settings.seed, contents)
+    study = Study(settings.space, settings.goal, settings.strategy, settings.seed, contents)
+    if study.damage is not None:
+        say(f"covey: {study.damage}")
+    return study
 
 
 def _checked_news(results: Sequence[Result], study: Study) -> _News:
@@ -187,7 +189,10 @@ def _alike(said: str, value: Any) -> bool:
 def _trial(result: Result, study: Study) -> Trial:
     history = study.history
     if not 0 <= result.id < len(history):
-        raise result.row.error(f"there is no trial {result.id}; ids go to {len(history) - 1}.")
+        raise result.row.error(
+            f"there is no trial {result.id}; ids go to {len(history) - 1}. What was never asked "
+            "for is added in Python, with study.add(points, values)."
+        )
     return history.trial(result.id)
 
 
@@ -241,7 +246,9 @@ def _columns(names: Sequence[str], path: str, study: Study, value: str) -> _Colu
     for needed in ("id", value):
         if found[needed] is None:
             hint = did_you_mean(needed, names)
-            way = " Name the column of the results with --value." if needed == value else ""
+            way = " Name the column of the results with --value."
+            if needed == "id":
+                way = " `covey ask --out` writes a sheet with ids; `covey next` works without."
             raise Stop(
                 ExitCode.INVALID,
                 f"{path} has no column {needed!r}; it has {', '.join(names)}.{hint}{way} "
@@ -278,10 +285,10 @@ def _result(row: Row, columns: _Columns) -> Result | None:
     if not text:
         return None
     if not id.isdecimal() or len(id) > _LONGEST_ID:
-        raise row.error(f"an id is a whole number, got {id[:40]!r}.")
+        raise row.error(f"an id is a whole number, got {id[:40]!r}. Leave out rows of no trial.")
     if text.lower() in FAILED:
         return Result(int(id), None, None, row)
-    value = row.number(columns.value, "; write failed if it crashed")
+    value = row.number(columns.value, "; write failed if it crashed, nothing if it is to come")
     if columns.sem is not None and row.text(columns.sem):
         sem = row.number(columns.sem)
         if sem < 0:

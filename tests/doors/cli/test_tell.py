@@ -267,3 +267,19 @@ def test_booleans_and_numbers_come_back_from_a_spreadsheet(call):
 @pytest.mark.parametrize("text", ["0=1_000", "9" * 5000 + "=1", "0=१"])
 def test_what_only_looks_like_a_number_is_refused(asked, text):
     assert asked("tell", text).code == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x,value\n0.5,1\n", "`covey ask --out` writes a sheet with ids"),
+        ("id,value\n0,1\ncontrol,2\n", "Leave out rows of no trial"),
+        ("id,value\n0,1\n24,2\n", "study.add(points, values)"),
+        ("id,value\n0,cancelled\n", "write failed if it crashed, nothing if it is to come"),
+        ("id,value\n0,1\n0;2\n", "1 cells, but 2 columns"),
+    ],
+)
+def test_what_cannot_be_told_names_a_way(asked, text, words):
+    done = asked("tell", "-", stdin=text)
+    assert done.code == 5
+    assert words in done.err

@@ -77,7 +77,7 @@ class Output:
         if not free:
             raise Stop(
                 ExitCode.CONFLICT,
-                f"{self.path} holds something that is found nowhere else, and is kept. {self.hint}",
+                f"{self.path} holds something that may be nowhere else, and is kept. {self.hint}",
             )
 
     def write(self, text: str) -> None:

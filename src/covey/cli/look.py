@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
+from covey.cli.outputs import Output
 from covey.cli.settings import Settings
 from covey.cli.voice import put, put_json, say, table
 from covey.history import Trial
+from covey.history.trial import Status
 from covey.study import Study
+
+# What an earlier export may say of a trial that has its result by now.
+_EARLIER = {"status": get_args(Status), "value": ("",), "sem": ("",)}
 
 
 def look_at(settings: Settings) -> Study:
@@ -97,9 +103,9 @@ def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]
 def export(settings: Settings, out: Path | None, as_json: bool) -> None:
     """Every trial, as CSV or JSON."""
     if out is not None:
-        sheets.require_free(out, settings.files)
+        Output(out, settings.files).require_place()
+        Output(out, settings.files).require_csv()
     study = look_at(settings)
-    names = list(study.space.names)
     trials = study.history.trials
     if as_json:
         put_json("covey.export/1", {"trials": [_described(study, trial) for trial in trials]})
@@ -109,11 +115,13 @@ def export(settings: Settings, out: Path | None, as_json: bool) -> None:
         | {sheets.heading(name): value for name, value in trial.point.items()}
         for trial in trials
     ]
-    text = sheets.write([*sheets.COLUMNS, *map(sheets.heading, names)], rows)
+    columns = [*sheets.COLUMNS, *map(sheets.heading, study.space.names)]
+    text = sheets.write(columns, rows)
     if out is None:
         put(text)
     else:
-        sheets.save(out, text)
+        ours = partial(sheets.says_only, columns=columns, rows=rows, earlier=_EARLIER)
+        Output(out, settings.files, ours).write(text)
         say(f"{len(rows)} trials written to {out}")
     return end(study)
 
@@ -123,9 +131,11 @@ def report(settings: Settings, out: Path, as_json: bool) -> None:
     from covey.report import Commands, card, page_path, write_page
     from covey.report.commands import python_commands
     from covey.report.lots import lots_of
+    from covey.report.page import is_page
 
+    output = Output(out, settings.files, is_page)
     if not as_json:  # before the work, not after
-        sheets.require_free(out, settings.files)
+        output.require_free()
         page_path(out)
     study = look_at(settings)
     history = study.history
@@ -135,6 +145,7 @@ def report(settings: Settings, out: Path, as_json: bool) -> None:
     if as_json:
         put(json.dumps(made.to_json(), allow_nan=False))
         return end(study)
+    output.require_free()
     write_page(made, out)
     say(made.headline)
     put(str(out.resolve()))

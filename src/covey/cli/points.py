@@ -31,12 +31,7 @@ def fixed_from_text(space: Space | Pool, given: Mapping[str, str]) -> dict[str, 
 
 def _value(parameter: Real | Integer | Choice, name: str, text: str) -> Any:
     if isinstance(parameter, Choice):
-        for option in parameter.options:
-            if str(option) == text:
-                return option
-        options = ", ".join(map(str, parameter.options))
-        hint = did_you_mean(text, parameter.options)
-        raise SpaceError(f"{name}: {text!r} is not an option; the options are {options}.{hint}")
+        return _option(parameter, name, text)
     try:
         return int(text) if isinstance(parameter, Integer) else float(text)
     except ValueError:
@@ -45,6 +40,39 @@ def _value(parameter: Real | Integer | Choice, name: str, text: str) -> Any:
         return float(text)  # 3.0 is an Integer too; the space decides
     except ValueError as error:
         raise SpaceError(f"{name}: {text!r} is not a number.") from error
+
+
+def _option(choice: Choice, name: str, text: str) -> Any:
+    """The option that a cell names: as it is written in a sheet, or as a spreadsheet writes it."""
+    for alike in (_written, _written_in_blanks, _rewritten):
+        found = [option for option in choice.options if alike(option, text)]
+        if len(found) > 1:
+            both = ", ".join(map(repr, found))
+            raise SpaceError(f"{name}: {text!r} may be any of {both}, which look alike in a sheet.")
+        if found:
+            return found[0]
+    options = ", ".join(map(str, choice.options))
+    hint = did_you_mean(text, choice.options)
+    raise SpaceError(f"{name}: {text!r} is not an option; the options are {options}.{hint}")
+
+
+def _written(option: Any, text: str) -> bool:
+    return text == ("" if option is None else str(option))
+
+
+def _written_in_blanks(option: Any, text: str) -> bool:
+    return _written(option, text.strip())
+
+
+def _rewritten(option: Any, text: str) -> bool:
+    """TRUE for True, 1 for 1.0; and the same for texts that are spelled so."""
+    text = text.strip()
+    if option is None or isinstance(option, bool):
+        return text.lower() == str(option).lower()
+    try:
+        return float(text) == float(option)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _inputs(pool: Pool, cells: Mapping[str, str]) -> list[str]:
@@ -58,13 +86,22 @@ def _inputs(pool: Pool, cells: Mapping[str, str]) -> list[str]:
 def _pool_value(pool: Pool, name: str, cells: Mapping[str, str]) -> Any:
     example = pool.point(0)[name]
     if isinstance(example, bool):
-        return {"true": True, "false": False}.get(cells[name].lower(), cells[name])
+        return {"true": True, "false": False}.get(cells[name].strip().lower(), cells[name])
     if not isinstance(example, int | float):
-        return cells[name]
+        return _pool_text(pool, name, cells[name])
     try:
         return float(cells[name])
     except ValueError as error:
         raise SpaceError(f"{name}: {cells[name]!r} is not a number.") from error
+
+
+def _pool_text(pool: Pool, name: str, text: str) -> str:
+    """The text as it stands, if the pool has it so; else without the blanks around it."""
+    try:
+        pool.check({name: text}, partial=True)
+    except SpaceError:
+        return text.strip()
+    return text
 
 
 def _number_or_text(text: str) -> Any:

@@ -62,7 +62,8 @@ def test_every_example_in_the_help_runs(call, command):
     )
     rows = "".join(f"{x / 1000},{i},adam,{x}\n" for i, x in enumerate(range(1, 8), start=1))
     Path("results.csv").write_text("lr,layers,opt,value\n" + rows)
-    Path("candidates.csv").write_text("a,b\n" + "".join(f"{i},{i * i}\n" for i in range(20)))
+    rows = "".join(f"{i},{i},{i * i}\n" for i in range(20))
+    Path("candidates.csv").write_text("id,a,b\n" + rows)
     for line in found:
         given = [sys.executable if w == "python" else w for w in shlex.split(line)[1:]]
         done = call(*given)

@@ -6,7 +6,8 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,7 @@ _fcntl: ModuleType | None = import_module("fcntl") if find_spec("fcntl") else No
 _DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
 # What a file system says that cannot flush a folder at all; there is then nothing to wait for.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+_STAGED = ".new-"  # follows the name of a file until it is whole
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -93,7 +95,7 @@ def publish(path: Path, data: bytes) -> None:
         raise JournalError(f"{path} is a directory; name a file for the journal.")
     if not path.parent.is_dir():
         raise JournalError(f"{path.parent} is no directory; create it before the journal.")
-    staged = path.with_name(f"{path.name}.new-{os.urandom(4).hex()}")
+    staged = path.with_name(f"{path.name}{_STAGED}{os.urandom(4).hex()}")
     try:
         _write_new(staged, data)
         _name(staged, path)
@@ -104,6 +106,18 @@ def publish(path: Path, data: bytes) -> None:
     except OSError:
         path.unlink(missing_ok=True)
         raise
+
+
+def forget_staged(path: Path) -> None:
+    """Take away the names a published file was staged under, which a kill may have left.
+
+    They lead to the very same file, and nobody looks for them: whoever published it is dead, or
+    about to take them away.
+    """
+    for staged in path.parent.glob(f"{escape(path.name)}{_STAGED}*"):
+        with suppress(FileNotFoundError):
+            if os.path.samestat(staged.lstat(), path.stat()):
+                staged.unlink()
 
 
 def keep_aside(path: Path, data: bytes) -> Path:

@@ -95,6 +95,12 @@ def ids_of(trials: Trials) -> tuple[int, ...]:
     return tuple(trial.id if isinstance(trial, Trial) else trial for trial in trials)
 
 
+def newest(trials: Trials) -> int:
+    """The largest id among the trials that were given as such; -1 if none was."""
+    given = trials if isinstance(trials, Sequence) else (trials,)
+    return max((trial.id for trial in given if isinstance(trial, Trial)), default=-1)
+
+
 def own_ids(trials: Trials, history: History) -> tuple[int, ...]:
     """Ids of trials of this history; one of another study would change the wrong point."""
     for trial in trials if isinstance(trials, Sequence) else (trials,):

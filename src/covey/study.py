@@ -279,7 +279,11 @@ class Study:
         return self.history.best(self.goal)
 
     def predict(self, points: Iterable[Mapping[str, Any]]) -> Prediction:
-        """What the model expects at some points: mean and standard deviation of f."""
+        """What the model expects at some points: mean and standard deviation of f.
+
+        f is the mean of a measurement there, in your units and sign, also where outcomes were bent
+        to be modelled. The noise of a single measurement is no part of the standard deviation.
+        """
         wanted = arguments.checked_points(points, self.space)
         with self._lock, one_thread():
             return advice.predict(self._model.of(self.history), self._recipe, wanted)
@@ -287,7 +291,10 @@ class Study:
     def recommend(self, *, anywhere: bool = False) -> Recommendation:
         """The point of best posterior mean among those told; or ``anywhere`` in the space.
 
-        With noise this is a better answer than `best`, which believes the luckiest value.
+        With noise this is a better answer than `best`, which believes the luckiest value. The mean
+        is that of a measurement, as of `predict`. Noise is taken to be alike everywhere (after the
+        bend, if outcomes were bent): where it grows along an axis and is skewed, the point follows
+        the median, and GP(warp=False), which averages as it is told, is the safer model.
         """
         with self._lock, one_thread():
             posterior = self._model.of(self.history)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from covey import advice, arguments
 from covey.advice import LastModel, Prediction, Recommendation
-from covey.arguments import Trials
+from covey.arguments import Points, Trials
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.cost import Cost
@@ -157,10 +157,11 @@ class Study:
         request = Request(k, self._strategy, self._name, resources=self._resources)
         return cost_of(self.history, self._recipe, request)
 
-    def enqueue(
-        self, points: Iterable[Mapping[str, Any]], *, key: str | None = None
-    ) -> list[Trial]:
-        """Points of your own choice, repeats welcome: pending now, never returned by `ask`."""
+    def enqueue(self, points: Points, *, key: str | None = None) -> list[Trial]:
+        """Points of your own choice, repeats welcome: pending now, never returned by `ask`.
+
+        A list of dicts, or a pandas or polars frame; so for `add` and `predict`.
+        """
         return self._commit(events.Enqueued(arguments.checked_points(points, self.space)), key)
 
     def tell(
@@ -199,7 +200,7 @@ class Study:
 
     def add(
         self,
-        points: Iterable[Mapping[str, Any]],
+        points: Points,
         values: Sequence[float] | Array,
         sem: float | Sequence[float | None] | Array | None = None,
         *,
@@ -278,7 +279,7 @@ class Study:
         """The best trial told so far, by its value; the first of equals."""
         return self.history.best(self.goal)
 
-    def predict(self, points: Iterable[Mapping[str, Any]]) -> Prediction:
+    def predict(self, points: Points) -> Prediction:
         """What the model expects at some points: mean and standard deviation of f.
 
         f is the mean of a measurement there, in your units and sign, also where outcomes were bent

@@ -629,3 +629,46 @@ def test_a_child_forked_during_an_ask_does_not_wait_for_it(tmp_path, journal, co
 def test_a_study_is_shared_by_its_journal_and_not_copied(study, take):
     with pytest.raises(JournalError, match=r"share a journal.*Study\.load"):
         take(study)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+class TestFrames:
+    """A frame is a list of points by another name; one column for each parameter."""
+
+    def frame(self, library, **columns):
+        return pytest.importorskip(library).DataFrame(columns)
+
+    def test_its_rows_are_points(self, library):
+        space = covey.Space(
+            {"x": covey.Real(0.0, 1.0), "n": covey.Integer(1, 9), "c": covey.Choice(["a", "b"])}
+        )
+        points = [{"x": 0.1, "n": 2, "c": "a"}, {"x": 0.7, "n": 5, "c": "b"}]
+        by_frame, by_list = (covey.Study(space, seed=0) for _ in range(2))
+        frame = self.frame(library, x=[0.1, 0.7], n=[2, 5], c=["a", "b"])
+        by_frame.add(frame, [1.0, 2.0])
+        by_frame.enqueue(frame)
+        by_list.add(points, [1.0, 2.0])
+        by_list.enqueue(points)
+        assert by_frame.history.events == by_list.history.events
+        np.testing.assert_array_equal(by_frame.predict(frame), by_list.predict(points))
+
+    def test_of_a_pool_too(self, library):
+        pool = covey.Pool([{"a": i, "name": f"row {i}"} for i in range(5)], labels=["name"])
+        study = covey.Study(pool, seed=0)
+        (trial,) = study.add(self.frame(library, a=[3]), [1.0])
+        assert trial.point["name"] == "row 3"
+
+    def test_a_column_too_many_or_too_few_is_named(self, library, study):
+        with pytest.raises(SpaceError, match="value"):
+            study.predict(self.frame(library, x=[0.1], y=[0.2], value=[3.0]))
+        with pytest.raises(SpaceError, match="y"):
+            study.predict(self.frame(library, x=[0.1]))
+        with pytest.raises(SpaceError, match="'x'"):
+            study.predict(self.frame(library, x=[None], y=[0.2]))
+
+
+def test_a_trial_is_a_snapshot_and_the_history_has_the_newest(study):
+    (trial,) = study.ask(1)
+    study.tell(trial, 1.0)
+    assert trial.value is None
+    assert study.history.trial(trial.id).value == study.history[trial.id].value == 1.0

@@ -279,6 +279,11 @@ class EI:
     width: float = 2.0
     only_falls: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        number = isinstance(self.width, int | float | np.integer | np.floating)
+        if not number or isinstance(self.width, bool) or not 0.0 <= self.width < math.inf:
+            raise StrategyError(f"the width of EI is a number >= 0; got {self.width!r}.")
+
     def judge(self, belief: Belief, /) -> Judgement:
         """Scores log EI."""
         z = (belief.mean - belief.best) / belief.std

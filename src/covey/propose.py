@@ -149,7 +149,15 @@ def _fitted(
 
 def _last(history: History) -> tuple[Model, ...]:
     """The hyper-parameters of the last ask that had some."""
-    return tuple(Model.from_description(model) for model in history.models or ())
+    try:
+        return tuple(Model.from_description(model) for model in history.models or ())
+    except HistoryError as error:
+        places = enumerate(history.events, start=1)
+        at = max(n for n, event in places if isinstance(event, Asked) and event.models)
+        raise HistoryError(
+            f"event {at} of the log cannot be gone on from: {error} It was not written by covey, "
+            "or changed since; restore the journal from a copy."
+        ) from error
 
 
 def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Model, ...]] | None:

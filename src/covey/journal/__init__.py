@@ -1,5 +1,6 @@
 """The durable log of a study: one file, one line per event."""
 
+from covey.journal.descriptor import Mutex
 from covey.journal.journal import Journal, read
 from covey.journal.lines import FORMAT, Contents
 from covey.journal.network import drive_kind
@@ -10,6 +11,7 @@ __all__ = [
     "FORMAT",
     "Contents",
     "Journal",
+    "Mutex",
     "drive_kind",
     "lock_path",
     "read",

@@ -1,8 +1,11 @@
 """The command itself: help, examples that run, errors in one line."""
 
+import fcntl
+import os
 import shlex
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -99,3 +102,14 @@ def test_an_interrupt_has_a_code_of_its_own(call, monkeypatch):
     done = call("status")
     assert done.code == 130
     assert "safe" in done.err
+
+
+def test_a_command_that_waits_for_a_locked_journal_says_so(study, monkeypatch):
+    study("ask", "--out", "batch.csv")
+    monkeypatch.setattr("covey.journal.disk._PATIENCE", 0.05)
+    theirs = os.open("covey.jsonl", os.O_RDWR)
+    fcntl.flock(theirs, fcntl.LOCK_EX)
+    threading.Timer(0.5, os.close, (theirs,)).start()
+    done = study("tell", "0=1.5")
+    assert done.code == 0
+    assert f"covey.jsonl is locked by process {os.getpid()}" in done.err

@@ -179,3 +179,16 @@ def test_frames_name_the_extra_they_need(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'covey\[frames\]'"):
         a_run().to_frame()
+
+
+def test_a_history_is_a_sequence_of_its_trials():
+    first = History().then(Asked((Point(x=0.1), Point(x=0.9)), "random"))
+    history = first.then(Told((1,), (2.5,)))
+    assert list(history) == list(history.trials)
+    assert [len(history), history[1].value, history[-1].value] == [2, 2.5, 2.5]
+    assert history[:1] == history.trials[:1]
+    assert history[0] in history
+    assert first[1].value is None  # an older view stays what it was
+    for wrong in (2, -3, "x", 1.0):
+        with pytest.raises(HistoryError, match="trial"):
+            history[wrong]

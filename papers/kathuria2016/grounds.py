@@ -30,6 +30,10 @@ from papers.kathuria2016.summary import SETTINGS
 
 OTHERS: tuple[Kind, ...] = tuple(kind for kind in GROUNDS if kind != "ends")
 _REGRETS = ("seen", "told", "anywhere")
+_WHERE: dict[Kind, str] = {
+    "finite": "On X alone, as the paper has it,",
+    "clouds": "With clouds for everybody",
+}
 _RIVALS = same("max", "batched") + same("sample", "batched") + each(DPP, LP)
 
 
@@ -79,21 +83,29 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
 
 def _sentence(title: str, side: Side, verdicts: Mapping[Kind, Verdict]) -> str:
     told = [
-        f"`{kind}` less in {len(v.pro)}, more in {len(v.contra)} of {len(v.bouts)} comparisons"
-        f"{f' ({len(v.solved)} are solved)' if v.solved else ''}"
+        f"on `{kind}` less regret in {len(v.pro)} and more in {len(v.contra)} of {len(v.bouts)} "
+        f"comparisons{f' ({len(v.solved)} are solved)' if v.solved else ''}"
         for kind, v in verdicts.items()
     ]
-    said = ""
-    if "finite" in verdicts and "ends" in verdicts:
-        left, before = (len(v.pro + v.contra) for v in (verdicts["finite"], verdicts["ends"]))
-        fate = "shrinks, but does not vanish" if left else "vanishes"
-        fate = fate if left < before else "does not shrink"
-        said = f". On X alone, as the paper has it, the difference {fate}" if before else ""
+    decided = {kind: len(v.pro + v.contra) for kind, v in verdicts.items()}
+    before = decided.get("ends", 0)
+    fates = [
+        f" {where} the difference {_fate(before, decided[kind])}."
+        for kind, where in _WHERE.items()
+        if before and kind in decided
+    ]
     return (
-        f"- {title} on other grounds, {SETTINGS[side][0].lower()}{SETTINGS[side][1:]}: the DPP "
-        "methods against batching by the same rule and LP-UCB have significantly at the end on "
-        f"{'; on '.join(told)}{said}."
+        f"- {title} on other grounds, {SETTINGS[side][0].lower()}{SETTINGS[side][1:]}: compared "
+        "with batching by the same rule and with LP-UCB, the DPP methods have at the end, "
+        f"significantly, {'; '.join(told)}.{''.join(fates)}"
     )
+
+
+def _fate(before: int, left: int) -> str:
+    """What became of a difference that so many comparisons showed, and so many still do."""
+    if not left:
+        return "vanishes: none is left that so many repetitions can tell"
+    return "shrinks, but does not vanish" if left < before else "does not shrink"
 
 
 def lines(rows: Sequence[Row]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from scipy.stats import chi2_contingency
 from covey import Pool, Real, Space, dpp
 from covey.arrays import one_thread
 from covey.baselines import PureExploration
+from covey.catalog import STRATEGIES
 from covey.gp import condition, fit, observe
 from covey.policies import EST, UCB
 
@@ -49,6 +50,16 @@ def test_the_paper_and_practice_have_seven_entrants_each():
         5,
         "paper",
     )
+
+
+def test_the_papers_est_is_not_the_one_a_study_has_by_name():
+    for name in ("est-dpp-max", "est-dpp-sample", "b-est"):
+        ours, theirs = STRATEGIES[name]().first, ENTRANTS[name].strategy.first
+        assert (ours, theirs) == (EST("n", "mean"), EST("a", "observed"))
+        assert ENTRANTS[name.replace("est", "estn")].strategy.first == ours
+    assert STRATEGIES["est-pe"]().first == EST("n", "mean")
+    page = Path(racing.__file__).with_name("README.md").read_text(encoding="utf-8")
+    assert '`DPP(EST("a", "observed"), then="sample")`' in page
 
 
 @pytest.mark.parametrize("space", [BOX, ROWS], ids=["space", "pool"])

@@ -48,6 +48,8 @@ class Diagnostics:
             the band likely, EST's does not claim to.
         sampler: how the batch was drawn; with `error`, a bound on its total variation.
         seconds: by stage.
+        penalties: results that were taken for penalties, such as -1e6 for a crash, and brought to
+            just below the rest (`covey.gp.observations.reined_in`).
     """
 
     strategy: str
@@ -64,6 +66,7 @@ class Diagnostics:
     error: float = 0.0
     seconds: Mapping[str, float] | None = None
     left_out: int = 0
+    penalties: int = 0
 
 
 def information_gain(belief: Belief, indices: Sequence[int]) -> float:

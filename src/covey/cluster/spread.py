@@ -143,6 +143,7 @@ class Spread:
         _log.info("chose %d points by %s: %s", request.k, request.name, watch.seconds)
         outcome = None if history.pending or history.failed else posterior.outcome
         account = explain(belief, selection, request.name, outcome, watch.seconds)
+        account = replace(account, penalties=posterior.data.penalties)
         return Proposal(task.candidates.points(selection.indices), posterior.models, account)
 
     def _require_loss(self, error: Exception, workers: set[str]) -> None:

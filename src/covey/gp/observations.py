@@ -10,7 +10,9 @@ import numpy as np
 from covey.arrays import Array, Indices, Mask
 from covey.gp.warp import Warp, fitted_warp
 
-_FAR_APART = 10.0  # a gap of so many ranges makes what lies below it a penalty
+# A gap of so many ranges of the rest makes what lies below it a penalty: several results that are
+# alike, which is to a share of that gap, or one alone, which must be farther off. (Our choice.)
+_FAR_APART, _FAR_ALONE, _ALIKE = 10.0, 1000.0, 0.01
 LEAST_NOISE = 1e-6  # variance of one look in standardised units, MATH section 1
 _BY_ROW = ("at", "values", "counts", "known", "within", "slopes")
 
@@ -36,6 +38,7 @@ class Observations:
     shift: float  # value = shift + scale · straightened standardised value
     scale: float
     warp: Warp = field(default_factory=Warp)
+    penalties: int = 0  # looks that were reined in
 
     def __len__(self) -> int:
         return len(self.values)
@@ -94,7 +97,9 @@ def reined_in(values: Array) -> Array:
 
     Crashed runs are often told as -1e6. Taken at its word, one such value makes all others look
     alike. Where at most a quarter of the outcomes lie below a gap of more than ten times the range
-    of the rest, they are told apart from the rest by one range of it (our choice).
+    of the rest, and are alike to a hundredth of that gap, they are told apart from the rest by one
+    range of it; a single one from a gap of a thousand ranges on. (Our choice.) Outcomes that differ
+    among themselves are results, however good the rest has become.
 
     >>> reined_in(np.array([1.0, 2.0, 3.0, -1e6, 2.5]))
     array([ 1. ,  2. ,  3. , -1. ,  2.5])
@@ -102,7 +107,10 @@ def reined_in(values: Array) -> Array:
     ordered = np.sort(values)
     below = np.arange(1, len(values) // 4 + 1)  # how many might be penalties
     ranges = ordered[-1] - ordered[below]
-    apart = below[(ranges > 0.0) & (ordered[below] - ordered[below - 1] > _FAR_APART * ranges)]
+    gaps = ordered[below] - ordered[below - 1]
+    far = gaps > np.where(below == 1, _FAR_ALONE, _FAR_APART) * ranges
+    alike = ordered[below - 1] - ordered[0] <= _ALIKE * gaps
+    apart = below[(ranges > 0.0) & far & alike]
     if len(apart) == 0:
         return values
     worst = ordered[apart[-1]]
@@ -120,6 +128,7 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
     >>> data.counts, data.looks
     (array([2., 1.]), 3)
     """
+    told = values
     if np.isnan(sems).all():
         values = reined_in(values)
     shift = float(values.mean())
@@ -150,6 +159,7 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
         shift=shift,
         scale=scale,
         warp=warp,
+        penalties=int(np.count_nonzero(values != told)),
     )
 
 

@@ -113,7 +113,7 @@ def propose(
         chosen = haste.quicken(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
     _log.info("chose %d points by %s: %s", k, request.name, watch.seconds)
-    outcome = None if history.pending or history.failed else posterior.outcome
+    outcome = None if history.pending or history.failed else posterior.bound
     account = explain(belief, selection, request.name, outcome, watch.seconds)
     left_out, penalties = len(every) - len(candidates), posterior.data.penalties
     account = replace(account, left_out=left_out, penalties=penalties)

@@ -69,8 +69,12 @@ class Posterior:
         return self.data.shift + self.data.scale * mean, self.data.scale * std
 
     def outcome(self, values: Array) -> Array:
-        """Values of a belief in the units of the observations."""
+        """Values of a belief in the units of the observations, not far beyond what was seen."""
         return self.data.shift + self.data.scale * self.data.warp.straighten(values)
+
+    def bound(self, values: Array) -> Array:
+        """Bounds on a belief in the units of the observations, however far; ±∞ where none is."""
+        return self.data.shift + self.data.scale * self.data.warp.undone(values)
 
     def upper(self, at: Array, width: float) -> tuple[Array, Array]:
         """μ + width · σ at (n, d) and its gradient (n, d), averaged over the models."""

@@ -14,6 +14,8 @@ from covey.gp.warp import Warp, fitted_warp
 # alike, which is to a share of that gap, or one alone, which must be farther off. (Our choice.)
 _FAR_APART, _FAR_ALONE, _ALIKE = 10.0, 1000.0, 0.01
 LEAST_NOISE = 1e-6  # variance of one look in standardised units, MATH section 1
+_MOST_SPREAD = 1e75  # ... and the most of its square root: its square must not overflow
+_SMALLEST = float(np.finfo(np.float64).smallest_normal)  # below it, numbers have fewer digits
 _BY_ROW = ("at", "values", "counts", "known", "within", "slopes")
 
 
@@ -134,15 +136,16 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
     shift = float(values.mean())
     reach = float(np.abs(values - shift).max())
     # A constant outcome says nothing about scale; rounding must not be blown up into signal.
-    if reach <= 1e-12 * float(np.abs(values).max()):
-        scale = abs(shift) or 1.0  # so that a change of unit changes nothing else
+    if reach <= 1e-12 * max(float(np.abs(values).max()), _SMALLEST):
+        # so that a change of unit changes nothing else
+        scale = abs(shift) if abs(shift) >= _SMALLEST else 1.0
     else:  # by the reach first, so that squares of tiny outcomes do not vanish
         scale = reach * float(np.std((values - shift) / reach))
     z = (values - shift) / scale
     warp = fitted_warp(z) if warped and np.isnan(sems).all() else Warp()
     slopes = warp.log_slopes(z)
     z = warp.bend(z)
-    variance = np.maximum(np.square(sems / scale), LEAST_NOISE)
+    variance = noise_variance(sems, scale)
     known = ~np.isnan(sems)
     first, group = first_and_group(np.column_stack([at, known]))
     counts = np.bincount(group).astype(float)
@@ -161,6 +164,17 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
         warp=warp,
         penalties=int(np.count_nonzero(values != told)),
     )
+
+
+def noise_variance(error: Array | float, scale: float) -> Array:
+    """Of looks with these standard errors, in units of ``scale``; not below `LEAST_NOISE`.
+
+    >>> noise_variance(0.2, 2.0), noise_variance(0.1, 1e-200)
+    (array(0.01), array(1.e+150))
+    """
+    with np.errstate(over="ignore"):
+        spread = np.minimum(np.divide(error, scale), _MOST_SPREAD)
+    return np.asarray(np.maximum(np.square(spread), LEAST_NOISE))
 
 
 def _sums(group: Indices, values: Array) -> Array:

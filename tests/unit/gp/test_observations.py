@@ -121,3 +121,15 @@ def test_some_rows_keep_what_belongs_to_them_and_the_units_of_all():
     mixed = observe(at, values, errors)
     assert mixed.rows(np.flatnonzero(~mixed.learnt)).scatter == 0.0
     assert mixed.scatter > 0.0
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_outcomes_and_errors_of_any_size_are_standardised(seed):
+    rng = np.random.default_rng(seed)
+    size, spread, error = 10.0 ** rng.uniform(-320.0, 300.0, 3)
+    values = rng.choice([0.0, size]) + spread * rng.uniform(-1.0, 1.0, 6)
+    sems = np.where(rng.random(6) < 0.5, error, NAN)
+    data = observe(rng.random((6, 1)), values, sems)
+    assert np.isfinite(data.values).all()
+    assert 0.0 < data.scale < np.inf
+    assert np.isfinite(data.known[~data.learnt]).all()

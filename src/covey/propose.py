@@ -113,9 +113,10 @@ def propose(
         chosen = haste.quicken(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
     _log.info("chose %d points by %s: %s", k, request.name, watch.seconds)
-    outcome = None if history.pending or history.failed else posterior.outcome
+    outcome = None if history.pending or history.failed else posterior.bound
     account = explain(belief, selection, request.name, outcome, watch.seconds)
-    account = replace(account, left_out=len(every) - len(candidates))
+    left_out, penalties = len(every) - len(candidates), posterior.data.penalties
+    account = replace(account, left_out=left_out, penalties=penalties)
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
@@ -132,6 +133,8 @@ def understand(
     What it can ``recall`` of the last model makes this one quicker, and changes nothing else.
     """
     data, models = _standing(history, recipe) or _fitted(history, recipe, rng)
+    if data.penalties:
+        _log.info("took %d of %d results for penalties", data.penalties, data.looks)
     # A failed point will not be looked at again, and tells the mean nothing: to the covariance it
     # is as good as pending, so that the next batch does not crowd around it.
     looked = [t.point for t in (*history.pending, *history.failed)] if waiting else []

@@ -87,8 +87,12 @@ class Posterior:
         return float(np.sqrt(np.mean([model.noise for model in self.models])))
 
     def outcome(self, values: Array) -> Array:
-        """Values of a belief in the units of the observations."""
+        """Values of a belief in the units of the observations, not far beyond what was seen."""
         return self.data.shift + self.data.scale * self.data.warp.straighten(values)
+
+    def bound(self, values: Array) -> Array:
+        """Bounds on a belief in the units of the observations, however far; ±∞ where none is."""
+        return self.data.shift + self.data.scale * self.data.warp.undone(values)
 
     def upper(self, at: Array, width: float) -> tuple[Array, Array]:
         """μ + width · σ at (n, d) and its gradient (n, d), averaged over the models."""

@@ -1,0 +1,1 @@
+"""Batches pinned before the house was rebuilt."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -118,7 +119,8 @@ def test_without_a_folder_evaluations_end_with_their_runner(tmp_path):
         "    Path(point['pid']).write_text(str(os.getpid()))\n"
         "    time.sleep(60.0)\n"
         "engine = LocalEngine(1)\n"
-        "engine.submit(Task(0, 1, 'a', {'pid': sys.argv[1]}, 0, None, Function(f)))\n"
+        "name, point = 'covey-00000000-0-a1', {'pid': sys.argv[1]}\n"
+        "engine.submit(Task(0, 1, name, point, 0, None, Function(f)))\n"
         "while not (Path(sys.argv[1]).exists() and Path(sys.argv[1]).read_text()):\n"
         "    time.sleep(0.01)\n"
         "os.kill(os.getpid(), 9)\n"
@@ -139,3 +141,57 @@ def test_it_waits_without_burning_the_processor(bench):
     bench.outcomes(1)
     after = os.times()
     assert after.user + after.system - before.user - before.system < 0.3
+
+
+def crashes(point):
+    sys.stdout.write("about to\n")
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def test_the_log_of_a_crash_is_kept_and_named(bench, tmp_path):
+    task = bench.submit(crashes)
+    (found,) = bench.outcomes(1)
+    bench.engine.poll(0.0)
+    log = tmp_path / "work" / task.name / "log"
+    assert found.status == "lost"
+    assert found.reason == f"its process was killed by signal 11; its log is {log}"
+    assert "about to" in log.read_text()
+    assert "Segmentation fault" in log.read_text()  # and where, by faulthandler
+
+
+def test_the_log_of_what_was_cancelled_goes(bench, tmp_path):
+    task = bench.submit(lambda p: sys.stdout.write("here\n") and time.sleep(60.0))
+    while not list((tmp_path / "work").glob(f"{task.name}/log")):
+        time.sleep(0.01)
+    bench.engine.cancel([task.name])
+    (found,) = bench.outcomes(1)
+    assert found.reason == "it was cancelled"
+    assert folders(tmp_path) == set()
+
+
+def test_what_has_computed_and_waits_for_room_is_not_cancelled(bench, tmp_path):
+    """Ctrl-C, twice even: hours of work may be in it, and the next run finds them."""
+
+    def f(point):
+        from covey.run import workplace
+
+        def full(path, data, real=workplace._publish):
+            if not (tmp_path / "room").exists():
+                raise OSError(errno.ENOSPC, "no space left on device")
+            real(path, data)
+
+        workplace._publish = full
+        return 2.5
+
+    task = bench.submit(f, timeout=1.0)
+    until = time.monotonic() + 20.0
+    while not bench.engine._open[task.name].computed and time.monotonic() < until:
+        time.sleep(0.01)
+    bench.engine.cancel([task.name])
+    bench.engine.cancel([task.name])
+    assert bench.engine.poll(1.5) == []  # nor is it overdue
+    bench.engine.close()
+    again = bench.reopen()
+    assert again.adopt([task]) == {task.name}
+    (tmp_path / "room").touch()
+    assert [found.value for found in bench.outcomes(1, engine=again)] == [2.5]

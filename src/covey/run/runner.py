@@ -76,8 +76,8 @@ def run(
         if study.journal is not None:
             stack.enter_context(running(study.journal))
         study.refresh()
+        interrupt = stack.enter_context(Interrupt())  # the engine is closed before it is left
         engine = stack.enter_context(engine_for(workers, study.journal))
-        interrupt = stack.enter_context(Interrupt())
         desk = Desk(study, engine, call, plan.timeout, plan.retries)
         Campaign(study, plan, desk, interrupt, engine.slots or batch).go()
     best = study.best

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +21,7 @@ _fcntl: ModuleType | None = import_module("fcntl") if find_spec("fcntl") else No
 _DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
 # What a file system says that cannot flush a folder at all; there is then nothing to wait for.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+_STALE = 60.0  # seconds after which nobody is still creating a journal
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -104,6 +107,21 @@ def publish(path: Path, data: bytes) -> None:
     except OSError:
         path.unlink(missing_ok=True)
         raise
+
+
+def remove_staged(path: Path) -> None:
+    """Remove what writers that were killed while they created a journal have left beside it.
+
+    Only plain files of ours, a minute old: who creates one takes milliseconds, and if it was only
+    asleep it finds its file gone and says so.
+    """
+    digits = "[0-9a-f]" * 8
+    for staged in path.parent.glob(f"{glob.escape(path.name)}.new-{digits}"):
+        with suppress(OSError):
+            found = staged.lstat()
+            ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+            if stat.S_ISREG(found.st_mode) and ours and time.time() - found.st_mtime > _STALE:
+                staged.unlink()
 
 
 def keep_aside(path: Path, data: bytes) -> Path:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from covey.errors import WorkFolderError
 from covey.run.task import Outcome
-from covey.run.workplace import UNWRITTEN, Scroll, Workplace, relay
+from covey.run.workplace import UNWRITTEN, Scroll, Workplace, relay, remove_temporary
 
 
 def main(words: Sequence[str]) -> int:
@@ -117,10 +117,7 @@ def _die_with_parent(place: Workplace) -> None:
         import shutil
 
         shutil.rmtree(place.folder, ignore_errors=True)
-        with suppress(OSError):
-            for parcel in place.folder.parent.glob("call*.pkl"):
-                parcel.unlink()
-            place.folder.parent.rmdir()  # unless others are at work in it
+        remove_temporary(place.folder.parent)
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=wait, daemon=True).start()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import shutil
-import tempfile
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -16,7 +16,7 @@ from covey.errors import StrategyError, WorkFolderError
 from covey.run.call import Call, pack
 from covey.run.process import GRACE, Process
 from covey.run.task import Outcome, Task
-from covey.run.workplace import Workplace, check_private, write_private
+from covey.run.workplace import Workplace, check_private, make_temporary, write_private
 
 _log = logging.getLogger("covey")
 
@@ -42,6 +42,7 @@ class LocalEngine:
         self._lasting = folder is not None
         self._folder = None if folder is None else folder.absolute()
         self._grace = grace
+        self._held: int | None = None  # a descriptor: a temporary folder has an owner who lives
         self._open: dict[str, Process] = {}
         self._ready: list[Outcome] = []
         self._said: list[str] = []  # by the last poll; perhaps not in the log yet
@@ -119,6 +120,23 @@ class LocalEngine:
         self._said = [name for name in self._said if name not in self._open]  # not in the log
         return {task.name for task in tasks if task.name in self._open}
 
+    def tidy(self, told: Collection[str]) -> None:
+        """Remove what a run that was killed has left: folders of attempts whose trials are told.
+
+        Those that somebody is at work in stay, and the packed calls with them.
+        """
+        if not self._lasting or self._folder is None or not self._folder.is_dir():
+            return
+        check_private(self._folder)
+        idle = True
+        for path in self._folder.iterdir():
+            if _is_busy(path):
+                idle = False
+            elif path.name in told:
+                shutil.rmtree(path, ignore_errors=True)  # which follows no link
+        for parcel in self._folder.glob("call-*.pkl*") if idle else ():
+            parcel.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Let go; what was cancelled is killed, and what nobody could find again too."""
         ending = [p for p in self._open.values() if p.stopping or not self._lasting]
@@ -133,6 +151,9 @@ class LocalEngine:
         if not self._lasting and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     def _with_its_log(self, outcome: Outcome, process: Process) -> Outcome:
         """An outcome that names the log of a crash; the log is all that is left of it."""
@@ -171,7 +192,7 @@ class LocalEngine:
 
     def _place(self) -> Path:
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="covey-"))
+            self._folder, self._held = make_temporary()
         with suppress(FileExistsError):  # and no folder, as is said below
             self._folder.mkdir(mode=0o700, exist_ok=True)
         check_private(self._folder)
@@ -194,3 +215,11 @@ def _is_kept(outcome: Outcome, process: Process) -> bool:
     if outcome.status == "lost":
         return bool(outcome.log.strip()) and not process.cancelled
     return outcome.status != "succeeded"
+
+
+def _is_busy(path: Path) -> bool:
+    """Whether an evaluation is at work there; if nobody can tell, it may be."""
+    try:
+        return path.is_dir() and Workplace(path).locked
+    except OSError:
+        return True

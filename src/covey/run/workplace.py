@@ -35,6 +35,8 @@ UNWRITTEN = 75  # exit status of an evaluation that could not write its result
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _WHY = 16  # bytes that `stopped` has from the beginning, so that to fill it in needs no room
+_OWNER = "owner"  # in a temporary folder: locked while its run lives
+_NEW = 60.0  # seconds in which a run has locked its folder, or never will
 _CATCH_UP = 0.5  # seconds for the last words, where something left behind holds the line open
 
 
@@ -101,9 +103,9 @@ class Workplace:
 
         Taken before there is a process, so that there is no moment at which it runs unseen.
         """
-        alive = _lock(self._alive)
+        alive = hold(self._alive)
         try:
-            return alive, _lock(self._computing)
+            return alive, hold(self._computing)
         except BaseException:
             os.close(alive)
             raise
@@ -125,12 +127,12 @@ class Workplace:
     @property
     def locked(self) -> bool:
         """Whether a process is at work here."""
-        return _locked(self._alive) or False
+        return held(self._alive) or False
 
     @property
     def computed(self) -> bool:
         """Whether f has returned, although there may be no room for its result yet."""
-        return _locked(self._computing) is False
+        return held(self._computing) is False
 
     @property
     def worker(self) -> dict[str, Any] | None:
@@ -282,6 +284,41 @@ def relay(lines: Mapping[int, Scroll], wait: Callable[[], int]) -> int:
     return status
 
 
+def make_temporary() -> tuple[Path, int]:
+    """A folder for evaluations that nobody is to find again, and a descriptor that holds it.
+
+    Those of runs that were killed are removed on the way: ours, held by nobody, of this machine.
+    """
+    import tempfile
+
+    for old in Path(tempfile.gettempdir()).glob("covey-*"):
+        with suppress(OSError):  # it is another's, or being removed by another
+            check_private(old)
+            owner = old / _OWNER
+            new = time.time() - owner.lstat().st_mtime < _NEW
+            here = owner.read_text() == os.uname().nodename
+            if here and not new and held(owner) is False:
+                remove_temporary(old, others=True)
+    folder = Path(tempfile.mkdtemp(prefix="covey-"))
+    fd = hold(folder / _OWNER)
+    os.write(fd, os.uname().nodename.encode())
+    return folder, fd
+
+
+def remove_temporary(folder: Path, *, others: bool = False) -> None:
+    """Remove such a folder; unless ``others``, only if no evaluation has files in it."""
+    if others:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    with suppress(OSError):
+        if not any(path.is_dir() for path in folder.iterdir()):
+            for path in (folder / _OWNER, *folder.glob("call*.pkl")):
+                path.unlink(missing_ok=True)
+            folder.rmdir()
+
+
 def check_private(folder: Path) -> None:
     """Refuse a folder that others may have put something into.
 
@@ -400,8 +437,8 @@ def _publish(path: Path, data: bytes) -> None:
         os.close(folder)
 
 
-def _lock(path: Path) -> int:
-    """A descriptor that holds the lock of a file."""
+def hold(path: Path) -> int:
+    """A descriptor that holds the lock of a file, for as long as it is open."""
     import fcntl
 
     fd = os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o600)
@@ -413,7 +450,7 @@ def _lock(path: Path) -> int:
     return fd
 
 
-def _locked(path: Path) -> bool | None:
+def held(path: Path) -> bool | None:
     """Whether somebody holds the lock of a file; None if there is no such file."""
     import fcntl
 

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from covey.errors import WorkFolderError
 from covey.run.task import Outcome
 from covey.run.workplace import UNWRITTEN, Scroll, Workplace, relay, remove_temporary
 
@@ -59,9 +58,12 @@ def perform(place: Workplace, computing: int) -> int:
     """Call f and write its result down; the status to end with."""
     try:
         task = place.read()
+    except Exception as error:  # of the folder, or what was made of it
+        return _unwritten(f"its task could not be read: {error}")
+    try:
         outcome = task if isinstance(task, Outcome) else task.call.evaluate(task, place.folder)
-    except (OSError, WorkFolderError) as error:  # of the folder; what f raises is caught with it
-        return _unwritten(f"{error}")
+    except OSError as error:  # of the machine; what f raises is caught with it
+        return _unwritten(f"it could not be evaluated: {error}")
     with suppress(OSError):
         # Said by a lock, which needs no room: from here on its time limit does not count.
         fcntl.flock(computing, fcntl.LOCK_UN)

@@ -18,6 +18,7 @@ from covey.run.workplace import UNWRITTEN, Workplace, environment, start_time, t
 
 GRACE = 10.0  # seconds between SIGTERM and SIGKILL
 _OVERDUE, _CANCELLED = "overdue", "cancelled"
+_LOOK = 1.0  # seconds between two looks at a process that is not ours; its lock says it sooner
 _SHORTAGE = 60.0  # seconds for which its folder may be unreadable before that is an error
 
 
@@ -40,6 +41,7 @@ class Process:
         self._stopped_at: float | None = None
         self._why = ""  # it was stopped; the disk may have no room to say so
         self._unreadable_at: float | None = None
+        self._alive_until = 0.0  # one that is not ours: when to look at its process again
 
     @classmethod
     def start(cls, task: Task, place: Workplace, call: Path, grace: float, *, tied: bool) -> Self:
@@ -176,8 +178,11 @@ class Process:
         who = self._here()
         if who is None or who.get("started") is None:  # nobody can tell but by the lock
             return False
+        if time.monotonic() < self._alive_until:
+            return False
         now = start_time(who["pid"])
         if now == who["started"]:
+            self._alive_until = time.monotonic() + _LOOK
             return False
         # It died, but something it forked lives on with its lock: in its group, unless the number
         # is somebody else's by now.

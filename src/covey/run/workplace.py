@@ -32,6 +32,7 @@ from covey.run.task import Outcome, Task
 
 TAIL = 65_536  # bytes of a log that are kept
 UNWRITTEN = 75  # exit status of an evaluation that could not write its result
+_SHORT = (errno.EMFILE, errno.ENFILE)  # of descriptors, which comes and goes
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _WHY = 16  # bytes that `stopped` has from the beginning, so that to fill it in needs no room
@@ -190,7 +191,9 @@ def tail(path: Path) -> str:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - TAIL))
             return stream.read().decode(errors="replace")
-    except OSError:
+    except OSError as error:
+        if error.errno in _SHORT:  # another time
+            raise
         return ""
 
 

@@ -1,8 +1,8 @@
-# make demo | test | hosts | check | bench | bench-scale | race | paper: each sets up .venv as far as it needs.
+# make demo | test | hosts | check | audit | bench | bench-scale | race | paper: each sets up .venv as far as it needs.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test hosts check bench bench-scale race paper clean
+.PHONY: demo test hosts check audit bench bench-scale race paper clean
 
 demo: .venv/demo.stamp
 	$(BIN)/covey demo
@@ -20,6 +20,10 @@ check: .venv/check.stamp
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Published vulnerabilities of what is installed; where nothing can be looked up, it says so.
+audit: .venv/audit.stamp
+	$(BIN)/python .ci/audit.py
 
 bench: .venv/bench.stamp
 	$(BIN)/python benchmarks/speed.py
@@ -51,6 +55,6 @@ clean:
 	touch $@
 
 .venv/hosts.stamp: .venv/test.stamp
-.venv/test.stamp .venv/hosts.stamp .venv/check.stamp .venv/bench.stamp .venv/papers.stamp: .venv/%.stamp: .venv/demo.stamp constraints.txt
+.venv/test.stamp .venv/hosts.stamp .venv/check.stamp .venv/audit.stamp .venv/bench.stamp .venv/papers.stamp: .venv/%.stamp: .venv/demo.stamp constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --group $*
 	touch $@

@@ -11,6 +11,7 @@ CoveyError
 ├── JournalError       (OSError)       a log cannot be read or written
 │   ├── JournalConflict                somebody else has written to it, or is running it
 │   ├── JournalMismatch                it belongs to another study
+│   ├── WorkFolderError                the folder of its evaluations is not ours alone
 │   └── JournalDamaged                 a line of it does not verify
 ├── EvaluationError    (RuntimeError)  the objective failed on a whole batch
 ├── ReportError        (OSError)       a picture or a page cannot be written there
@@ -71,6 +72,10 @@ class JournalConflict(JournalError):  # noqa: N818 - the noun says it
 
 class JournalMismatch(JournalError):  # noqa: N818 - the noun says it
     """The log belongs to another study: another space, goal, seed or model."""
+
+
+class WorkFolderError(JournalError):
+    """The folder in which evaluations keep their files is not ours alone, or cannot be used."""
 
 
 class JournalDamaged(JournalError):  # noqa: N818 - the adjective says it

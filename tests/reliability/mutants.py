@@ -380,3 +380,11 @@ def _(patch: Patch) -> None:
         return real(value) or (isinstance(value, tuple) and None in value)
 
     patch.setattr(codec, "_unsaid", unsaid)
+
+
+# ---------------------------------------------------------------- evaluating
+
+
+@_defect("waiting counts")
+def _(patch: Patch) -> None:
+    patch.setattr("covey.run.workplace.Workplace.computed", False)

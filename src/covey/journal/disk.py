@@ -7,6 +7,7 @@ import logging
 import os
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -26,6 +27,7 @@ _DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
 # What a file system says that cannot flush a folder at all; there is then nothing to wait for.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 _STAGED = ".new-"  # follows the name of a file until it is whole
+_STALE = 60.0  # seconds after which nobody is still creating a journal
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -166,6 +168,21 @@ def forget_staged(path: Path) -> None:
     for staged in path.parent.glob(f"{escape(path.name)}{_STAGED}*"):
         with suppress(FileNotFoundError):
             if os.path.samestat(staged.lstat(), path.stat()):
+                staged.unlink()
+
+
+def remove_staged(path: Path) -> None:
+    """Remove what writers that were killed while they created a journal have left beside it.
+
+    Only plain files of ours, a minute old: who creates one takes milliseconds, and if it was only
+    asleep it finds its file gone and says so.
+    """
+    digits = "[0-9a-f]" * 8
+    for staged in path.parent.glob(f"{escape(path.name)}{_STAGED}{digits}"):
+        with suppress(OSError):
+            found = staged.lstat()
+            ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+            if stat.S_ISREG(found.st_mode) and ours and time.time() - found.st_mtime > _STALE:
                 staged.unlink()
 
 

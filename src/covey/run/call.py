@@ -33,14 +33,20 @@ class Function:
         """Call it; what it raises is a failure, and its traceback the log."""
         given = {"seed": task.seed} if _takes_seed(self.f) else {}
         try:
-            returned = self.f(dict(task.point), **given)
+            return Outcome.of(task.name, self.f(dict(task.point), **given))
         except KeyboardInterrupt:  # somebody stopped it: not the point's fault
             return Outcome(task.name, "lost", reason="it was interrupted")
         except BaseException as error:  # SystemExit too: this is where the evaluation ends
-            reason = f"{type(error).__name__}: {error}"[:2000]
             log = "".join(traceback.format_exception(error))
-            return Outcome(task.name, "failed", reason=reason, log=log)
-        return Outcome.of(task.name, returned)
+            return Outcome(task.name, "failed", reason=_message(error), log=log)
+
+
+def _message(error: BaseException) -> str:
+    """What was raised; its words are its own code, and may raise too."""
+    try:
+        return f"{type(error).__name__}: {error}"[:2000]
+    except Exception as worse:
+        return f"{type(error).__name__}, whose message raised {type(worse).__name__}"
 
 
 def _takes_seed(f: Callable[..., Any]) -> bool:

@@ -35,27 +35,35 @@ class Campaign:
         self._began = self._talked = time.monotonic()
         self._batch: Sequence[int] = ()
         self._unwatched = False  # watch has raised
+        self._stopped = False  # what runs was stopped, or killed
 
     def go(self) -> None:
         """Run to the end; whatever goes wrong, say what is safe."""
         try:
-            self._take_up()
-            if self._plan.asynchronous:
-                self._keep_busy()
-            else:
-                self._in_batches()
-            self._desk.work(0.0)  # so that the engine knows the last ones to be written down
-        except KeyboardInterrupt:
-            self._stop()
-            raise
+            try:
+                self._to_the_end()
+            except KeyboardInterrupt:
+                self._stop()
+                raise
         except JournalError:
             # Nothing can be written down, so nothing is stopped: evaluations that can be found
             # again go on, and their results wait for the next run.
-            _log.error("%d evaluations were out when the log failed", self._desk.running)
+            _log.error(
+                "%d evaluations were out when the log, or their folder, failed", self._desk.running
+            )
             raise
         except BaseException:
-            self._desk.kill()
+            if not self._stopped:  # a second Ctrl-C may come when the first is not obeyed yet
+                self._desk.kill()
             raise
+
+    def _to_the_end(self) -> None:
+        self._take_up()
+        if self._plan.asynchronous:
+            self._keep_busy()
+        else:
+            self._in_batches()
+        self._desk.work(0.0)  # so that the engine knows the last ones to be written down
 
     def _take_up(self) -> None:
         history = self._study.history
@@ -185,9 +193,14 @@ class Campaign:
     def _stop(self) -> None:
         """Ctrl-C: stop what runs, and say what is safe."""
         try:
-            self._desk.stop()
+            if self._interrupt.twice:
+                self._desk.kill()
+            else:
+                self._desk.stop()
+            self._stopped = True
         except BaseException:
             self._desk.kill()
+            self._stopped = True
             raise
         finally:
             with suppress(OSError, RuntimeError):  # of a handler; it would hide why we stop

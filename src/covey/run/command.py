@@ -9,14 +9,14 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from covey.errors import StrategyError, did_you_mean
 from covey.run.task import Outcome, Task
-from covey.run.workplace import TAIL, environment, tail, trim
+from covey.run.workplace import TAIL, Scroll, environment, relay, tail
 
 # {{name}} is {name} itself. What does not begin with a letter is not ours: JSON may stand as it is.
 _PLACEHOLDER = re.compile(r"\{(\{[A-Za-z][^{}]*\})\}|\{([A-Za-z][^{}]*)\}")
@@ -120,23 +120,14 @@ class Command:
             (folder / "stdin").write_text(self._input(task.point))
         except StrategyError as error:
             return Outcome(task.name, "failed", reason=str(error))
-        out, err = folder / "stdout", folder / "stderr"
+        except OSError as error:
+            return Outcome(task.name, "lost", reason=f"its input could not be written: {error}")
         try:
-            with (
-                (folder / "stdin").open("rb") as given,
-                out.open("wb") as told,
-                err.open("wb") as said,
-                _outliving_sigterm(),
-            ):
-                code = subprocess.Popen(
-                    words, stdin=given, stdout=told, stderr=said, env=environment(task)
-                ).wait()
+            with _outliving_sigterm():
+                code, output, errors = _run(words, folder, environment(task))
         except OSError as error:
             reason = f"{words[0]} could not be started: {error.strerror or error}"
             return Outcome(task.name, "lost", reason=reason)
-        output, errors = tail(out), tail(err)
-        trim(out)
-        trim(err)
         log = (output + errors)[-TAIL:]
         if code < 0:
             reason = f"the command was killed by signal {_signal_name(-code)}"
@@ -161,6 +152,36 @@ class Command:
             return tail(result).strip(), "its result file"
         lines = [line for line in output.splitlines() if line.strip()]
         return (lines[-1].strip() if lines else ""), "the last line of its output"
+
+
+def _run(words: list[str], folder: Path, variables: dict[str, str]) -> tuple[int, str, str]:
+    """Run a program to its end: its status, and the ends of its output and errors."""
+    with ExitStack() as stack:
+        scrolls = [stack.enter_context(_scroll(folder / name)) for name in ("stdout", "stderr")]
+        given = stack.enter_context((folder / "stdin").open("rb"))
+        pipes = [os.pipe() for _ in scrolls]
+        try:
+            told, said = (write for _, write in pipes)
+            child = subprocess.Popen(words, stdin=given, stdout=told, stderr=said, env=variables)
+        except BaseException:
+            for read, _ in pipes:
+                os.close(read)
+            raise
+        finally:
+            for _, write in pipes:
+                os.close(write)
+        code = relay({read: s for (read, _), s in zip(pipes, scrolls, strict=True)}, child.wait)
+        return code, scrolls[0].text, scrolls[1].text
+
+
+@contextmanager
+def _scroll(path: Path) -> Iterator[Scroll]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+    scroll = Scroll(os.open(path, flags, 0o600))
+    try:
+        yield scroll
+    finally:
+        scroll.close()
 
 
 def _filled(word: str, values: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from covey.run.call import Call, pack
 from covey.run.process import Process
 from covey.run.task import Outcome, Task
-from covey.run.workplace import Workplace
+from covey.run.workplace import Workplace, write_private
 
 _SHORT, _LONG = 0.005, 0.1  # seconds between two looks
 
@@ -63,7 +63,7 @@ def deliver(
     task: Task = pickle.loads(label)
     with tempfile.TemporaryDirectory(prefix="covey-", ignore_cleanup_errors=True) as folder:
         call = Path(folder) / "call.pkl"
-        call.write_bytes(parcel)
+        write_private(call, parcel)
         place = Workplace(Path(folder) / "work")
         process = Process.start(task, place, call, grace, tied=True)
         try:

@@ -112,7 +112,7 @@ class DaskEngine:
         """Take over those the scheduler still keeps."""
         published = set(self._client.list_datasets())
         for task in tasks:
-            if task.name in published:
+            if task.well_named and task.name in published:
                 self._open[task.name] = self._client.get_dataset(task.name)
         self._said = [name for name in self._said if name not in self._open]  # not in the log
         return {task.name for task in tasks if task.name in self._open}

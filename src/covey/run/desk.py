@@ -17,7 +17,7 @@ from covey.history import Dispatched, Late, Lost, Trial
 from covey.run.call import Call
 from covey.run.engine import Engine
 from covey.run.retries import Retries
-from covey.run.task import Outcome, Task
+from covey.run.task import Outcome, Task, name_of
 from covey.study import Study
 
 _log = logging.getLogger("covey")
@@ -139,7 +139,7 @@ class Desk:
 
     def _dispatch(self, trial: Trial) -> None:
         attempt = len(self._study.history.attempts(trial.id)) + 1
-        name = f"covey-{self._life}-{trial.id}-a{attempt}"
+        name = name_of(self._life, trial.id, attempt)
         sent = Dispatched(trial.id, attempt, name, evaluation_seed(self._study.seed, trial.id))
         self._study.note(sent)  # before the engine hears of it
         task = self._task(trial, sent)

@@ -1,4 +1,7 @@
-"""Interrupt: the first Ctrl-C is noted and obeyed between two steps, the second at once."""
+"""Interrupt: the first Ctrl-C is noted and obeyed between two steps, the second at once.
+
+The second is the last: what it asks for is to kill what runs, and that is not broken off half way.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.pressed = False
+        self.twice = False
         self._before: Any = None
 
     def __enter__(self) -> Self:
@@ -44,7 +48,10 @@ class Interrupt:
             raise KeyboardInterrupt
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.twice:
+            return
         if self.pressed:
+            self.twice = True
             raise KeyboardInterrupt
         self.pressed = True
         # In the midst of another line on the same stream, logging raises RuntimeError.

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import os
 import shutil
-import tempfile
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from covey.errors import StrategyError
+from covey.errors import StrategyError, WorkFolderError
 from covey.run.call import Call, pack
 from covey.run.process import GRACE, Process
 from covey.run.task import Outcome, Task
-from covey.run.workplace import Workplace
+from covey.run.workplace import Workplace, check_private, make_temporary, write_private
 
-_KEPT = ("failed", "timed-out")  # whose logs somebody may want to read
+_log = logging.getLogger("covey")
+
 _SHORT, _LONG = 0.005, 0.1  # seconds between two looks: short at first, for quick evaluations
 
 
@@ -38,18 +42,28 @@ class LocalEngine:
         self._lasting = folder is not None
         self._folder = None if folder is None else folder.absolute()
         self._grace = grace
+        self._held: int | None = None  # a descriptor: a temporary folder has an owner who lives
         self._open: dict[str, Process] = {}
         self._ready: list[Outcome] = []
         self._said: list[str] = []  # by the last poll; perhaps not in the log yet
         self._packed: tuple[Call, Path] | None = None
 
     def submit(self, task: Task) -> None:
-        """Start its process."""
+        """Start its process.
+
+        Raises:
+            StrategyError: Its name is not one that `name_of` gives.
+            WorkFolderError: The folder is not ours alone.
+        """
+        if not task.well_named:
+            raise StrategyError(f"a task is named by covey.run.task.name_of; got {task.name!r}.")
         try:
             place = Workplace(self._place() / task.name)
             call = self._parcel(task.call)
             tied = not self._lasting
             process = Process.start(task, place, call, self._grace, tied=tied)
+        except WorkFolderError:
+            raise
         except OSError as error:
             reason = f"it could not be started: {error}"
             self._ready.append(Outcome(task.name, "lost", reason=reason))
@@ -66,9 +80,9 @@ class LocalEngine:
             for name, process in list(self._open.items()):
                 outcomes = process.check()
                 if outcomes:
-                    found += outcomes
+                    found += [self._with_its_log(outcome, process) for outcome in outcomes]
                     del self._open[name]
-                    if not any(outcome.status in _KEPT for outcome in outcomes):
+                    if not any(_is_kept(outcome, process) for outcome in outcomes):
                         self._said.append(name)
             left = until - time.monotonic()
             if found or left <= 0.0:
@@ -77,21 +91,51 @@ class LocalEngine:
             pause = min(1.5 * pause, _LONG)
 
     def cancel(self, names: Collection[str]) -> None:
-        """Ask these to end; asked again, they are killed at once."""
+        """Ask these to end; asked again, they are killed at once.
+
+        Not one that has computed its result and only waits for room on the disk: the next run
+        finds it.
+        """
         for name in names:
-            if name in self._open:
-                self._open[name].stop()
+            process = self._open.get(name)
+            if process is not None and not (self._lasting and process.computed):
+                process.stop()
 
     def adopt(self, tasks: Sequence[Task]) -> set[str]:
-        """Take over those that have a result or still run."""
-        if self._folder is None:
+        """Take over those that have a result or still run.
+
+        Raises:
+            WorkFolderError: The folder is not ours alone, or cannot be read.
+        """
+        if not self._lasting or self._folder is None or not self._folder.exists():
             return set()
+        check_private(self._folder)
         for task in tasks:
-            process = Process.adopt(task, Workplace(self._folder / task.name), self._grace)
+            try:
+                process = self._found(task)
+            except OSError as error:
+                raise WorkFolderError(f"{self._folder} cannot be read: {error}.") from error
             if process is not None:
                 self._open[task.name] = process
         self._said = [name for name in self._said if name not in self._open]  # not in the log
         return {task.name for task in tasks if task.name in self._open}
+
+    def tidy(self, told: Collection[str]) -> None:
+        """Remove what a run that was killed has left: folders of attempts whose trials are told.
+
+        Those that somebody is at work in stay, and the packed calls with them.
+        """
+        if not self._lasting or self._folder is None or not self._folder.is_dir():
+            return
+        check_private(self._folder)
+        idle = True
+        for path in self._folder.iterdir():
+            if _is_busy(path):
+                idle = False
+            elif path.name in told:
+                shutil.rmtree(path, ignore_errors=True)  # which follows no link
+        for parcel in self._folder.glob("call-*.pkl*") if idle else ():
+            parcel.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let go; what was cancelled is killed, and what nobody could find again too."""
@@ -107,6 +151,15 @@ class LocalEngine:
         if not self._lasting and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def _with_its_log(self, outcome: Outcome, process: Process) -> Outcome:
+        """An outcome that names the log of a crash; the log is all that is left of it."""
+        if not self._lasting or outcome.status != "lost" or not _is_kept(outcome, process):
+            return outcome
+        return replace(outcome, reason=f"{outcome.reason}; its log is {process.log}")
 
     def _forget(self) -> None:
         """Remove the folders of what the last poll said: who polls again has written it down.
@@ -118,10 +171,31 @@ class LocalEngine:
                 shutil.rmtree(self._folder / name, ignore_errors=True)
         self._said.clear()
 
+    def _found(self, task: Task) -> Process | None:
+        """A process of an earlier life; a name that we do not give leads nowhere."""
+        if self._folder is None or not task.well_named:
+            _log.error(
+                "the log names an evaluation of trial %d %r, which is no name that Covey gives; it "
+                "is not looked for, and begins again. Who wrote this log?",
+                *(task.id, task.name),
+            )
+            return None
+        place = Workplace(self._folder / task.name)
+        try:
+            check_private(place.folder)
+        except FileNotFoundError:
+            return None
+        except WorkFolderError as error:
+            _log.error("%s It is not looked into, and trial %d begins again.", error, task.id)
+            return None
+        return Process.adopt(task, place, self._grace)
+
     def _place(self) -> Path:
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="covey-"))
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._folder, self._held = make_temporary()
+        with suppress(FileExistsError):  # and no folder, as is said below
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+        check_private(self._folder)
         return self._folder
 
     def _parcel(self, call: Call) -> Path:
@@ -130,7 +204,22 @@ class LocalEngine:
             data = pack(call)
             path = self._place() / f"call-{hashlib.sha256(data).hexdigest()[:16]}.pkl"
             new = path.with_name(f"{path.name}.new")
-            new.write_bytes(data)
+            write_private(new, data)
             new.replace(path)
             self._packed = call, path
         return self._packed[1]
+
+
+def _is_kept(outcome: Outcome, process: Process) -> bool:
+    """Whether somebody may want to read its log: if it went wrong, and was not cancelled."""
+    if outcome.status == "lost":
+        return bool(outcome.log.strip()) and not process.cancelled
+    return outcome.status != "succeeded"
+
+
+def _is_busy(path: Path) -> bool:
+    """Whether an evaluation is at work there; if nobody can tell, it may be."""
+    try:
+        return path.is_dir() and Workplace(path).locked
+    except OSError:
+        return True

@@ -10,20 +10,24 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
+from covey.errors import WorkFolderError
 from covey.run.task import Outcome, Task
-from covey.run.workplace import UNWRITTEN, Workplace, environment, tail
+from covey.run.workplace import UNWRITTEN, Workplace, environment, start_time, tail
 
 GRACE = 10.0  # seconds between SIGTERM and SIGKILL
 _OVERDUE, _CANCELLED = "overdue", "cancelled"
+_LOOK = 1.0  # seconds between two looks at a process that is not ours; its lock says it sooner
+_SHORTAGE = 60.0  # seconds for which its folder may be unreadable before that is an error
 
 
 class Process:
     """An evaluation that was started here, or by an earlier runner that is dead.
 
     It leads a process group of its own, and signals go to the group: what it has started ends with
-    it. If it is not our child only while its lock is held, so never to somebody else's.
+    it. Never to somebody else's: a child keeps its number until it is waited for, and of one that
+    is not ours the lock has to be held, and the process of its number to be as old as it says.
     """
 
     def __init__(
@@ -35,6 +39,9 @@ class Process:
         self._child = child  # None: it is not ours
         self._finished_at: float | None = None
         self._stopped_at: float | None = None
+        self._why = ""  # it was stopped; the disk may have no room to say so
+        self._unreadable_at: float | None = None
+        self._alive_until = 0.0  # one that is not ours: when to look at its process again
 
     @classmethod
     def start(cls, task: Task, place: Workplace, call: Path, grace: float, *, tied: bool) -> Self:
@@ -44,11 +51,18 @@ class Process:
             OSError: The machine cannot start it.
         """
         place.prepare(task, call)
-        lock = place.lock()
+        locks = place.lock()
         # -P: a random.py in the current folder is not to stand in for the standard library's.
-        words = [sys.executable, "-P", "-m", "covey.run.evaluate", str(place.folder), str(lock)]
+        words = [
+            sys.executable,
+            "-P",
+            "-m",
+            "covey.run.evaluate",
+            str(place.folder),
+            *map(str, locks),
+        ]
         try:
-            with place.log.open("wb") as log:
+            with place.log.open("ab") as log:  # its end is cut off now and then
                 child = subprocess.Popen(
                     [*words, "tied"] if tied else words,
                     stdin=subprocess.PIPE if tied else subprocess.DEVNULL,
@@ -56,10 +70,11 @@ class Process:
                     stderr=subprocess.STDOUT,
                     env=environment(task),
                     start_new_session=True,
-                    pass_fds=(lock,),
+                    pass_fds=locks,
                 )
         finally:
-            os.close(lock)
+            for lock in locks:
+                os.close(lock)
         return cls(task, place, grace, child)
 
     @classmethod
@@ -71,14 +86,36 @@ class Process:
         return None
 
     def check(self) -> list[Outcome]:
-        """What became of it, nothing while it runs; enforces its time limit."""
+        """What became of it, nothing while it runs; enforces its time limit.
+
+        While its folder cannot be read, as for want of descriptors, it is taken to run.
+
+        Raises:
+            WorkFolderError: Its folder could not be read for a minute; the evaluation goes on.
+        """
+        try:
+            found = self._look()
+        except OSError as error:
+            now = time.monotonic()
+            self._unreadable_at = self._unreadable_at or now
+            if isinstance(error, WorkFolderError) or now - self._unreadable_at > _SHORTAGE:
+                raise WorkFolderError(
+                    f"the evaluation in {self._place.folder} cannot be watched: {error}. It goes "
+                    "on; mend that and run again, and its result is found."
+                ) from error
+            return []
+        self._unreadable_at = None
+        return found
+
+    def _look(self) -> list[Outcome]:
         if not self._ended():
             self._enforce()
             return []
-        result, why = self._place.result(), self._place.stopped
+        result, why = self._place.result(), self._why or self._place.stopped
         good = result is not None and result.status == "succeeded"
         if not good:
             self._clear_up()
+        self._bury()
         self._place.trim()
         if why == _OVERDUE:
             limit = f"it took longer than {self.task.timeout or 0.0:g} s"
@@ -93,6 +130,7 @@ class Process:
         if self._stopped_at is None:
             self._stopped_at = time.monotonic()
             if not self._place.finished:
+                self._why = why
                 self._place.stop(why)
             self._signal(signal.SIGTERM)
         else:
@@ -104,11 +142,28 @@ class Process:
         while not self._ended() and time.monotonic() < until:
             self._enforce()
             time.sleep(0.01)
+        if self._ended():
+            self._bury()
 
     def leave(self) -> None:
         """Let it run on; somebody has to wait for a child, or it stays behind as a zombie."""
         if self._child is not None:
             threading.Thread(target=self._child.wait, daemon=True).start()
+
+    @property
+    def log(self) -> Path:
+        """What it printed."""
+        return self._place.log
+
+    @property
+    def computed(self) -> bool:
+        """Whether f has returned, and what is left to do is to write its result down."""
+        return self._place.computed
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was told to end for no fault of its own."""
+        return (self._why or self._place.stopped) == _CANCELLED
 
     @property
     def stopping(self) -> bool:
@@ -117,18 +172,30 @@ class Process:
 
     def _ended(self) -> bool:
         if self._child is not None:
-            if self._child.poll() is None:
-                return False
-            if self._child.stdin is not None:
-                self._child.stdin.close()
-            return True
+            return _over(self._child)
         if not self._place.locked:
             return True
-        pid = self._pid()
-        if pid is None or _exists(pid):
+        who = self._here()
+        if who is None or who.get("started") is None:  # nobody can tell but by the lock
             return False
-        self._signal(signal.SIGKILL)  # it died, but something it forked lives on with its lock
+        if time.monotonic() < self._alive_until:
+            return False
+        now = start_time(who["pid"])
+        if now == who["started"]:
+            self._alive_until = time.monotonic() + _LOOK
+            return False
+        # It died, but something it forked lives on with its lock: in its group, unless the number
+        # is somebody else's by now.
+        if now is None:
+            _kill_group(who["pid"], signal.SIGKILL)
         return True
+
+    def _bury(self) -> None:
+        """Wait for a child that has ended; from now on its number may be another's."""
+        if self._child is not None:
+            self._child.wait()
+            if self._child.stdin is not None:
+                self._child.stdin.close()
 
     def _enforce(self) -> None:
         now = time.monotonic()
@@ -139,8 +206,11 @@ class Process:
             self._finished_at = self._finished_at or now
             if now - self._finished_at > self._grace:
                 self.stop()
-        elif self.task.timeout is not None and self._elapsed() > self.task.timeout:
+        elif self._overdue() and not self._place.computed:  # waiting for room does not count
             self.stop(_OVERDUE)
+
+    def _overdue(self) -> bool:
+        return self.task.timeout is not None and self._elapsed() > self.task.timeout
 
     def _elapsed(self) -> float:
         """Seconds since it began by its own account; 0 if it has not yet."""
@@ -151,20 +221,21 @@ class Process:
             return float(time.monotonic() - who["clock"])
         return float(time.time() - who["since"])
 
-    def _pid(self) -> int | None:
-        """The process, if it is known and on this machine."""
-        if self._child is not None:
-            return self._child.pid
+    def _here(self) -> dict[str, Any] | None:
+        """Who is at work, if that is known and on this machine."""
         who = self._place.worker
-        return int(who["pid"]) if who and who["host"] == os.uname().nodename else None
+        return who if who and who["host"] == os.uname().nodename else None
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._child is None and not self._place.locked:
-            return  # it has ended, and its number may be somebody else's by now
-        pid = self._pid()
-        if pid is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, number)
+        if self._child is not None:
+            if self._child.returncode is None:  # not buried, so the number is its own
+                _kill_group(self._child.pid, number)
+            return
+        with suppress(OSError):  # its folder cannot be read now; it is asked again
+            who = self._here() if self._place.locked else None
+            started = who and who.get("started")
+            if who and started is not None and start_time(who["pid"]) == started:
+                _kill_group(who["pid"], number)
 
     def _clear_up(self) -> None:
         """End what it may have left behind; of a group that is not ours we cannot be sure."""
@@ -190,11 +261,16 @@ class Process:
         return Outcome(name, "failed", reason=reason, log=log)
 
 
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _over(child: subprocess.Popen[bytes]) -> bool:
+    """Whether a child has ended, without waiting for it where the system can tell."""
+    if child.returncode is None and hasattr(os, "waitid"):
+        try:
+            return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        except ChildProcessError:  # somebody else has waited for it
+            pass
+    return child.poll() is not None
+
+
+def _kill_group(leader: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)

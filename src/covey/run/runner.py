@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 from covey.errors import EvaluationError, StrategyError
+from covey.journal.disk import remove_staged
 from covey.journal.running import running
 from covey.run.call import Call, Function
 from covey.run.campaign import Campaign
 from covey.run.command import Command
 from covey.run.desk import Desk
 from covey.run.interrupt import Interrupt
+from covey.run.local import LocalEngine
 from covey.run.plan import Plan, RunOptions
 from covey.run.workers import check_workers, engine_for
 from covey.space import Choice, Pool, Space
@@ -75,15 +77,24 @@ def run(
     with ExitStack() as stack:
         if study.journal is not None:
             stack.enter_context(running(study.journal))
+            remove_staged(study.journal)
         study.refresh()
+        interrupt = stack.enter_context(Interrupt())  # the engine is closed before it is left
         engine = stack.enter_context(engine_for(workers, study.journal))
-        interrupt = stack.enter_context(Interrupt())
+        if isinstance(engine, LocalEngine):
+            engine.tidy(_told(study))
         desk = Desk(study, engine, call, plan.timeout, plan.retries)
         Campaign(study, plan, desk, interrupt, engine.slots or batch).go()
     best = study.best
     if best is None or best.value is None:
         raise EvaluationError("no evaluation succeeded; the journal or f itself may say why.")
     return Result(best.point, best.value, study)
+
+
+def _told(study: Study) -> set[str]:
+    """The names of all attempts at trials that have a value."""
+    history = study.history
+    return {sent.name for trial in history.told for sent in history.attempts(trial.id)}
 
 
 def as_call(f: Objective, space: Space | Pool) -> Call:

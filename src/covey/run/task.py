@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 OutcomeStatus: TypeAlias = Literal["succeeded", "failed", "timed-out", "lost"]
 
+_NAME = re.compile(r"covey-[0-9a-f]{8}-([0-9]+)-a([0-9]+)")  # as `name_of` gives them
 _MOST = 1e100  # in size, as the log takes it
 _shown = reprlib.Repr()
 _shown.maxother = _shown.maxstring = 80
@@ -29,6 +31,26 @@ class Task:
     seed: int  # of the evaluation, the same for every attempt
     timeout: float | None  # seconds from its start
     call: Call
+
+    @property
+    def well_named(self) -> bool:
+        """Whether its name is one that we give to this attempt of this trial.
+
+        Names come back from logs, which others may have written, and engines look things up by
+        them, in folders too: a name of any other form is never used.
+
+        >>> Task(3, 1, name_of("0a1b2c3d", 3, 1), {}, 0, None, None).well_named
+        True
+        >>> Task(3, 1, "../../home", {}, 0, None, None).well_named
+        False
+        """
+        match = _NAME.fullmatch(self.name) if isinstance(self.name, str) else None
+        return match is not None and match.groups() == (str(self.id), str(self.attempt))
+
+
+def name_of(life: str, trial: int, attempt: int) -> str:
+    """The name of an attempt; ``life`` says which run began it, in eight hexadecimal digits."""
+    return f"covey-{life}-{trial}-a{attempt}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from tests.two_workers import two_workers
 
 from covey.run import FuturesEngine, LocalEngine, Outcome, Task
 from covey.run.call import Call, Function
+from covey.run.task import name_of
 
 KINDS = ["local", "threads", "processes", "dask", "ray"]
 
@@ -37,10 +38,11 @@ class Bench:
         """Evaluations outlive their runner."""
         return self.kind in ("local", "dask")
 
-    def submit(self, f: Callable[..., object] | Call, name: str = "a", **fields) -> Task:
+    def submit(self, f: Callable[..., object] | Call, label: str = "", **fields) -> Task:
         call = Function(f) if callable(f) else f
         given = {"id": 0, "attempt": 1, "point": {"x": 1.5}, "seed": 7, "timeout": None, **fields}
-        task = Task(name=f"covey-{os.urandom(4).hex()}-{name}", call=call, **given)
+        named = name_of(os.urandom(4).hex(), given["id"], given["attempt"])
+        task = Task(name=named, call=call, **given)
         self.engine.submit(task)
         return task
 

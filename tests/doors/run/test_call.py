@@ -80,3 +80,24 @@ def test_what_cannot_be_packed_is_named():
 
 def test_the_version_is_that_of_the_code():
     assert python_version() == ".".join(map(str, sys.version_info[:2]))
+
+
+def test_an_exception_without_words_is_a_failure_all_the_same():
+    class Wordless(Exception):  # noqa: N818
+        def __str__(self):
+            raise RuntimeError("no words")
+
+    def f(point):
+        raise Wordless
+
+    found = evaluate(f)
+    assert (found.status, found.reason) == ("failed", "Wordless, whose message raised RuntimeError")
+
+
+def test_an_answer_that_raises_when_it_is_read_is_a_failure():
+    class Odd(dict):
+        def get(self, key, default=None):
+            raise OSError("not now")
+
+    found = evaluate(lambda p: Odd())
+    assert (found.status, found.reason) == ("failed", "OSError: not now")

@@ -203,7 +203,7 @@ def test_a_log_that_fails_costs_nothing(study, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(Journal, "append", full)
     with pytest.raises(JournalError, match="no space left"):
         run(study, f, batch=2, rounds=1, workers=2)
-    assert "evaluations were out when the log failed" in caplog.text
+    assert "evaluations were out when the log, or their folder, failed" in caplog.text
     monkeypatch.undo()
     run(covey.Study.load(study.journal), f, batch=2, rounds=1, workers=2)
     assert len(covey.Study.load(study.journal).history.told) == 2
@@ -275,6 +275,29 @@ def test_ctrl_c_again_while_it_stops(study):
     with pytest.raises(KeyboardInterrupt):
         run(study, abs, batch=1, rounds=1, workers=engine)
     assert engine.cancelled == [engine.tasks[0].name] * 3  # asked, then twice more: killed
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_any_number_of_ctrl_c_kills_all_that_runs(study):
+    """Somebody who leans on the key does not break off the killing."""
+
+    class Leaning(Scripted):
+        def poll(self, seconds):
+            os.kill(os.getpid(), signal.SIGINT)
+            return []
+
+        def cancel(self, names):
+            super().cancel(names)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        def close(self):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    engine = Leaning(nothing)
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=2, rounds=1, workers=engine)
+    asked_then_killed = 3 * [task.name for task in engine.tasks]
+    assert sorted(engine.cancelled) == sorted(asked_then_killed)
 
 
 def test_ctrl_c_twice_kills_at_once(tmp_path):

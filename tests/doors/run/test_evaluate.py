@@ -10,7 +10,7 @@ import pytest
 
 from covey.run import Outcome, Task
 from covey.run.call import Function, pack
-from covey.run.evaluate import main
+from covey.run.evaluate import perform
 from covey.run.workplace import UNWRITTEN, Workplace
 
 
@@ -22,49 +22,48 @@ def prepared(folder, f):
 
 
 @pytest.fixture
-def words(tmp_path):
-    """Its arguments, with a descriptor to hold."""
+def main(tmp_path):
+    """What the half that calls f does, with a lock to let go."""
     fd = os.open(tmp_path, os.O_RDONLY)
-    yield lambda place: [str(place.folder), str(fd)]
+    yield lambda place: perform(place, fd)
     os.close(fd)
 
 
-def test_it_leaves_a_result(tmp_path, words, capfd):
+def test_it_leaves_a_result(tmp_path, main, capfd):
     place = prepared(tmp_path, lambda p: sys.stdout.write("hello\n") and p["x"])
-    assert main(words(place)) == 0
+    assert main(place) == 0
     assert place.result() == Outcome("a", "succeeded", 1.5)
-    assert place.worker["pid"] == os.getpid()
     assert capfd.readouterr().out == "hello\n"
 
 
-def test_a_traceback_goes_to_the_log(tmp_path, words, capfd):
+def test_a_traceback_goes_to_the_log(tmp_path, main, capfd):
     place = prepared(tmp_path, lambda p: p["y"])
-    assert main(words(place)) == 0
+    assert main(place) == 0
     assert place.result().reason == "KeyError: 'y'"
     assert "Traceback" in capfd.readouterr().err
 
 
-def test_what_cannot_be_loaded_is_lost(tmp_path, words):
+def test_what_cannot_be_loaded_is_lost(tmp_path, main):
     place = prepared(tmp_path, lambda p: 1.0)
     (tmp_path / "call.pkl").write_bytes(b"not a pickle")
-    assert main(words(place)) == 0
+    assert main(place) == 0
     assert place.result().status == "lost"
 
 
-def test_a_closed_output_is_no_reason_to_lose_a_result(tmp_path, words, monkeypatch):
+def test_a_closed_output_is_no_reason_to_lose_a_result(tmp_path, main, monkeypatch):
     place = prepared(tmp_path, lambda p: 1.0)
     monkeypatch.setattr(sys, "stdout", None)
-    assert main(words(place)) == 0
+    assert main(place) == 0
     assert place.result().value == 1.0
 
 
-def test_a_result_that_cannot_be_written_is_said(tmp_path, words, monkeypatch, capsys):
+def test_a_result_that_cannot_be_written_is_said(tmp_path, main, monkeypatch, capsys):
     def broken(self, outcome):
         raise OSError(errno.EIO, "input/output error")
 
     place = prepared(tmp_path, lambda p: 1.0)
     monkeypatch.setattr(Workplace, "finish", broken)
-    assert main(words(place)) == UNWRITTEN
+    assert main(place) == UNWRITTEN
     assert "could not be written" in capsys.readouterr().err
 
 
@@ -72,19 +71,14 @@ def test_it_imports_little(tmp_path):
     """Every evaluation pays for it."""
     place = prepared(tmp_path, lambda p: 1.0)
     code = (
-        "import sys; from covey.run.evaluate import main\n"
-        "main(sys.argv[1:])\n"
+        "import sys; from pathlib import Path\n"
+        "from covey.run.evaluate import Workplace, perform\n"
+        "perform(Workplace(Path(sys.argv[1])), 0)\n"
         "print([m for m in ('numpy', 'scipy', 'covey.study', 'subprocess') if m in sys.modules])"
     )
-    fd = os.open(tmp_path, os.O_RDONLY)
     done = subprocess.run(
-        [sys.executable, "-c", code, place.folder, str(fd)],
-        capture_output=True,
-        text=True,
-        check=True,
-        pass_fds=[fd],
+        [sys.executable, "-c", code, place.folder], capture_output=True, text=True, check=True
     )
-    os.close(fd)
     assert done.stdout == "[]\n"
     assert place.result().value == 1.0
 
@@ -94,14 +88,15 @@ def test_tied_it_dies_with_who_started_it(tmp_path):
         time.sleep(30.0)
 
     place = prepared(tmp_path, f)
-    lock = place.lock()
+    locks = place.lock()
     child = subprocess.Popen(
-        [sys.executable, "-m", "covey.run.evaluate", place.folder, str(lock), "tied"],
+        [sys.executable, "-m", "covey.run.evaluate", place.folder, *map(str, locks), "tied"],
         stdin=subprocess.PIPE,
-        pass_fds=[lock],
+        pass_fds=locks,
         start_new_session=True,
     )
-    os.close(lock)
+    for lock in locks:
+        os.close(lock)
     while place.worker is None:
         time.sleep(0.01)
     assert child.poll() is None

@@ -26,6 +26,9 @@ def test_the_first_is_noted_and_the_second_obeyed_at_once(caplog):
             interrupt.check()
         with pytest.raises(KeyboardInterrupt):
             press()
+        assert interrupt.twice
+        for _ in range(5):
+            press()  # what runs is being killed, and that is not broken off
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import json
 import os
 import signal
 import subprocess
@@ -84,7 +86,7 @@ def test_modules_beside_the_script_are_found(tmp_path):
         "from covey.run.call import Function\n"
         "from objective import f\n"
         "engine = LocalEngine(1)\n"
-        "engine.submit(Task(0, 1, 'a', {'x': 2.5}, 0, None, Function(f)))\n"
+        "engine.submit(Task(0, 1, 'covey-00000000-0-a1', {'x': 2.5}, 0, None, Function(f)))\n"
         "print(engine.poll(20.0)[0].value)\n"
         "engine.close()\n"
     )
@@ -262,13 +264,138 @@ def test_left_behind_it_goes_on(begin, tmp_path):
     again.leave()
 
 
-def test_somebody_elses_process_is_there_all_the_same(monkeypatch):
-    from covey.run.process import _exists
+def test_a_process_is_known_by_when_it_began():
+    from covey.run.workplace import start_time
 
-    assert _exists(os.getpid())
+    other = subprocess.Popen(["sleep", "60"])
+    began = start_time(other.pid)
+    assert began == start_time(other.pid)
+    assert began is not None
+    other.kill()
+    other.wait()
+    assert start_time(other.pid) is None
 
-    def forbidden(pid, number):
-        raise PermissionError
 
-    monkeypatch.setattr(os, "kill", forbidden)
-    assert _exists(1)
+@pytest.mark.parametrize("age", ["another", "unknown"])
+def test_a_number_that_was_given_away_is_neither_killed_nor_believed(begin, tmp_path, age):
+    """What it forked holds its lock; its own number is a stranger's, who leads a group."""
+
+    def f(point):
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(20.0)
+            os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    process = begin(f, timeout=0.1)
+    process._child.wait(10)
+    stranger = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    alive = tmp_path / "work" / "alive"
+    who = json.loads(alive.read_text())
+    started = None if age == "unknown" else who.get("started")
+    alive.write_text(json.dumps({**who, "pid": stranger.pid, "started": started}))
+    place = Workplace(tmp_path / "work")
+    assert place.locked
+    again = Process.adopt(process.task, place, 0.1)
+    until = time.monotonic() + 1.0
+    found = []
+    while time.monotonic() < until:
+        found += again.check()
+        time.sleep(0.05)
+    assert stranger.poll() is None
+    if age == "another":
+        assert found[0].status in ("lost", "timed-out")
+    stranger.kill()
+    stranger.wait()
+
+
+def test_a_child_keeps_its_number_until_what_it_left_is_ended(begin, monkeypatch):
+    """Killed as a group only while the kernel cannot have given the number to somebody else."""
+    killed = []
+    process = begin(lambda p: os._exit(3))
+    real = os.killpg
+
+    def killpg(pid, number):
+        killed.append(Path(f"/proc/{pid}").exists())  # still there, if only to be buried
+        real(pid, number)
+
+    monkeypatch.setattr(os, "killpg", killpg)
+    outcomes(process)
+    assert killed == [True]
+
+
+def short_of(monkeypatch, number, times):
+    """Have the next so many files that are opened fail."""
+    left = [times]
+    real = os.open
+
+    def scarce(path, *given, **named):
+        if left[0] > 0 and "work" in str(path):
+            left[0] -= 1
+            raise OSError(number, os.strerror(number))
+        return real(path, *given, **named)
+
+    monkeypatch.setattr(os, "open", scarce)
+    monkeypatch.setattr(
+        Path, "open", lambda self, mode="r", **named: os.fdopen(os.open(self, os.O_RDONLY), mode)
+    )
+    return left
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_a_passing_want_of_descriptors_harms_nothing(begin, monkeypatch, tmp_path, number):
+    process = begin(lambda p: time.sleep(0.3) or 2.5)
+    process._child.wait(10)
+    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    left = short_of(monkeypatch, number, 3)
+    assert again.check() == []
+    assert again.check() == []
+    assert outcomes(again)[0].value == 2.5
+    assert left == [0]
+
+
+def test_a_lasting_want_of_descriptors_is_said_and_lets_it_live(begin, monkeypatch, tmp_path):
+    from covey.errors import WorkFolderError
+    from covey.run import process as module
+
+    process = begin(lambda p: time.sleep(1.0) or 2.5)
+    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_SHORTAGE", 0.05)
+        short_of(patch, errno.EMFILE, 10**6)
+        assert again.check() == []
+        time.sleep(0.1)
+        with pytest.raises(WorkFolderError, match=r"It goes on; mend that and run again"):
+            again.check()
+    assert process._child.poll() is None
+    assert outcomes(again)[0].value == 2.5
+    process.wait(5.0)
+
+
+def test_f_that_holds_the_interpreter_can_still_print(begin):
+    """Its output is read by another process; a thread of its own would wait for the interpreter."""
+
+    def f(point):
+        import ctypes
+
+        libc = ctypes.PyDLL(None)  # which keeps the interpreter while it works
+        for _ in range(200):
+            libc.write(1, b"x" * 4096, 4096)
+        return 1.0
+
+    (found,) = outcomes(begin(f))
+    assert found.value == 1.0
+    assert len(found.log) == 65536
+
+
+def test_what_was_left_behind_holds_up_nobody(begin):
+    """A helper that keeps standard output open is no reason to wait for it."""
+
+    def f(point):
+        subprocess.Popen(["sleep", "20"], start_new_session=True)
+        return 1.0
+
+    began = time.monotonic()
+    (found,) = outcomes(begin(f))
+    assert found.value == 1.0
+    assert time.monotonic() - began < 10.0

@@ -53,13 +53,17 @@ def test_what_cannot_be_loaded_here_is_lost(place, monkeypatch):
 def test_it_is_alive_while_the_lock_is_held(place):
     assert not place.locked
     assert place.worker is None
-    lock = place.lock()
+    alive, computing = place.lock()
     assert place.locked
+    assert not place.computed
     assert place.worker is None  # nobody has begun
     place.begin()
     assert place.locked
     assert place.worker["pid"] == os.getpid()
-    os.close(lock)
+    os.close(computing)
+    assert place.locked
+    assert place.computed
+    os.close(alive)
     assert not place.locked
 
 

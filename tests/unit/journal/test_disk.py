@@ -233,3 +233,17 @@ def test_a_holder_out_of_sight_has_no_name(tmp_path, monkeypatch, pid, said):
     monkeypatch.setattr(disk, "_LOCKS", tmp_path / "locks")
     with path.open() as file:
         assert disk.holder_of(file.fileno()) == said
+
+
+def test_what_a_killed_creator_left_is_removed_when_nobody_can_be_at_it(tmp_path):
+    journal = tmp_path / "run[1].jsonl"
+    old, new = (tmp_path / f"run[1].jsonl.new-{digits}" for digits in ("0a1b2c3d", "4e5f6071"))
+    others = [tmp_path / n for n in ("run1.jsonl.new-0a1b2c3d", "run[1].jsonl.new-mine", "run")]
+    link = tmp_path / "run[1].jsonl.new-99999999"
+    link.symlink_to(others[0])
+    for path in (old, new, *others):
+        path.touch()
+        if path != new:
+            os.utime(path, (0, 0))
+    disk.remove_staged(journal)
+    assert names(tmp_path) == sorted(path.name for path in (new, link, *others))

@@ -1,0 +1,154 @@
+"""The size of the house, measured: python -m tests.house prints it.
+
+Lines and files, floors (the longest chain of imports at run time), public names that are defined
+twice, and what one ask goes through.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "covey"
+CORE = (
+    *("arrays", "covariance", "kernels", "belief", "gp", "dpp", "policies", "strategies"),
+    *("baselines", "catalog", "candidates", "space.parameters", "space.space", "history"),
+    *("propose", "study"),
+)
+
+
+def modules(source: Path = SOURCE) -> dict[str, Path]:
+    """Every module by its dotted name, packages without ``__init__``."""
+    found = {}
+    for path in sorted(source.rglob("*.py")):
+        parts = ("covey", *path.relative_to(source).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def is_core(name: str) -> bool:
+    """Whether a module belongs to what a newcomer reads first."""
+    inner = name.removeprefix("covey.")
+    return any(inner == core or inner.startswith(f"{core}.") for core in CORE)
+
+
+def lines(path: Path) -> int:
+    """Of a file, all of them."""
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(source: Path = SOURCE) -> dict[str, set[str]]:
+    """What each module imports at run time, names followed through packages to where they are."""
+    every = modules(source)
+    trees = {name: tree_of(path) for name, path in every.items()}
+    exported = {
+        (package, alias.asname or alias.name): (node.module, alias.name)
+        for package, path in every.items()
+        if path.name == "__init__.py"
+        for node in ast.walk(trees[package])
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+
+    def home(module: str, name: str) -> str:
+        while (module, name) in exported and f"{module}.{name}" not in every:
+            module, name = exported[module, name]
+        return f"{module}.{name}" if f"{module}.{name}" in every else module
+
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, path in every.items():
+        if path.name in ("__init__.py", "__main__.py"):
+            continue
+        for node in _at_run_time(trees[name]):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("covey"):
+                found[name] |= {home(node.module, alias.name) for alias in node.names}
+    ours = {name: {n for n in names if n in every and n != name} for name, names in found.items()}
+    ours.get("covey.study", set()).discard("covey.run")  # the one import that points up, when called
+    return ours
+
+
+def _at_run_time(tree: ast.Module) -> list[ast.AST]:
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    return [node for node in ast.walk(tree) if id(node) not in skipped]
+
+
+def floors(source: Path = SOURCE) -> int:
+    """The longest chain of imports."""
+    edges = imports(source)
+    under: set[str] = set()
+
+    @cache
+    def height(name: str) -> int:
+        if name in under:  # a ring of imports has no height; the linter forbids it
+            return 0
+        under.add(name)
+        tall = 1 + max((height(below) for below in edges.get(name, ())), default=0)
+        under.discard(name)
+        return tall
+
+    return max(height(name) for name in modules(source))
+
+
+def defined_twice(source: Path = SOURCE) -> dict[str, list[str]]:
+    """Public functions and classes that two modules define under one name."""
+    where: dict[str, list[str]] = defaultdict(list)
+    for name, path in modules(source).items():
+        for node in tree_of(path).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                where[node.name].append(name)
+    return {name: places for name, places in where.items() if len(places) > 1}
+
+
+def files_of_an_ask() -> set[str]:
+    """Files whose functions run while a study with results asks for a batch."""
+    import covey
+
+    study = covey.Study(covey.Space({f"x{i}": covey.Real(0, 1) for i in range(2)}), seed=0)
+    first = study.ask(20)
+    study.tell(first, [sum(t.point.values()) for t in first])
+    seen: set[str] = set()
+
+    def note(frame: object, event: str, arg: object) -> None:
+        del arg
+        if event == "call":
+            seen.add(frame.f_code.co_filename)  # type: ignore[attr-defined]
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        study.ask(10)
+    finally:
+        sys.setprofile(before)
+    return {name for name in seen if name.startswith(str(SOURCE))}
+
+
+def measure(source: Path = SOURCE) -> dict[str, int]:
+    """All of it."""
+    every = modules(source)
+    return {
+        "files": len(every),
+        "lines": sum(map(lines, every.values())),
+        "core files": sum(map(is_core, every)),
+        "core lines": sum(lines(path) for name, path in every.items() if is_core(name)),
+        "floors": floors(source),
+        "names defined twice": len(defined_twice(source)),
+        "longest file": max(map(lines, every.values())),
+        "files of an ask": len(files_of_an_ask()),
+    }
+
+
+if __name__ == "__main__":
+    for what, number in measure().items():
+        print(f"{what:22}{number:>7,}")

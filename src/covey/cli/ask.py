@@ -15,7 +15,7 @@ from covey.cli.exits import ExitCode, Stop
 from covey.cli.look import end, look_at
 from covey.cli.points import fixed_from_text
 from covey.cli.settings import Settings
-from covey.cli.voice import put, put_json, say, table
+from covey.cli.voice import put, put_exactly, put_json, say, table
 from covey.history import Trial
 from covey.propose import Request, propose
 from covey.study import Study
@@ -117,4 +117,4 @@ def _show(study: Study, trials: Sequence[Trial], options: AskOptions) -> None:
     elif options.out is None and sys.stdout.isatty():
         put(table(["id", *names], [[t.id, *(t.point.get(n) for n in names)] for t in trials]))
     elif options.out is None:
-        put(sheets.write(columns, rows))
+        put_exactly(sheets.write(columns, rows))

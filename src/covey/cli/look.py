@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.settings import Settings
-from covey.cli.voice import put, put_json, say, table
+from covey.cli.voice import put, put_exactly, put_json, say, table
 from covey.history import Trial
 from covey.study import Study
 
@@ -111,7 +110,7 @@ def export(settings: Settings, out: Path | None, as_json: bool) -> None:
     ]
     text = sheets.write([*sheets.COLUMNS, *map(sheets.heading, names)], rows)
     if out is None:
-        put(text)
+        put_exactly(text)
     else:
         sheets.save(out, text)
         say(f"{len(rows)} trials written to {out}")
@@ -133,11 +132,11 @@ def report(settings: Settings, out: Path, as_json: bool) -> None:
     again = python_commands(history, lots_of(history), str(settings.journal)).again
     made = card(study, Commands((following,), again))
     if as_json:
-        put(json.dumps(made.to_json(), allow_nan=False))
+        put_json("covey.report/1", made.to_json())
         return end(study)
     write_page(made, out)
     say(made.headline)
-    put(str(out.resolve()))
+    put_exactly(str(out.resolve()))
     return end(study)
 
 

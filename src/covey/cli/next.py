@@ -14,7 +14,7 @@ from covey.cli.points import point_from_text
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import Row
 from covey.cli.tell import FAILED
-from covey.cli.voice import put, put_json, say
+from covey.cli.voice import put_exactly, put_json, say
 from covey.errors import SpaceError, did_you_mean
 from covey.history import Trial
 from covey.space import Pool, Space
@@ -118,7 +118,7 @@ def _write(study: Study, trials: Sequence[Trial], options: NextOptions) -> None:
     rows = [{sheets.heading(n, taken): v for n, v in t.point.items()} for t in trials]
     text = sheets.write([*(sheets.heading(n, taken) for n in names), options.value], rows)
     if options.out is None or options.dry_run:
-        put(text)
+        put_exactly(text)
     else:
         sheets.save(options.out, text)
         say(f"{len(rows)} points written to {options.out}; fill in the column {options.value}.")

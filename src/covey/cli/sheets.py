@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from covey.cli.exits import ExitCode, Stop
+from covey.cli.exits import ExitCode, Stop, sentence
 
 COLUMNS = ("id", "status", "value", "sem", "origin")
 """Columns that are not parameters."""
 
+_MOST = 2**26  # bytes of a sheet, a million rows; a device or a pipe may have no end
 # A spreadsheet takes a cell that begins so for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\0")
 
@@ -29,7 +30,7 @@ class Row:
 
     def error(self, message: str) -> Stop:
         """An error about this line."""
-        return Stop(ExitCode.INVALID, f"{self.where}: {message} Nothing was recorded.")
+        return Stop(ExitCode.INVALID, f"{self.where}: {sentence(message)} Nothing was recorded.")
 
 
 def write(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -112,10 +113,29 @@ def holds_values(path: Path) -> bool:
     return "value" in names and any(row.cells["value"] for row in rows)
 
 
+def bounded(path: str | Path, most: int) -> bytes:
+    """What a file holds, a pipe or a device too; "-" is stdin. More than ``most`` bytes is refused.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if path == "-":
+        data = sys.stdin.buffer.read(most + 1)
+    else:
+        with Path(path).open("rb") as stream:
+            data = stream.read(most + 1)
+    if len(data) > most:
+        raise Stop(
+            ExitCode.INVALID,
+            f"{'stdin' if path == '-' else path} is larger than {most / 2**20:.0f} MiB; is it the "
+            "file you meant?",
+        )
+    return data
+
+
 def _text(path: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-        return data.decode("utf-8-sig")
+        return bounded(path, _MOST).decode("utf-8-sig")
     except FileNotFoundError as error:
         raise Stop(ExitCode.CONFLICT, f"there is no file {path}.") from error
     except OSError as error:

@@ -21,6 +21,7 @@ from covey.history import History
 from covey.study import Study
 
 FAILED = ("failed", "fail", "error", "crashed")
+_DIGITS = 18  # of an id, at most
 _PAIR = re.compile(r"(\d+)=(.+)", re.DOTALL)
 
 
@@ -156,8 +157,8 @@ def _result(row: Row) -> Result | None:
     text = row.cells["value"]
     if not text:
         return None
-    if not row.cells["id"].isdecimal():
-        raise row.error(f"an id is a whole number, got {row.cells['id']!r}.")
+    if not row.cells["id"].isdecimal() or len(row.cells["id"]) > _DIGITS:
+        raise row.error(f"an id is a whole number, got {row.cells['id'][:40]!r}.")
     value = None if text.lower() in FAILED else _number(text, row, "value")
     sem = _number(row.cells["sem"], row, "sem") if row.cells.get("sem") else None
     return Result(int(row.cells["id"]), value, sem, row)

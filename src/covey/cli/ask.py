@@ -13,7 +13,7 @@ from covey.catalog import strategy_of
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.look import end, look_at
-from covey.cli.points import fixed_from_text
+from covey.cli.points import fixed_from_text, point_to_json
 from covey.cli.settings import Settings
 from covey.cli.voice import put, put_exactly, put_json, say, table
 from covey.history import Trial
@@ -112,7 +112,7 @@ def _show(study: Study, trials: Sequence[Trial], options: AskOptions) -> None:
         sheets.save(options.out, sheets.write(columns, rows))
         say(f"{len(rows)} points written to {options.out}; fill in the column value.")
     if options.json:
-        listed = [{"id": t.id, "point": study.space.to_json(t.point)} for t in trials]
+        listed = [{"id": t.id, "point": point_to_json(study.space, t.point)} for t in trials]
         put_json("covey.ask/1", {"trials": listed})
     elif options.out is None and sys.stdout.isatty():
         put(table(["id", *names], [[t.id, *(t.point.get(n) for n in names)] for t in trials]))

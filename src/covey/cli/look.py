@@ -9,6 +9,7 @@ from typing import Any
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
+from covey.cli.points import point_to_json
 from covey.cli.settings import Settings
 from covey.cli.voice import put, put_exactly, put_json, say, table
 from covey.history import Trial
@@ -19,7 +20,7 @@ def look_at(settings: Settings) -> Study:
     """The study, only to look at; of a damaged journal, what precedes the damage."""
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
-    study = Study.load(settings.journal, settings.space, settings.strategy, read_only=True)
+    study = settings.look()
     if study.damage is not None:
         say(f"covey: {study.damage}")
         say("covey: what follows is only what precedes the damage.")
@@ -74,7 +75,7 @@ def best(settings: Settings, as_json: bool) -> None:
         fields = {
             "best": _described(study, found),
             "recommended": {
-                "point": study.space.to_json(advised.point),
+                "point": point_to_json(study.space, advised.point),
                 "mean": advised.mean,
                 "std": advised.std,
             },
@@ -149,5 +150,5 @@ def _described(study: Study, trial: Trial | None) -> dict[str, Any] | None:
         "value": trial.value,
         "sem": trial.sem,
         "origin": trial.origin,
-        "point": study.space.to_json(trial.point),
+        "point": point_to_json(study.space, trial.point),
     }

@@ -10,7 +10,7 @@ from typing import Any
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.init import Flags
-from covey.cli.points import point_from_text
+from covey.cli.points import number_from_text, point_from_text, point_to_json
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import Row
 from covey.cli.tell import FAILED
@@ -103,7 +103,7 @@ def _point(space: Space | Pool, row: Row, value: str) -> dict[str, object]:
 
 def _number(row: Row, value: str) -> float:
     try:
-        return float(row.cells[value])
+        return number_from_text(row.cells[value])
     except ValueError as error:
         raise row.error(f"{value} is {row.cells[value]!r}, which is no number.") from error
 
@@ -111,7 +111,7 @@ def _number(row: Row, value: str) -> float:
 def _write(study: Study, trials: Sequence[Trial], options: NextOptions) -> None:
     names = list(study.space.names)
     if options.json:
-        points = [study.space.to_json(trial.point) for trial in trials]
+        points = [point_to_json(study.space, trial.point) for trial in trials]
         put_json("covey.next/1", {"points": points})
         return
     taken = (options.value,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +30,34 @@ def fixed_from_text(space: Space | Pool, given: Mapping[str, str]) -> dict[str, 
     return {name: _value(space.parameters[name], name, text) for name, text in given.items()}
 
 
+def number_from_text(text: str) -> float:
+    """The number a person wrote; 1_000, which Python would read, is a slip of the pen.
+
+    Raises:
+        ValueError: It is no number.
+    """
+    return float(text.replace("_", "?"))
+
+
+def point_to_json(space: Space | Pool, point: Mapping[str, Any]) -> dict[str, Any]:
+    """The point for whoever reads our JSON: an option that is no scalar by its value.
+
+    (The journal holds its place among the options, which is exact and tells a reader nothing.)
+    """
+    written = space.to_json(point)
+    return {name: v if v == point[name] else _readable(point[name]) for name, v in written.items()}
+
+
+def _readable(option: Any) -> Any:
+    if isinstance(option, datetime.date | datetime.time):
+        return option.isoformat()
+    if isinstance(option, Mapping):
+        return {str(key): _readable(value) for key, value in option.items()}
+    if isinstance(option, list | tuple):
+        return [_readable(value) for value in option]
+    return option if isinstance(option, str | int | float | bool | None) else str(option)
+
+
 def _value(parameter: Real | Integer | Choice, name: str, text: str) -> Any:
     if isinstance(parameter, Choice):
         for option in parameter.options:
@@ -38,11 +67,9 @@ def _value(parameter: Real | Integer | Choice, name: str, text: str) -> Any:
         hint = did_you_mean(text, parameter.options)
         raise SpaceError(f"{name}: {text!r} is not an option; the options are {options}.{hint}")
     try:
-        return int(text) if isinstance(parameter, Integer) else float(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)  # 3.0 is an Integer too; the space decides
+        if isinstance(parameter, Integer) and text.strip().lstrip("+-").isdecimal():
+            return int(text)
+        return number_from_text(text)  # 3.0 is an Integer too; the space decides
     except ValueError as error:
         raise SpaceError(f"{name}: {text!r} is not a number.") from error
 
@@ -62,13 +89,13 @@ def _pool_value(pool: Pool, name: str, cells: Mapping[str, str]) -> Any:
     if not isinstance(example, int | float):
         return cells[name]
     try:
-        return float(cells[name])
+        return number_from_text(cells[name])
     except ValueError as error:
         raise SpaceError(f"{name}: {cells[name]!r} is not a number.") from error
 
 
 def _number_or_text(text: str) -> Any:
     try:
-        return float(text)
+        return number_from_text(text)
     except ValueError:
         return text

@@ -12,6 +12,7 @@ from covey.catalog import strategy_of
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.sheets import bounded
 from covey.errors import SpaceError, StrategyError, did_you_mean
+from covey.opening import reopen
 from covey.propose import Goal
 from covey.space import Choice, Integer, Linear, Parameter, Pool, Real, Space
 from covey.study import Study
@@ -71,6 +72,11 @@ class Settings:
     def study(self) -> Study:
         """The study, begun or continued."""
         return Study(self.space, self.goal, self.strategy, self.seed, self.journal)
+
+    def look(self) -> Study:
+        """The study that its journal holds, only to look at, if it is the one described here."""
+        contents = reopen(self.journal, read_only=True)
+        return Study(self.space, self.goal, self.strategy, self.seed, contents)
 
 
 def read_settings(path: Path) -> Settings:

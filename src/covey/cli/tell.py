@@ -13,6 +13,7 @@ from typing import Any
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.look import look_at
+from covey.cli.points import number_from_text
 from covey.cli.settings import Settings
 from covey.cli.sheets import Row
 from covey.cli.voice import put, put_json, say
@@ -166,7 +167,7 @@ def _result(row: Row) -> Result | None:
 
 def _number(text: str, row: Row, what: str) -> float:
     try:
-        value = float(text)
+        value = number_from_text(text)
     except ValueError as error:
         hint = " Write decimal numbers with a point." if "," in text else ""
         raise row.error(f"the {what} {text!r} is no number (or the word failed).{hint}") from error

@@ -62,11 +62,11 @@ class Command:
     def _check_placeholders(self) -> None:
         for name in self._placeholders(self.argv):
             if not name.startswith("x.") and name not in _OWN:
-                near = did_you_mean(name, (*_OWN, f"x.{name}"))
+                if_one = f" (so {{x.{name}}}, if {name} is one)" if name.isidentifier() else ""
                 raise StrategyError(
-                    f"unknown placeholder {{{name}}}; there are {{x.NAME}} for a parameter, "
-                    f"{{id}}, {{seed}} and {{result}}; write {{{{{name}}}}} to have it as it is."
-                    f"{near}"
+                    f"unknown placeholder {{{name}}}; there are {{x.NAME}} for a parameter"
+                    f"{if_one}, {{id}}, {{seed}} and {{result}}; write {{{{{name}}}}} to have it "
+                    f"as it is.{did_you_mean(name, _OWN)}"
                 )
         if any(name.startswith("x.") for name in self._placeholders(self.argv[:1])):
             raise StrategyError(

@@ -74,7 +74,7 @@ def test_what_cannot_be_run_says_why(call):
     assert "x.y" in done.err
     missing = call("run", "--rounds", "1", "--batch", "2", "--", "no-such-program", "{x.x}")
     assert missing.code == 3
-    assert trials() == []
+    assert not Path("covey.jsonl").exists()
 
 
 def test_a_small_space_ends_a_run_early_and_it_says_so(call):
@@ -156,3 +156,31 @@ def test_on_a_terminal_one_line_is_rewritten(capsys, monkeypatch):
     watch(Progress(1, 2, 1, 0, 0.5, "trial 1", None))
     watch(Progress(2, 2, 0, 0, 0.5, "nothing", None))
     assert capsys.readouterr().err.count("\r\x1b[K") == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--", "echo", "{x.y}"],
+        ["--", "echo", "{slot}"],
+        ["--timeout", "0", "--", "echo", "{x.x}"],
+        ["--config", "workers.toml", "--", "echo", "{x.x}"],
+        ["--config", "rounds.toml", "--", "echo", "{x.x}"],
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_run_leaves_no_journal(call, words):
+    call("init", "--real", "x=0:1")
+    text = Path("covey.toml").read_text()
+    Path("workers.toml").write_text(text + "\nworkers = 0\n")
+    Path("rounds.toml").write_text(text + "\nrounds = 0\n")
+    done = call("run", *words)
+    assert done.code == 5
+    assert not Path("covey.jsonl").exists()
+
+
+def test_a_placeholder_that_is_no_parameter_is_not_suggested(call):
+    call("init", "--real", "lr=0:1")
+    assert "Did you mean 'x.slot'" not in call("run", "--", "echo", "{slot}").err
+    assert "{x.lr}, if lr is one" in call("run", "--", "echo", "{lr}").err
+    assert "Did you mean 'seed'?" in call("run", "--", "echo", "{sed}").err

@@ -58,3 +58,26 @@ def test_a_report_is_one_file(told):
     assert done.code == 0, done.err
     assert Path("page.html").read_text().lower().startswith("<!doctype html>")
     assert "headline" in told("report", "--json").json
+
+
+def test_whoever_looks_is_refused_where_whoever_asks_is(told):
+    """Another goal or seed in the file than in the journal: nothing said about it would be true."""
+    text = Path("covey.toml").read_text()
+    commands = (
+        ["ask", "--dry-run"],
+        ["tell", "--dry-run", "0=1"],
+        ["ask"],
+        ["status"],
+        ["best"],
+        ["export"],
+        ["report"],
+    )
+    for other in (text.replace('"max"', '"min"'), text.replace("seed = 1", "seed = 2")):
+        assert other != text
+        Path("covey.toml").write_text(other)
+        said = {told(*words).err.splitlines()[-1] for words in commands}
+        assert len(said) == 1
+        assert "the journal belongs to a study with another" in said.pop()
+        assert {told(*words).code for words in commands} == {5}
+    Path("covey.toml").write_text(text)
+    assert told("status").code == 0

@@ -128,3 +128,15 @@ def test_parameters_may_bear_the_names_of_columns(call):
     filled([1.5, 2.5])
     assert call("tell", "batch.csv").code == 0
     assert [t["sem"] for t in call("export", "--json").json["trials"]] == [None, None]
+
+
+def test_a_number_with_underscores_is_a_slip_of_the_pen(study):
+    study("ask")
+    done = study("tell", "0=1_000")
+    assert done.code == 5
+    assert "'1_000' is no number" in done.err
+    Path("r.csv").write_text("lr,layers,opt,value\n0.01,1,adam,1_000\n")
+    assert study("next", "--in", "r.csv").code == 5
+    Path("r.csv").write_text("lr,layers,opt,value\n0.0_1,1,adam,1\n")
+    assert study("next", "--in", "r.csv").code == 5
+    assert study("ask", "--new", "--fix", "layers=0_1").code == 5

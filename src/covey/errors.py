@@ -33,6 +33,29 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     return f" Did you mean {by_text[nearest[0]]!r}?" if nearest else ""
 
 
+def several(count: int, noun: str) -> str:
+    """A count and its noun.
+
+    >>> several(1, "batch"), several(3, "batch"), several(2, "point")
+    ('1 batch', '3 batches', '2 points')
+    """
+    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count} {noun}{ending}"
+
+
+def brief(text: str, most: int) -> str:
+    r"""A text in one line of so many characters: its middle goes, as errors end with what matters.
+
+    >>> brief("status 1: Traceback ...\n  line 3\nValueError: x", 30)
+    'status 1: …ine 3 ValueError: x'
+    """
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    head = most // 3
+    return f"{line[:head]}…{line[len(line) - (most - head - 1) :]}"
+
+
 class CoveyError(Exception):
     """The root: ``except CoveyError`` catches whatever Covey raises on purpose."""
 

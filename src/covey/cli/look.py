@@ -1,9 +1,11 @@
-"""`covey status`, `covey best`, `covey export`: look, and change nothing."""
+"""`covey status`, `best`, `export`, `logs` and `report`: look, and change nothing."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,15 @@ from covey.cli.exits import ExitCode, Stop
 from covey.cli.points import point_to_json
 from covey.cli.settings import Settings
 from covey.cli.voice import put, put_exactly, put_json, say, table
+from covey.errors import brief, several
 from covey.history import Trial
+from covey.history.history import beside
+from covey.journal import holder, read
 from covey.study import Study
+
+_FAILURES = 3  # named by `status`
+_WORDS = 160  # characters of why, there
+_STORY = ("batch", "reason", "asked", "ended", "seconds")  # columns that only an export has
 
 
 def look_at(settings: Settings) -> Study:
@@ -44,6 +53,9 @@ def status(settings: Settings, as_json: bool) -> None:
     study = look_at(settings)
     history, best = study.history, study.best
     counts = dict(Counter(trial.status for trial in history.trials))
+    runner = holder(settings.journal)
+    running = sum(bool(history.attempts(trial)) for trial in history.pending) if runner else 0
+    failures = [trial for trial in history.trials if trial.status in ("failed", "lost")]
     if as_json:
         fields = {
             "journal": str(settings.journal),
@@ -53,14 +65,28 @@ def status(settings: Settings, as_json: bool) -> None:
             "trials": counts,
             "open": [trial.id for trial in history.pending],
             "best": _described(study, best),
+            "failures": [
+                {"id": t.id, "batch": history.batch(t), "reason": history.reason(t)}
+                for t in failures
+            ],
+            "run": None if runner is None else {**asdict(runner), "running": running},
         }
         put_json("covey.status/1", fields)
         return end(study)
-    put(f"{settings.journal}: {history.rounds} batches, goal {study.goal}, seed {study.seed}")
+    batches = several(history.rounds, "batch")
+    put(f"{settings.journal}: {batches}, goal {study.goal}, seed {study.seed}")
     put("trials: " + (", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "none"))
     if best is not None:
         put(f"best: {best.value:.6g} (trial {best.id})")
-    put(f"next: covey {'tell' if history.pending else 'ask'}")
+    for trial in reversed(failures[-_FAILURES:]):
+        put(f"{trial.status}: {_named(study, trial)}: {brief(history.reason(trial), _WORDS)}")
+    if failures:
+        put(f"why: covey logs {failures[-1].id}")
+    if runner is not None:
+        put(f"run: {runner}, {running} running")
+        put("next: covey run is at work; wait for it")
+    else:
+        put(f"next: covey {'tell' if history.pending else 'ask'}")
     return end(study)
 
 
@@ -94,6 +120,56 @@ def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]
     return [word, value, *(point.get(name) for name in study.space.names)]
 
 
+def _named(study: Study, trial: Trial) -> str:
+    batch = study.history.batch(trial)
+    return f"trial {trial.id}" + (f" (batch {batch})" if batch else "")
+
+
+def logs(settings: Settings, id: int, as_json: bool) -> None:
+    """Why a trial came to what it did, and what is kept of its evaluations."""
+    from covey.run.workers import work_folder
+
+    study = look_at(settings)
+    trial = study.history.trial(id)
+    reason = study.history.reason(trial)
+    attempts = study.history.attempts(trial)
+    folder = work_folder(settings.journal)
+    kept = [found for sent in attempts for found in _kept(folder / Path(sent.name).name)]
+    if as_json:
+        fields = {
+            **(_described(study, trial) or {}),
+            "batch": study.history.batch(trial),
+            "reason": reason,
+            "attempts": len(attempts),
+            "folder": str(folder),
+            "logs": [{"file": str(file), "text": text} for file, text in kept],
+        }
+        put_json("covey.logs/1", fields)
+        return end(study)
+    ended = f"told {trial.value!r}" if trial.status == "told" else trial.status
+    put(f"{_named(study, trial)}: {ended}")
+    if trial.status in ("failed", "lost"):
+        put(f"reason: {reason or 'nobody said'}")
+    for file, text in kept:
+        put(f"--- {file}\n{text}")
+    if not attempts:
+        say("it was never run by covey, so there is no log.")
+    elif not kept:
+        say(
+            f"nothing is kept of {several(len(attempts), 'attempt')} in {folder}; the logs of "
+            "those that failed are, until somebody removes them."
+        )
+    return end(study)
+
+
+def _kept(folder: Path) -> list[tuple[Path, str]]:
+    """What an evaluation printed, as far as it is there: of a function, of a command."""
+    from covey.run.workplace import tail
+
+    files = [folder / name for name in ("log", "stdout", "stderr")]
+    return [(file, text) for file in files if (text := tail(file)).strip()]
+
+
 def export(settings: Settings, out: Path | None, as_json: bool) -> None:
     """Every trial, as CSV or JSON."""
     if out is not None:
@@ -101,21 +177,66 @@ def export(settings: Settings, out: Path | None, as_json: bool) -> None:
     study = look_at(settings)
     names = list(study.space.names)
     trials = study.history.trials
+    stories = _stories(study, settings.journal)
     if as_json:
-        put_json("covey.export/1", {"trials": [_described(study, trial) for trial in trials]})
+        listed = [{**(_described(study, t) or {}), **stories[t.id]} for t in trials]
+        put_json("covey.export/1", {"trials": listed})
         return end(study)
+    columns = [*sheets.COLUMNS, *map(sheets.heading, names)]
+    story = {name: beside(name, columns) for name in _STORY}
     rows = [
         {name: getattr(trial, name) for name in sheets.COLUMNS}
         | {sheets.heading(name): value for name, value in trial.point.items()}
+        | {story[name]: value for name, value in stories[trial.id].items()}
         for trial in trials
     ]
-    text = sheets.write([*sheets.COLUMNS, *map(sheets.heading, names)], rows)
+    text = sheets.write([*columns, *story.values()], rows)
     if out is None:
         put_exactly(text)
     else:
         sheets.save(out, text)
-        say(f"{len(rows)} trials written to {out}")
+        say(f"{several(len(rows), 'trial')} written to {out}")
     return end(study)
+
+
+def _stories(study: Study, journal: Path) -> list[dict[str, Any]]:
+    """Of each trial: its batch, why it failed, and the times of the journal's lines about it.
+
+    Its seconds go from the line that hands it out to the one that says what came of it.
+    """
+    asked: dict[int, str] = {}
+    begun: dict[int, str] = {}
+    ended: dict[int, str] = {}
+    for line in read(journal, prefix=True).events:
+        kind, at = line.get("type"), str(line.get("at", ""))
+        if kind == "dispatched":
+            begun[line["id"]] = at
+        if kind in ("asked", "enqueued", "added"):
+            asked |= dict.fromkeys(line["ids"], at)
+        if kind in ("added", "told", "failed", "cancelled", "lost"):
+            ended |= dict.fromkeys(line["ids"], at)
+    history = study.history
+    return [
+        {
+            "batch": history.batch(id),
+            "reason": history.reason(id),
+            "asked": asked.get(id),
+            "ended": ended.get(id),
+            "seconds": _between(begun.get(id), ended.get(id)),
+        }
+        for id in range(len(history))
+    ]
+
+
+def _between(begun: str | None, ended: str | None) -> float | None:
+    """Seconds from one time to another; None where one is not known, or a clock was set back."""
+    if begun is None or ended is None:
+        return None
+    try:
+        seconds = (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
+    except (ValueError, TypeError):  # no time, or one without a zone: not of our writing
+        return None
+    return round(seconds, 3) if seconds >= 0.0 else None
 
 
 def report(settings: Settings, out: Path, as_json: bool) -> None:

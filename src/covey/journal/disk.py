@@ -58,6 +58,18 @@ def try_lock(fd: int) -> bool:
     return True
 
 
+def is_locked(fd: int) -> bool:
+    """Whether somebody else has the file's lock; it is free again when this returns."""
+    if _fcntl is None:
+        return False
+    try:
+        _fcntl.flock(fd, _fcntl.LOCK_SH | _fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    _fcntl.flock(fd, _fcntl.LOCK_UN)
+    return False
+
+
 def open_existing(path: Path, mode: int) -> int:
     """Open a regular file; a descriptor is not inherited by other programs."""
     try:

@@ -11,7 +11,7 @@ import pytest
 import covey
 
 COMMANDS = ["init", "ask", "tell", "status", "best", "run", "next", "export", "report", "doctor"]
-COMMANDS += ["demo", "journal verify", "journal repair"]
+COMMANDS += ["logs", "demo", "journal verify", "journal repair"]
 
 
 def examples(call, *words):

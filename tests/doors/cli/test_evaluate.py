@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -137,6 +138,28 @@ def test_a_second_run_is_told_who_holds_the_journal(folder):
     assert out == ""
     assert "run the same command again" in err
     assert all(status in ("told", "pending") for _, status, _ in trials())
+
+
+def test_status_knows_that_a_run_is_at_work(folder):
+    Path("f.py").write_text(OBJECTIVE.replace("0.05", "1.0"))
+    first = start("--workers", "2")
+    try:
+        until = time.monotonic() + 60
+        found = None
+        while not (found and found["running"]):
+            assert time.monotonic() < until
+            found = folder("status", "--json").json.get("run")
+        assert found["pid"] == first.pid
+        assert found["running"] in (1, 2)
+        out = folder("status").out
+        assert re.search(rf"run: process {first.pid} on .*, since 20.*, [12] running", out)
+        assert "next: covey run is at work" in out
+        assert "covey tell" not in out
+    finally:
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=60)
+    assert "at work" not in folder("status").out
+    assert folder("status", "--json").json["run"] is None
 
 
 def test_progress_is_a_line_now_and_then_without_a_terminal(capsys):

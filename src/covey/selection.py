@@ -10,6 +10,8 @@ import numpy as np
 from covey.arrays import Array, Indices
 from covey.errors import StrategyError
 
+_SHOWN = 12  # indices in a message
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
@@ -49,11 +51,17 @@ def checked_selection(chosen: Selection | Sequence[int], k: int, n: int) -> Sele
 
     A strategy of one's own may return the plain indices.
     """
+    wanted = f"a strategy must choose {k} distinct indices from 0 to {n - 1}"
     if not isinstance(chosen, Selection):
+        odd = next((i for i in chosen if int(i) != i), None)
+        if odd is not None:
+            raise StrategyError(
+                f"{wanted}, which are whole numbers; it returned {odd!r} among {len(chosen)} "
+                "values. Scores become indices by np.argsort(-scores)[:k]."
+            )
         chosen = Selection(tuple(int(i) for i in chosen))
     found = chosen.indices
     if len(found) != k or len(set(found)) != k or min(found) < 0 or max(found) >= n:
-        raise StrategyError(
-            f"a strategy must choose {k} distinct indices from 0 to {n - 1}; it chose {found}."
-        )
+        shown = ", ".join(map(str, found[:_SHOWN])) + (", ..." if len(found) > _SHOWN else "")
+        raise StrategyError(f"{wanted}; it chose {len(found)}: ({shown}).")
     return chosen

@@ -16,7 +16,7 @@ from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.cost import Cost
 from covey.diagnostics import Diagnostics
-from covey.errors import HistoryError, JournalConflict, JournalDamaged
+from covey.errors import HistoryError, JournalConflict, JournalDamaged, several
 from covey.gp import GP
 from covey.history import History, Point, Trial, events
 from covey.journal import Contents, Journal
@@ -127,7 +127,7 @@ class Study:
         use = replace(self._resources, seconds=arguments.checked_seconds(time_budget))
         request = Request(arguments.checked_count(k), chosen, name, held, use)
         cost = partial(cost_of, self.history, self._recipe, request)
-        with self._lock, waiting(cost, f"choosing {k} points", progress=progress):
+        with self._lock, waiting(cost, f"choosing {several(k, 'point')}", progress=progress):
             for _ in range(_TRIES):
                 if key is not None and (made := self._log.made_by(key)) is not None:
                     return made

@@ -16,6 +16,7 @@ from covey.cli.look import end, look_at
 from covey.cli.points import fixed_from_text, point_to_json
 from covey.cli.settings import Settings
 from covey.cli.voice import put, put_exactly, put_json, say, table
+from covey.errors import several
 from covey.history import Trial
 from covey.propose import Request, propose
 from covey.study import Study
@@ -56,7 +57,8 @@ def ask(settings: Settings, options: AskOptions) -> None:
         return None
     k = options.batch or settings.batch
     fixed = fixed_from_text(study.space, _pairs(options.fix))
-    say(f"choosing {k} points after {len(study.history.told)} results ...")
+    told = several(len(study.history.told), "result")
+    say(f"choosing {several(k, 'point')} after {told} ...")
     if options.dry_run:
         points = _proposed(study, k, options.strategy or settings.strategy or "auto", fixed)
         first = len(study.history)
@@ -67,7 +69,8 @@ def ask(settings: Settings, options: AskOptions) -> None:
     key = None if options.new else f"covey-ask-{study.history.rounds + 1}"
     trials = study.ask(k, strategy=options.strategy, fixed=fixed, key=key)
     _show(study, trials, options)
-    say(f"batch {study.history.rounds} is open: {k} trials recorded in {settings.journal}.")
+    made = several(len(trials), "trial")
+    say(f"batch {study.history.rounds} is open: {made} recorded in {settings.journal}.")
     say("next: evaluate them, then  covey tell results.csv  or  covey tell ID=VALUE ...")
     return None
 
@@ -81,7 +84,8 @@ def _proposed(study: Study, k: int, strategy: str, fixed: Mapping[str, Any]) -> 
 def _open(study: Study) -> str:
     history = study.history
     count = len(history.pending)
-    return f"{count} trial{'s are' if count > 1 else ' is'} still open (batch {history.rounds})"
+    verb = "is" if count == 1 else "are"
+    return f"{several(count, 'trial')} {verb} still open (batch {history.rounds})"
 
 
 def _require_blank(out: Path, settings: Settings) -> None:
@@ -110,7 +114,7 @@ def _show(study: Study, trials: Sequence[Trial], options: AskOptions) -> None:
     rows = [{"id": t.id} | {sheets.heading(n): v for n, v in t.point.items()} for t in trials]
     if options.out is not None:
         sheets.save(options.out, sheets.write(columns, rows))
-        say(f"{len(rows)} points written to {options.out}; fill in the column value.")
+        say(f"{several(len(rows), 'point')} written to {options.out}; fill in the column value.")
     if options.json:
         listed = [{"id": t.id, "point": point_to_json(study.space, t.point)} for t in trials]
         put_json("covey.ask/1", {"trials": listed})

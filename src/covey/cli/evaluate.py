@@ -13,6 +13,7 @@ from covey.cli.exits import ExitCode, Stop
 from covey.cli.points import point_to_json
 from covey.cli.settings import RunSettings, Settings
 from covey.cli.voice import mutter, put, put_json, say
+from covey.errors import several
 from covey.run import Command, Progress, run
 from covey.run.plan import Plan
 from covey.run.runner import as_call
@@ -100,11 +101,11 @@ def _require_program(name: str) -> None:
 
 def _say_how_it_ended(study: Study, before: int, budget: int) -> None:
     """A run that did nothing, or less than it might, says why."""
-    history = study.history
+    history, whole = study.history, several(budget, "evaluation")
     if len(history.told) == before:
-        say(f"the budget of {budget} evaluations was used up before; raise --rounds to go on.")
+        say(f"the budget of {whole} was used up before; raise --rounds to go on.")
     elif history.asked_count < budget and study.space.size is not None:
-        say(f"the space is exhausted after {history.asked_count} of {budget} evaluations.")
+        say(f"the space is exhausted after {history.asked_count} of {whole}.")
 
 
 def _dry_run(settings: Settings, plan: RunSettings, command: Command, batch: int) -> None:
@@ -112,8 +113,8 @@ def _dry_run(settings: Settings, plan: RunSettings, command: Command, batch: int
     words = command.words(example, trial=0, seed=0, result="RESULT.json")
     put(shlex.join(words))
     say(
-        f"dry run: {plan.rounds} batches of {batch}, {plan.workers} at a time, each as above; "
-        "nothing was run or recorded."
+        f"dry run: {several(plan.rounds, 'batch')} of {batch}, {plan.workers} at a time, each as "
+        "above; nothing was run or recorded."
     )
 
 

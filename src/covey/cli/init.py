@@ -91,7 +91,7 @@ def init(path: Path, options: InitOptions) -> None:
         put_json("covey.init/1", {"path": str(path), "parameters": list(parameters)})
     else:
         put_exactly(str(path))
-    say("next: look at it, then  covey ask")
+    say(f"next: look at it, then  covey {'run' if options.command else 'ask'}")
 
 
 def _require_utf8(text: str) -> None:

@@ -15,7 +15,7 @@ from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import Row
 from covey.cli.tell import FAILED
 from covey.cli.voice import put_exactly, put_json, say
-from covey.errors import SpaceError, did_you_mean
+from covey.errors import SpaceError, did_you_mean, several
 from covey.history import Trial
 from covey.space import Pool, Space
 from covey.study import Study
@@ -56,8 +56,9 @@ def next_batch(settings: Settings, options: NextOptions) -> None:
     study = Study(settings.space, settings.goal, settings.strategy, settings.seed or 0)
     if options.results is not None:
         told, waiting = _read(study, options.results, options.value)
-        say(f"{told} results and {waiting} rows without one read from {options.results}")
-    say(f"choosing {settings.batch} points, goal {settings.goal} ...")
+        rows = several(waiting, "row")
+        say(f"{several(told, 'result')} and {rows} without one read from {options.results}")
+    say(f"choosing {several(settings.batch, 'point')}, goal {settings.goal} ...")
     trials = study.ask(settings.batch)
     _write(study, trials, options)
 
@@ -121,4 +122,5 @@ def _write(study: Study, trials: Sequence[Trial], options: NextOptions) -> None:
         put_exactly(text)
     else:
         sheets.save(options.out, text)
-        say(f"{len(rows)} points written to {options.out}; fill in the column {options.value}.")
+        count = several(len(rows), "point")
+        say(f"{count} written to {options.out}; fill in the column {options.value}.")

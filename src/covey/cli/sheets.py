@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from covey.cli.exits import ExitCode, Stop, sentence
+from covey.errors import several
 
 COLUMNS = ("id", "status", "value", "sem", "origin")
 """Columns that are not parameters."""
@@ -148,7 +149,8 @@ def _row(names: list[str], line: list[str], where: str) -> Row:
     if len(line) != len(names):
         raise Stop(
             ExitCode.INVALID,
-            f"{where}: {len(line)} cells, but {len(names)} columns. Nothing was recorded.",
+            f"{where}: {several(len(line), 'cell')}, but {several(len(names), 'column')}. Nothing "
+            "was recorded.",
         )
     cells = {n: _plain(cell.strip()) for n, cell in zip(names, line, strict=True)}
     return Row(cells, where)

@@ -17,7 +17,7 @@ from covey.cli.points import number_from_text
 from covey.cli.settings import Settings
 from covey.cli.sheets import Row
 from covey.cli.voice import put, put_json, say
-from covey.errors import did_you_mean
+from covey.errors import did_you_mean, several
 from covey.history import History
 from covey.study import Study
 
@@ -55,12 +55,14 @@ def tell(settings: Settings, words: Sequence[str], as_json: bool, dry_run: bool)
         put_json("covey.tell/1", {**counts, "pending": len(study.history.pending)})
     else:
         verb = "would be recorded" if dry_run else "recorded"
-        put(f"{len(told)} results and {len(failed)} failures {verb}, {before} known already")
+        counted = f"{several(len(told), 'result')} and {several(len(failed), 'failure')}"
+        put(f"{counted} {verb}, {before} known already")
     left = len(study.history.pending)
     best = study.best
     if best is not None:
         say(f"best so far: {best.value:.6g} (trial {best.id})")
-    say(f"{left} trials are still open" if left else "next: covey ask")
+    still = f"{several(left, 'trial')} {'is' if left == 1 else 'are'} still open"
+    say(still if left else "next: covey ask")
 
 
 def _record(study: Study, told: list[Result], failed: list[Result]) -> None:

@@ -138,7 +138,8 @@ def card(study: Study, commands: Commands | None = None) -> Card:
     history, recipe = study.history, study.recipe
     lots = lots_of(history)
     with one_thread():
-        return _card(history, recipe, lots, commands or python_commands(history, lots))
+        commands = commands or python_commands(history, lots, study.journal)
+        return _card(history, recipe, lots, commands)
 
 
 def _card(history: History, recipe: Recipe, lots: tuple[Lot, ...], commands: Commands) -> Card:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import threading
@@ -111,6 +112,15 @@ class Command:
         values: dict[str, Any] = {"id": trial, "seed": seed, "result": result}
         values |= {f"x.{name}": value for name, value in point.items()}
         return [_filled(word, values) for word in self.argv]
+
+    def line(self, point: Mapping[str, Any], *, trial: int, seed: int) -> str:
+        """What to type at a shell to run it for one point; the command itself if it cannot be."""
+        try:
+            typed = shlex.join(self.words(point, trial=trial, seed=seed))
+            given = self._input(point)
+        except StrategyError:
+            return shlex.join(self.argv)
+        return f"echo {shlex.quote(given)} | {typed}" if given else typed
 
     def evaluate(self, task: Task, folder: Path, /) -> Outcome:
         """Run it and wait for it."""

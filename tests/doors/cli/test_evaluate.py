@@ -207,3 +207,18 @@ def test_a_placeholder_that_is_no_parameter_is_not_suggested(call):
     assert "Did you mean 'x.slot'" not in call("run", "--", "echo", "{slot}").err
     assert "{x.lr}, if lr is one" in call("run", "--", "echo", "{lr}").err
     assert "Did you mean 'seed'?" in call("run", "--", "echo", "{sed}").err
+
+
+def test_a_batch_that_fails_shows_the_command_to_try_by_hand(call):
+    call("init", "--real", "x=0.5:0.75", "--batch", "2", "--seed", "0")
+    done = call("run", "--rounds", "1", "--", "false", "--x={x.x}", "a b")
+    assert done.code == 1
+    assert re.search(r"Try it by hand: false --x=0\.\d+ 'a b'$", done.err.strip())
+    Path("covey.jsonl").unlink()
+    done = call("run", "--rounds", "1", "--", "false")
+    assert re.search(r"""by hand: echo '{"x": 0\.\d+}' \| false$""", done.err.strip())
+
+
+def test_after_init_with_a_command_the_advice_is_to_run_it(call):
+    assert "covey run" in call("init", "--real", "x=0:1", "--", "echo", "{x.x}").err
+    assert "covey ask" in call("init", "--force", "--real", "x=0:1").err

@@ -18,7 +18,7 @@ def test_results_in_the_next_plate_out(results):
         *("--batch", "12", "--out", "plate.csv"),
     )
     assert done.code == 0, done.err
-    assert "2 results and 1 rows without one" in done.err
+    assert "2 results and 1 row without one" in done.err
     lines = Path("plate.csv").read_text().splitlines()
     assert lines[0] == "lr,layers,opt,yield"
     assert len(set(lines)) == 13
@@ -91,4 +91,4 @@ def test_a_failure_is_neither_a_result_nor_under_way(results):
     Path("results.csv").write_text(RESULTS.replace("0.8", "failed"))
     done = results("next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2")
     assert done.code == 0
-    assert "1 results and 1 rows without one" in done.err
+    assert "1 result and 1 row without one" in done.err

@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 import unicodedata
 from pathlib import Path
@@ -95,3 +96,47 @@ def test_what_is_for_people_has_none_through_a_pipe_either(evil, words):
 def test_a_sheet_through_a_pipe_is_exact(evil):
     evil("ask")
     assert EVIL in evil("export").out
+
+
+def test_one_is_one(call):
+    """A study of batches of one, from beginning to end: no "1 batches", no "1 trials are"."""
+    said = []
+
+    def saying(*words):
+        done = call(*words)
+        said.append(done.out + done.err)
+        return done
+
+    call("init", "--real", "x=0:1", "--batch", "1", "--seed", "0")
+    Path("one.csv").write_text("x,value\n0.5,1\n")
+    Path("none.csv").write_text("x,value\n0.5,\n")
+    Path("odd.csv").write_text("id,value\n0\n")
+    for words in (
+        ["status"],
+        ["ask", "--out", "batch.csv"],
+        ["ask"],
+        ["status"],
+        ["tell", "odd.csv"],
+        ["tell", "0=failed"],
+        ["ask", "--dry-run"],
+        ["ask"],
+        ["tell", "1=1"],
+        ["ask", "--new", "--batch", "1"],
+        ["tell", "2=1", "--dry-run"],
+        ["export", "--out", "all.csv"],
+        ["next", "--in", "one.csv", "--out", "plate.csv"],
+        ["next", "--in", "none.csv", "--batch", "1"],
+        ["run", "--dry-run", "--rounds", "1", "--", "echo", "{x.x}"],
+        ["run", "--rounds", "1", "--", "echo", "{x.x}"],
+        ["journal", "verify", "covey.jsonl"],
+        ["doctor"],
+    ):
+        saying(*words)
+    call("init", "--force", "--real", "x=0:1", "--batch", "1", "--seed", "0")
+    Path("covey.jsonl").unlink()
+    for flags in ([], ["--async"]):
+        saying("run", "--rounds", "1", *flags, "--", "false", "{x.x}")
+    saying("journal", "verify", "covey.jsonl")
+    nouns = "batches|points|trials|results|rows|events|evaluations|failures|cells|columns"
+    wrong = re.findall(rf"(?:^|[^\d.])1 (?:{nouns})\b.*|all 1 .*|last 1 .*", "\n".join(said))
+    assert wrong == []

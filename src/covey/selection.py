@@ -53,13 +53,14 @@ def checked_selection(chosen: Selection | Sequence[int], k: int, n: int) -> Sele
     """
     wanted = f"a strategy must choose {k} distinct indices from 0 to {n - 1}"
     if not isinstance(chosen, Selection):
-        odd = next((i for i in chosen if int(i) != i), None)
-        if odd is not None:
+        given = tuple(chosen)
+        odd = [i for i in given if not float(i).is_integer()]
+        if odd:
             raise StrategyError(
-                f"{wanted}, which are whole numbers; it returned {odd!r} among {len(chosen)} "
-                "values. Scores become indices by np.argsort(-scores)[:k]."
+                f"{wanted}, which are whole numbers; it returned {float(odd[0])!r} among "
+                f"{len(given)} values. Scores become indices by np.argsort(-scores)[:k]."
             )
-        chosen = Selection(tuple(int(i) for i in chosen))
+        chosen = Selection(tuple(int(i) for i in given))
     found = chosen.indices
     if len(found) != k or len(set(found)) != k or min(found) < 0 or max(found) >= n:
         shown = ", ".join(map(str, found[:_SHOWN])) + (", ..." if len(found) > _SHOWN else "")

@@ -35,6 +35,8 @@ def test_a_strategy_that_returns_floats_is_told_so_in_a_line():
     assert len(str(error.value)) < 300
     with pytest.raises(StrategyError, match=r"whole numbers.*0\.25"):
         checked_selection([0.25, 0.5], 2, 9)  # as many as were wanted, and cut off they would fit
+    with pytest.raises(StrategyError, match="it returned nan"):
+        checked_selection([np.nan, 1.0], 2, 9)
     with pytest.raises(StrategyError, match="it chose 3235") as error:
         checked_selection(range(3235), 3, 9999)
     assert len(str(error.value)) < 300

@@ -22,7 +22,9 @@ class Commands:
     again: tuple[str, ...]
 
 
-def python_commands(history: History, lots: Sequence[Lot], journal: str | Path | None) -> Commands:
+def python_commands(
+    history: History, lots: Sequence[Lot], journal: str | Path | None = None
+) -> Commands:
     """The commands of the Python API; a command line passes its own instead.
 
     Without a journal they go on with the ``study`` at hand: there is nothing to load.

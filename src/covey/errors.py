@@ -117,4 +117,5 @@ class MissingExtraError(CoveyError, ImportError):
     """An optional package is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs {package}: pip install 'covey[{extra}]'")
+        checkout = f"'.[{extra}]' in a checkout"
+        super().__init__(f"this needs {package}: pip install 'covey[{extra}]', or {checkout}")

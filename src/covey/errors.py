@@ -46,14 +46,19 @@ def several(count: int, noun: str) -> str:
 def brief(text: str, most: int) -> str:
     r"""A text in one line of so many characters: its middle goes, as errors end with what matters.
 
-    >>> brief("status 1: Traceback ...\n  line 3\nValueError: x", 30)
-    'status 1: …ine 3 ValueError: x'
+    >>> brief("status 1: Traceback:\n  line 3\n  ^^^^^^^^\nValueError: x", 40)
+    'status 1: Traceback: … ValueError: x'
     """
     line = " ".join(text.split())
     if len(line) <= most:
         return line
-    head = most // 3
-    return f"{line[:head]}…{line[len(line) - (most - head - 1) :]}"
+    lines = text.strip().splitlines()
+    if len(lines) > 1:
+        line = " ".join(f"{lines[0]} … {lines[-1]}".split())
+    if len(line) > most:
+        head = most // 3
+        line = f"{line[:head]}…{line[len(line) - (most - head - 1) :]}"
+    return line
 
 
 class CoveyError(Exception):

@@ -35,3 +35,5 @@ def test_a_text_in_brief_keeps_its_beginning_and_its_end():
     assert len(cut) == 60
     assert cut.startswith("the command ended")
     assert cut.endswith("CUDA out of memory")
+    trace = "status 1: Traceback:\n" + "  File x\n    ^^^^^^^\n" * 9 + "RuntimeError: oops\n"
+    assert brief(trace, 60) == "status 1: Traceback: … RuntimeError: oops"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -48,7 +49,7 @@ def status(settings: Settings, as_json: bool) -> None:
         if as_json:
             put_json("covey.status/1", {"journal": str(settings.journal), "trials": {}})
         else:
-            put(f"{settings.path}: nothing was asked yet. next: covey ask")
+            put(f"{settings.path}: nothing was asked yet. next: {_following(settings)}")
         return None
     study = look_at(settings)
     history, best = study.history, study.best
@@ -78,16 +79,29 @@ def status(settings: Settings, as_json: bool) -> None:
     put("trials: " + (", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "none"))
     if best is not None:
         put(f"best: {best.value:.6g} (trial {best.id})")
-    for trial in reversed(failures[-_FAILURES:]):
-        put(f"{trial.status}: {_named(study, trial)}: {brief(history.reason(trial), _WORDS)}")
-    if failures:
-        put(f"why: covey logs {failures[-1].id}")
+    _put_failures(study, failures)
     if runner is not None:
         put(f"run: {runner}, {running} running")
         put("next: covey run is at work; wait for it")
     else:
-        put(f"next: covey {'tell' if history.pending else 'ask'}")
+        put(f"next: {_following(settings, study)}")
     return end(study)
+
+
+def _following(settings: Settings, study: Study | None = None) -> str:
+    """The command that carries the study on."""
+    if settings.run.command:
+        return "covey run"
+    return "covey tell" if study is not None and study.history.pending else "covey ask"
+
+
+def _put_failures(study: Study, failures: Sequence[Trial]) -> None:
+    """The latest of them, newest first, each in a line."""
+    for trial in reversed(failures[-_FAILURES:]):
+        why = brief(study.history.reason(trial), _WORDS)
+        put(f"{trial.status}: {_named(study, trial)}: {why or 'nobody said why'}")
+    if failures:
+        put(f"why: covey logs {failures[-1].id}")
 
 
 def best(settings: Settings, as_json: bool) -> None:
@@ -163,11 +177,12 @@ def logs(settings: Settings, id: int, as_json: bool) -> None:
 
 
 def _kept(folder: Path) -> list[tuple[Path, str]]:
-    """What an evaluation printed, as far as it is there: of a function, of a command."""
+    """What an evaluation printed, as far as it is kept; the log of a command repeats the rest."""
     from covey.run.workplace import tail
 
-    files = [folder / name for name in ("log", "stdout", "stderr")]
-    return [(file, text) for file in files if (text := tail(file)).strip()]
+    found = [(folder / name, tail(folder / name)) for name in ("stdout", "stderr", "log")]
+    found = [(file, text) for file, text in found if text.strip()]
+    return found[:-1] if len(found) > 1 and found[-1][0].name == "log" else found
 
 
 def export(settings: Settings, out: Path | None, as_json: bool) -> None:

@@ -221,4 +221,7 @@ def test_a_batch_that_fails_shows_the_command_to_try_by_hand(call):
 
 def test_after_init_with_a_command_the_advice_is_to_run_it(call):
     assert "covey run" in call("init", "--real", "x=0:1", "--", "echo", "{x.x}").err
+    assert "next: covey run" in call("status").out
+    call("run", "--rounds", "1")
+    assert "next: covey run" in call("status").out
     assert "covey ask" in call("init", "--force", "--real", "x=0:1").err

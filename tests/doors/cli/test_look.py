@@ -159,7 +159,8 @@ def test_logs_shows_the_reason_and_what_is_kept(failing):
     assert "\x1b" not in done.out
     shown = failing("logs", "1", "--json").json
     assert (shown["status"], shown["attempts"]) == ("failed", 1)
-    assert any("loading" in log["text"] for log in shown["logs"])
+    assert [Path(log["file"]).name for log in shown["logs"]] == ["stdout", "stderr"]
+    assert "loading" in shown["logs"][0]["text"]
 
 
 def test_logs_says_where_it_looked_when_nothing_is_kept(failing):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from papers.kathuria2016 import draws, spread
+from papers.kathuria2016 import draws, grounds, spread
 from papers.kathuria2016.claims import MOMENTS, Claim, judged
 from papers.kathuria2016.entrants import Side
 from papers.kathuria2016.judge import END, SIDES, Table, cells, comparable
@@ -47,14 +47,15 @@ def lines(rows: Sequence[Row], others: Sequence[Row]) -> Iterator[str]:
     """The findings: in short, the verdicts, the numbers, and where they come from."""
     table = cells(rows)
     yield from ("", *_ran(comparable(rows)), "")
-    yield from heading("In short", summary(table))
+    yield from heading("In short", summary(table, grounds.summary(rows)))
     yield from heading("The paper's claims, one by one", _verdicts(table))
     for side in SIDES:
         yield from heading(f"{SETTINGS[side]}: median regrets at the end", _numbers(table, side))
+    yield from heading("On other grounds", grounds.lines(rows))
     yield from heading("Runs that found the best of the grid search", reached(table))
     yield from heading("More draws of the hyper-parameters", draws.lines(rows, others))
     yield from heading("FastXML over its grid", spread.lines())
-    yield from heading("What it took", _cost(comparable(rows), comparable(others)))
+    yield from heading("What it took", _cost(rows, others))
 
 
 def proof(rows: Sequence[Row]) -> Iterator[str]:
@@ -139,10 +140,12 @@ def _numbers(table: Table, side: Side) -> Iterator[str]:
 
 
 def _cost(rows: Sequence[Row], others: Sequence[Row]) -> Iterator[str]:
-    each = (core_hours(rows), core_hours(others), spread.core_hours())
+    usual, more, elsewhere = comparable(rows), comparable(others), grounds.elsewhere(rows)
+    each = (*map(core_hours, (usual, more, elsewhere)), spread.core_hours())
+    moved = f"{each[2]:.1f} for {len(elsewhere)} on other grounds, " if elsewhere else ""
     yield (
-        f"{each[0]:.1f} core-hours for {len(rows)} runs, {each[1]:.1f} for {len(others)} runs with "
-        f"more draws, {each[2]:.1f} for the tables of FastXML: {sum(each):.1f} in all, of "
+        f"{each[0]:.1f} core-hours for {len(usual)} runs, {each[1]:.1f} for {len(more)} runs with "
+        f"more draws, {moved}{each[3]:.1f} for the tables of FastXML: {sum(each):.1f} in all, of "
         f"{BUDGET:g} that were set aside."
     )
-    yield from chain([""], origin(rows))
+    yield from chain([""], origin([*usual, *elsewhere]))

@@ -12,7 +12,8 @@ import numpy as np
 
 from covey.arrays import Array
 from papers.kathuria2016.entrants import ENTRANTS, Entrant, Kind, Rule, Side
-from papers.kathuria2016.results import Row
+from papers.kathuria2016.ground import Kind as GroundKind
+from papers.kathuria2016.results import Row, run_of
 
 LEVEL = 0.05  # of a family of tests together (Holm 1979)
 SIDES: tuple[Side, ...] = ("paper", "practice")
@@ -85,8 +86,9 @@ def _wilcoxon(differences: bytes) -> float:
     return float(wilcoxon(values, zero_method="pratt").pvalue) if values.any() else 1.0
 
 
-def comparable(rows: Sequence[Row]) -> list[Row]:
-    """Of each problem the rows of one length and one number of draws: the most frequent."""
+def comparable(rows: Sequence[Row], ground: GroundKind = "ends") -> list[Row]:
+    """On one ground the rows of one length and number of draws: of a problem the most frequent."""
+    rows = [row for row in rows if run_of(row).ground == ground]
     kinds: dict[str, Counter[tuple[int, int]]] = defaultdict(Counter)
     for row in rows:
         kinds[row["problem"]][row["evaluations"], row["samples"]] += 1
@@ -94,10 +96,10 @@ def comparable(rows: Sequence[Row]) -> list[Row]:
     return [r for r in rows if (r["evaluations"], r["samples"]) == usual[r["problem"]]]
 
 
-def cells(rows: Sequence[Row]) -> Table:
+def cells(rows: Sequence[Row], ground: GroundKind = "ends") -> Table:
     """(problem, batch) -> entrant -> seed -> row, in the order of the rows and of the entrants."""
     found: Table = {}
-    for row in sorted(comparable(rows), key=lambda row: row["batch"]):
+    for row in sorted(comparable(rows, ground), key=lambda row: row["batch"]):
         cell = found.setdefault((row["problem"], row["batch"]), {})
         cell.setdefault(row["entrant"], {})[row["seed"]] = row
     order = list(dict.fromkeys(row["problem"] for row in rows))

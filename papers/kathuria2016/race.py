@@ -19,7 +19,7 @@ from covey.belief import Belief
 from covey.gp import Model, Posterior, condition, fit, observe
 from covey.selection import checked_selection
 from papers.kathuria2016.entrants import ENTRANTS, PAPER_GP
-from papers.kathuria2016.ground import Ground, apart, ground
+from papers.kathuria2016.ground import Ground, Kind, apart, ground
 from papers.kathuria2016.problem import Problem
 from papers.kathuria2016.problems import problem
 
@@ -34,6 +34,7 @@ class Run:
     seed: int
     evaluations: int = 100  # after the first point
     samples: int = PAPER_GP.samples  # of the hyper-parameters, an ask
+    ground: Kind = "ends"
 
     @property
     def rounds(self) -> int:
@@ -68,7 +69,7 @@ class Looks:
 def start(task: Problem, run: Run) -> Looks:
     """The ground, the noise and the first point: by problem and seed, whoever runs."""
     rng = np.random.default_rng([run.seed, zlib.crc32(run.problem.encode())])
-    where = ground(task.space, run.seed)
+    where = ground(task.space, run.seed, run.ground)
     first = int(rng.integers(len(where.rows)))
     looks = Looks(task, where, task.noise * rng.standard_normal(1 + run.rounds * run.batch))
     looks.add(where.rows[[first]])
@@ -81,21 +82,34 @@ def race(run: Run) -> dict[str, Any]:
     ``seen`` is the regret of the best point looked at, ``told`` of the point of best mean among
     these, ``anywhere`` of the point of best mean on the whole ground; ``recommendation`` names the
     one that counts as immediate regret. ``cumulative`` adds up the regrets of all looks.
+    ``least`` is, on X alone, the regret of its best point, below which nobody can come.
     """
     task = problem(run.problem)
     began, cpu = time.perf_counter(), time.process_time()
     with one_thread():
-        curves = _curves(run, task, start(task, run))
+        looks = start(task, run)
+        curves = _curves(run, task, looks)
     return {
         **asdict(run),
         "title": task.title,
         "recommendation": recommendation(task),
         "grid": None if task.grid is None else task.optimum - task.grid,
-        **{name: [float(f"{x:.6g}") for x in curve] for name, curve in curves.items()},
+        **{name: [_short(x) for x in curve] for name, curve in curves.items()},
+        **({"least": _short(least(looks))} if run.ground == "finite" else {}),
         "seconds": round(time.perf_counter() - began, 2),
         "cpu": round(time.process_time() - cpu, 2),
         "version": version(),
     }
+
+
+def _short(regret: float) -> float:
+    return float(f"{regret:.6g}")
+
+
+def least(looks: Looks) -> float:
+    """The regret of the best point of X."""
+    task, where = looks.task, looks.ground
+    return task.optimum - max(task.evaluate(where.point(row)) for row in where.rows)
 
 
 def recommendation(task: Problem) -> str:
@@ -117,7 +131,8 @@ def _curves(run: Run, task: Problem, looks: Looks) -> dict[str, list[float]]:
         data = observe(looks.at, looks.values, np.full(len(looks.at), np.nan))
         models = fit(data, gp, rng, models)  # the chain goes on where the last batch left it
         posterior = condition(models, data)
-        belief, fresh = _offered(posterior, looks, t)
+        # A generator of its own: what is offered must not depend on what an entrant drew.
+        belief, fresh = _offered(posterior, looks, t, np.random.default_rng([run.seed, t, 1]))
         curves["seen"].append(task.optimum - max(looks.true))
         for name, value in _recommended(belief, looks).items():
             curves[name].append(abs(task.optimum - value))
@@ -133,12 +148,14 @@ def _curves(run: Run, task: Problem, looks: Looks) -> dict[str, list[float]]:
     return curves
 
 
-def _offered(posterior: Posterior, looks: Looks, t: int) -> tuple[Belief, Indices]:
-    """The belief about all looks, the rest of the ground and the summits; what may come next."""
+def _offered(
+    posterior: Posterior, looks: Looks, t: int, rng: np.random.Generator
+) -> tuple[Belief, Indices]:
+    """The belief about all looks, the rest of X and what is added to it; what may come next."""
     known = np.vstack([looks.at, looks.ground.left(looks.at)])
-    summits = looks.ground.summits(posterior, known)
-    belief = posterior.belief(np.vstack([known, summits]), t)
-    new = len(known) + apart(summits, known)
+    added = looks.ground.added(posterior, known, rng)
+    belief = posterior.belief(np.vstack([known, added]), t)
+    new = len(known) + apart(added, known)
     return belief, np.concatenate([np.arange(len(looks.at), len(known)), new])
 
 

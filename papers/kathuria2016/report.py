@@ -8,6 +8,7 @@ import numpy as np
 
 from papers.kathuria2016.claims import MOMENTS, Bout, Claim, judged
 from papers.kathuria2016.entrants import ENTRANTS, Side
+from papers.kathuria2016.ground import Kind
 from papers.kathuria2016.judge import (
     COMPARISONS,
     END,
@@ -28,7 +29,7 @@ from papers.kathuria2016.judge import (
     paired,
     score,
 )
-from papers.kathuria2016.results import Row
+from papers.kathuria2016.results import Row, run_of
 
 
 def lines(rows: Sequence[Row]) -> Iterator[str]:
@@ -192,14 +193,19 @@ def seconds(table: Table) -> Iterator[str]:
 
 def origin(rows: Sequence[Row]) -> Iterator[str]:
     """What made the rows, and what they took."""
-    for problem, own in by_problem(rows).items():
+    groups: dict[tuple[str, Kind], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["problem"], run_of(row).ground), []).append(row)
+    for (problem, ground), own in groups.items():
         seeds = sorted({row["seed"] for row in own})
+        usual = ground == "ends"
+        place, option = ("", "") if usual else (f" on `{ground}`", f" --grounds {ground}")
         made = "; ".join(sorted({row["version"] for row in own}))
         yield (
-            f"- {problem}: {len(own)} runs, seeds {seeds[0]} to {seeds[-1]}, "
+            f"- {problem}{place}: {len(own)} runs, seeds {seeds[0]} to {seeds[-1]}, "
             f"{core_hours(own):.1f} core-hours; immediate regret of `{own[0]['recommendation']}`; "
             f"{made}; `python -m papers.kathuria2016 {problem} --seeds {seeds[-1] + 1} "
-            f"--evaluations {own[0]['evaluations']} --samples {own[0]['samples']}`"
+            f"--evaluations {own[0]['evaluations']} --samples {own[0]['samples']}{option}`"
         )
 
 

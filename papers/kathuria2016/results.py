@@ -17,6 +17,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
+from papers.kathuria2016.ground import GROUNDS
 from papers.kathuria2016.race import Run
 
 Row = dict[str, Any]
@@ -67,8 +68,9 @@ def _once(rows: Iterable[Row]) -> list[Row]:
 
 
 def run_of(row: Row) -> Run:
-    """The run that a row is of."""
-    return Run(**{field.name: row[field.name] for field in fields(Run)})
+    """The run that a row is of; rows from before there was a choice of ground have the ends."""
+    told = {"ground": "ends", **row}
+    return Run(**{field.name: told[field.name] for field in fields(Run)})
 
 
 def missing(runs: Iterable[Run], folder: Path) -> list[Run]:
@@ -110,7 +112,7 @@ def pack(folder: Path, problem: str) -> Path | None:
     rows = read_all(folder, [problem])
     if not rows:
         return None
-    rows.sort(key=lambda row: (row["seed"], row["batch"], row["entrant"], json.dumps(row)))
+    rows.sort(key=_place)
     buffer = io.BytesIO()
     with gzip.GzipFile("", "wb", 9, buffer, mtime=0) as file:
         file.writelines((json.dumps(row) + "\n").encode() for row in rows)
@@ -119,6 +121,12 @@ def pack(folder: Path, problem: str) -> Path | None:
     fresh.replace(path)  # a stop in between must not cost the rows
     file_of(folder, problem).unlink(missing_ok=True)
     return path
+
+
+def _place(row: Row) -> tuple[int, int, int, str, str]:
+    """Where a row is kept: ground by ground, repetition by repetition."""
+    ground = list(GROUNDS).index(run_of(row).ground)
+    return (ground, row["seed"], row["batch"], row["entrant"], json.dumps(row))
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from covey import Pool
 from papers.kathuria2016.entrants import ENTRANTS, PAPER_GP
+from papers.kathuria2016.ground import GROUNDS
 from papers.kathuria2016.problems import PROBLEMS, problem
 from papers.kathuria2016.race import Run, race
 from papers.kathuria2016.results import RESULTS, Row, append, appending, missing, read_all
@@ -38,6 +40,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Options."""
     parser.add_argument("--quick", action="store_true", help="few and short runs, to see it work")
     parser.add_argument("--figures-only", action="store_true", help="from the results there are")
+    parser.add_argument("--rows-only", action="store_true", help="run, and draw and judge nothing")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="data sets; else downloaded")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="of results and figures")
     parser.add_argument(
@@ -63,6 +66,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="methods by the names of `list`; all unless told",
     )
+    parser.add_argument(
+        "--grounds",
+        nargs="+",
+        default=["ends"],
+        choices=list(GROUNDS),
+        metavar="GROUND",
+        help=f"{'; '.join(f'{name}: {words}' for name, words in GROUNDS.items())}; "
+        "ends unless told, and a pool has no other",
+    )
     for name in asdict(FULL):
         parser.add_argument(
             f"--{name}", type=int, metavar="N", help=f"instead of the tier's {name}"
@@ -78,14 +90,14 @@ def run(options: argparse.Namespace) -> int:
     names = list(PROBLEMS) if options.verb == "all" else [options.verb]
     absent: list[str] = []
     if not options.figures_only:
-        absent = [name for name in names if not _ready(name, console)]
+        absent = [name for name in names if not _ready(name, options.grounds, console)]
         runs = planned(options, [name for name in names if name not in absent])
         try:
             race_all(runs, out, options.workers)
         except KeyboardInterrupt:
             console.print("stopped; the same command goes on from here")
             return 130
-    return publish(out, console) or bool(absent)
+    return (0 if options.rows_only else publish(out, console)) or bool(absent)
 
 
 def planned(options: argparse.Namespace, problems: list[str]) -> list[Run]:
@@ -93,22 +105,26 @@ def planned(options: argparse.Namespace, problems: list[str]) -> list[Run]:
     tier = asdict(QUICK if options.quick else FULL)
     tier |= {name: value for name in tier if (value := getattr(options, name)) is not None}
     return [
-        Run(entrant, name, batch, seed, tier["evaluations"], tier["samples"])
+        Run(entrant, name, batch, seed, tier["evaluations"], tier["samples"], ground)
         for seed in range(tier["seeds"])
         for name in problems
+        for ground in options.grounds
         for batch in options.batches
         for entrant in options.entrants
     ]
 
 
-def _ready(name: str, console: Console) -> bool:
-    """Whether the problem can be made here: its data, its table or numba may be missing."""
+def _ready(name: str, grounds: list[str], console: Console) -> bool:
+    """Whether the problem can be run here: its data, its table or numba may be missing."""
+    why = ""
     try:
-        problem(name)
+        if isinstance(problem(name).space, Pool) and set(grounds) != {"ends"}:
+            why = "its ground is a pool, for which there is no choice; leave --grounds out"
     except (OSError, ImportError) as error:
-        console.print(f"{name} is left out: {error}", highlight=False, markup=False)
-        return False
-    return True
+        why = str(error)
+    if why:
+        console.print(f"{name} is left out: {why}", highlight=False, markup=False)
+    return not why
 
 
 def race_all(runs: list[Run], folder: Path, workers: int) -> int:
@@ -170,7 +186,7 @@ def publish(out: Path, console: Console) -> int:
 
     The findings in the README are written from the results that are kept with it, and no others.
     """
-    from papers.kathuria2016 import draws, findings
+    from papers.kathuria2016 import draws, findings, grounds
     from papers.kathuria2016.figures import draw
     from papers.kathuria2016.report import lines
 
@@ -179,7 +195,7 @@ def publish(out: Path, console: Console) -> int:
         console.print(f"there are no finished runs in {out}; run without --figures-only")
         return 1
     tables, claims = out / "tables.md", out / "claims.md"
-    tables.write_text("\n".join(lines(rows)) + "\n", encoding="utf-8")
+    tables.write_text("\n".join([*lines(rows), *grounds.details(rows)]) + "\n", encoding="utf-8")
     claims.write_text("\n".join(findings.proof(rows)) + "\n", encoding="utf-8")
     paths = [*draw(rows, out), tables, claims]
     if out.resolve() == RESULTS.resolve():

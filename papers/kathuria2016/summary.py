@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -62,14 +62,15 @@ _FOUND: dict[Ruling, str] = {
 }
 
 
-def summary(table: Table) -> Iterator[str]:
-    """What a reader should take home."""
+def summary(table: Table, asides: Iterable[str] = ()) -> Iterator[str]:
+    """What a reader should take home; asides are what other tables have to say."""
     yield from _leaders(table)
     for claim in HEADLINES:
         if said := _said(claim, table):
             yield f"- {said}."
     for more in (_champions, _rules, _between, _solved, _tally):
         yield from more(table)
+    yield from asides
     yield from ("", *_counts(table))
 
 

@@ -17,7 +17,13 @@ from covey.space import Pool
 
 
 class Prediction(NamedTuple):
-    """Mean and standard deviation of f at some points, in the user's units."""
+    """Mean and standard deviation of f at some points, in the user's units.
+
+    f(x) is the mean of a measurement at x, so that ``mean`` is what measurements will average to,
+    and ``std`` how well that average is known; a single measurement scatters more. This holds where
+    outcomes were bent, too: there noise is taken to be even after the bend, so skewed before it,
+    and the mean is not the median.
+    """
 
     mean: Array
     std: Array

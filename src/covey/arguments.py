@@ -13,8 +13,10 @@ import numpy as np
 from covey.errors import HistoryError, JournalError, SpaceError, StrategyError
 from covey.gp import GP
 from covey.history import History, Trial
-from covey.space import Pool, Space
+from covey.space import Frame, Pool, Space, records_of
 
+_AGES = 1e9  # seconds; more would be no budget
+Points = Iterable[Mapping[str, Any]] | Frame
 Trials = Trial | int | Sequence[Trial | int]
 
 
@@ -57,10 +59,16 @@ def checked_key(key: str | None) -> str | None:
 
 def checked_seconds(seconds: float | None) -> float | None:
     """How long an ask may take, if that matters."""
-    number = isinstance(seconds, int | float | np.number) and not isinstance(seconds, bool)
-    if seconds is not None and not (number and 0.0 < seconds < float("inf")):
-        raise StrategyError(f"time_budget is a number of seconds above 0; got {seconds!r}.")
-    return None if seconds is None else float(seconds)
+    if seconds is None:
+        return None
+    number = isinstance(seconds, int | float | np.integer | np.floating)
+    if not number or isinstance(seconds, bool) or not 0.0 < seconds <= _AGES:
+        got = "a larger one" if number and seconds > _AGES else repr(seconds)
+        raise StrategyError(
+            f"time_budget is a number of seconds above 0, up to {_AGES:g}; got {got}. Leave it out "
+            "for as long as it takes."
+        )
+    return float(seconds)
 
 
 def is_one(trials: Any) -> bool:
@@ -70,7 +78,7 @@ def is_one(trials: Any) -> bool:
 
 def several(values: Any, what: str) -> tuple[Any, ...]:
     """A sequence, as the user gave it."""
-    if np.ndim(values) == 0:
+    if _is_single(values):
         raise HistoryError(f"a list of trials needs a list of {what}; got {values!r}.")
     return tuple(values)
 
@@ -79,7 +87,14 @@ def each(sem: Any, count: int) -> tuple[Any, ...]:
     """Standard errors for ``count`` values; one number stands for all."""
     if sem is None:
         return ()
-    return (sem,) * count if np.ndim(sem) == 0 else tuple(sem)
+    return (sem,) * count if _is_single(sem) else tuple(sem)
+
+
+def _is_single(values: Any) -> bool:
+    try:
+        return np.ndim(values) == 0
+    except ValueError:  # lists of unequal length: several, and which is no number is said later
+        return False
 
 
 def ids_of(trials: Trials) -> tuple[int, ...]:
@@ -95,6 +110,12 @@ def ids_of(trials: Trials) -> tuple[int, ...]:
     return tuple(trial.id if isinstance(trial, Trial) else trial for trial in trials)
 
 
+def newest(trials: Trials) -> int:
+    """The largest id among the trials that were given as such; -1 if none was."""
+    given = trials if isinstance(trials, Sequence) else (trials,)
+    return max((trial.id for trial in given if isinstance(trial, Trial)), default=-1)
+
+
 def own_ids(trials: Trials, history: History) -> tuple[int, ...]:
     """Ids of trials of this history; one of another study would change the wrong point."""
     for trial in trials if isinstance(trials, Sequence) else (trials,):
@@ -106,11 +127,13 @@ def own_ids(trials: Trials, history: History) -> tuple[int, ...]:
     return ids_of(trials)
 
 
-def checked_points(points: Iterable[Mapping[str, Any]], space: Space | Pool) -> tuple[Any, ...]:
-    """Points of the space, each checked."""
-    if isinstance(points, Mapping) or not isinstance(points, Iterable):
+def checked_points(points: Points, space: Space | Pool) -> tuple[Any, ...]:
+    """Points of the space, each checked; of a pandas or polars frame, its rows."""
+    rows = records_of(points)
+    given = points if rows is None else rows
+    if isinstance(given, Mapping | str) or not isinstance(given, Iterable):
         raise SpaceError(
-            "points is a list of points; put a single one in a list, [point], and write a "
-            f'frame as frame.to_dict("records"). Got {type(points).__name__}.'
+            "points is a list of points, or a pandas or polars frame with a column for each "
+            f"parameter; put a single point in a list, [point]. Got {type(points).__name__}."
         )
-    return tuple(space.check(point) for point in points)
+    return tuple(space.check(point) for point in given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from covey.arrays import Array, host, log_normal_cdf
 from covey.belief import Belief
-from covey.policies import EST, UCB, Judgement, Policy, judge, only_falls
+from covey.policies import EST, UCB, Judgement, Policy, Restless, judge, only_falls
 from covey.region import enough, relevant
 from covey.selection import Selection, distinct_maxima
 from covey.shortlist import in_turn
@@ -49,14 +49,25 @@ class Hallucinated:
         widen: C', by which the width is multiplied (practice: 1).
         budget: C of the two-stage initialisation: until what a batch can still learn is at most C,
             choose by variance alone; then C' = exp(C). None: no initialisation (practice).
-        scout: another policy, for the first point of each batch only.
+        design: results to wait for, but no more than two for each encoded input; until then, and
+            while all of them are equal, points fill the space instead. 1: begin with the first
+            result, whatever it is (the paper).
     """
 
     first: Policy
     widen: float = 1.0
     budget: float | None = None
-    scout: Policy | None = None
+    design: int = 1
     needs_model: ClassVar[bool] = True
+
+    def ready(self, values: Array, width: int, /) -> bool:
+        """Whether results (n,) of points with so many encoded inputs say enough for a model.
+
+        From one or two results, or from equal ones, a fit reads "flat": it would sit in corners.
+        """
+        if self.design <= 1:
+            return True
+        return len(values) >= min(self.design, 2 * width) and not _all_equal(values)
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """One point at a time, each imagined at its mean before the next."""
@@ -64,23 +75,25 @@ class Hallucinated:
         exploring = self.budget is not None and _can_learn(belief, k) > self.budget
         widen = self.widen if self.budget is None else math.exp(self.budget)
 
-        def scoring(policy: Policy) -> Scoring:
-            frozen = [policy.frozen_at(member) for member in belief.members]
-            return lambda seen: _scores(seen, frozen, widen, exploring=exploring)
+        frozen = [self.first.frozen_at(member) for member in belief.members]
 
-        usual = scoring(self.first)
-        leader = usual if self.scout is None else scoring(self.scout)
+        def scored(seen: Belief) -> tuple[Array, float]:
+            return _scores(seen, frozen, widen, exploring=exploring)
+
         # t counts evaluations here, not batches (the paper's fb[t]).
-        scores, width = leader(replace(belief, round=belief.looks + 1))
+        scores, width = scored(replace(belief, round=belief.looks + 1))
         # C' times EST's ν, which is a minimum over candidates and rises as they are looked at.
-        moving = widen != 1.0 and isinstance(self.first, EST)
+        moving = widen != 1.0 and isinstance(self.first, EST | Restless)
         bounded = exploring or (only_falls(self.first) and not moving)
         size = None if bounded else len(belief)
-        batch = in_turn(belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0], size)
+        batch = in_turn(belief, int(np.argmax(scores)), k, lambda seen: scored(seen)[0], size)
         return Selection(tuple(batch), width)
 
 
-Scoring = Callable[[Belief], tuple[Array, float]]
+def _all_equal(values: Array) -> bool:
+    """Whether results differ by no more than rounding."""
+    most = float(np.abs(values).max())
+    return most == 0.0 or float(np.ptp(values / most)) <= 1e-12
 
 
 def _scores(

@@ -17,7 +17,7 @@ from covey.policies import EST, UCB, Restless
 from covey.strategies import DPP, DPPThompson, Strategy
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
-    "auto": lambda: Hallucinated(UCB(beta=4.0), scout=Restless(beta=4.0)),
+    "auto": lambda: Hallucinated(Restless(beta=4.0), design=10),
     "ucb-dpp-max": lambda: DPP(UCB(), then="max"),
     "ucb-dpp-sample": lambda: DPP(UCB(), then="sample"),
     "est-dpp-max": lambda: DPP(EST(), then="max"),

@@ -19,6 +19,8 @@ from covey.kernels import Matern52
 # kernel, which the columns that follow take once more; a fit costs _FIT for each result. Read off
 # runs with m from 100 to 10,000 (our choice).
 _ROW, _KERNEL, _FIT = 66_000.0, 92.0, 8e7
+# ... and the search of an open space, for each column of its coordinates; bytes it takes for each.
+_COLUMN, _COLUMN_BYTES = 1.2e7, 2e5
 _PICKS = 1.5  # for the square of the batch, where greedy looks at the whole pool
 _LITTLE, _TYPICAL = 2e10, 5e-11  # terms, and seconds for each
 OPEN_CANDIDATES = 3000  # an ask in an open space looks at about so many
@@ -33,6 +35,7 @@ class Size:
     results: int
     batch: int
     members: int = 1  # draws of the hyper-parameters
+    searched: int = 0  # columns of the coordinates, where candidates have to be searched for
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +60,15 @@ def estimate(size: Size, memory: int) -> Cost:
     """Of an ask on the host that may take ``memory`` bytes."""
     m = max(1, size.results)
     terms = _learning(m, size.members) + size.candidates * _looking(m, size)
+    terms += _COLUMN * size.searched
     whole = 8.0 * size.members * m * size.candidates
     # What does not fit is made anew in chunks; a region or a short list of it is held.
     held = whole if whole <= memory / SHARE else min(whole, memory / 8.0)
     held += 8.0 * size.members * m * m
     # What is short in any case is not worth measuring the machine for.
     speed = second_per_term() if terms > _LITTLE else _TYPICAL
-    return Cost(terms * speed, held + 80.0 * size.candidates)
+    held += 80.0 * size.candidates + _COLUMN_BYTES * size.searched
+    return Cost(terms * speed, held)
 
 
 def affordable(size: Size, seconds: float) -> int:

@@ -43,11 +43,14 @@ class Diagnostics:
             worked out, the region being too large).
         information: nats the whole batch tells about f, ½ log det(I + Σ/σ²).
         certificate: largest regret of any point of the batch, against the candidates and what was
-            told, if f lies in the band μ ± width·σ; in outcome units. None while trials are open or
-            where some failed, since a band shrunk by values not known is none. Theory's width makes
-            the band likely, EST's does not claim to.
+            told, if f lies in the band μ ± width·σ; in outcome units, infinite where outcomes were
+            bent and the band has no end in them. None while trials are open or where some failed,
+            since a band shrunk by values not known is none. Theory's width makes the band likely,
+            EST's does not claim to.
         sampler: how the batch was drawn; with `error`, a bound on its total variation.
         seconds: by stage.
+        penalties: results that were taken for penalties, such as -1e6 for a crash, and brought to
+            just below the rest (`covey.gp.observations.reined_in`).
     """
 
     strategy: str
@@ -64,6 +67,7 @@ class Diagnostics:
     error: float = 0.0
     seconds: Mapping[str, float] | None = None
     left_out: int = 0
+    penalties: int = 0
 
 
 def information_gain(belief: Belief, indices: Sequence[int]) -> float:

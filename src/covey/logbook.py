@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from itertools import zip_longest
 from pathlib import Path
@@ -29,7 +30,7 @@ from covey.history import (
     event_to_json,
 )
 from covey.journal import Contents, Journal
-from covey.propose import Recipe
+from covey.propose import Recipe, Request
 from covey.space import Pool, Space
 
 _HEADER = {
@@ -90,17 +91,41 @@ class Logbook:
         """Where the journal is, if there is one."""
         return None if self._journal is None else self._journal.path
 
-    def made_by(self, key: str) -> list[Trial] | None:
+    def made_by(self, key: str, request: Request) -> list[Trial] | None:
         """The trials of the batch of this key; None if the key was not used.
 
         Raises:
-            HistoryError: The key was used for something else than a batch.
+            HistoryError: The key was used for something else than this batch.
         """
         if key not in self._keys:
             return None
-        if not isinstance(self._keys[key], Asked):
-            raise _used(key)
+        self._require_batch(key, request.k, request.name, self._space.to_json(request.fixed))
         return [self.history.trial(i) for i in self._made[key]]
+
+    def _require_batch(self, key: str, k: int, strategy: str, fixed: Mapping[str, Any]) -> None:
+        """Refuse a key whose batch was not asked for in these words."""
+        first = self._keys[key]
+        if not isinstance(first, Asked):
+            raise _used(key)
+        if first.fixed is None:  # of an older covey: what was held shows in the points alone
+            points = [self._space.to_json(point) for point in first.points]
+            held = all(point.get(name) == fixed[name] for point in points for name in fixed)
+        else:
+            held = first.fixed == fixed
+        if (len(first.points), first.strategy, held) != (k, strategy, True):
+            then = _in_words(len(first.points), first.strategy, first.fixed)
+            raise HistoryError(
+                f"the key {key!r} was used before, for another batch: {then}, not "
+                f"{_in_words(k, strategy, fixed)}. Give each batch a key of its own, and repeat a "
+                "key only to repeat its ask."
+            )
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep others from writing to the journal, who wait, to think about what it says now."""
+        with nullcontext() if self._journal is None else self._journal.held():
+            self.refresh()
+            yield
 
     def refresh(self) -> None:
         """Read what others have appended to the journal."""
@@ -189,8 +214,8 @@ class Logbook:
 
     def _repeated(self, event: Event, key: str) -> list[Trial]:
         if isinstance(event, Asked):  # thought up anew, so hardly the same points
-            return self.made_by(key) or []
-        if self._keys[key] != event:
+            self._require_batch(key, len(event.points), event.strategy, event.fixed or {})
+        elif self._keys[key] != event:
             raise _used(key)
         return [self.history.trial(i) for i in self._made[key]]
 
@@ -200,6 +225,11 @@ def _used(key: str) -> HistoryError:
         f"the key {key!r} was used before, for something else; give each event a key of its own, "
         "and repeat a key only to repeat its event."
     )
+
+
+def _in_words(k: int, strategy: str, fixed: Mapping[str, Any] | None) -> str:
+    held = f" with {dict(fixed)!r} held" if fixed else " with nothing held" if fixed == {} else ""
+    return f"{k} point{'' if k == 1 else 's'} by {strategy}{held}"
 
 
 def _key_in(line: Mapping[str, Any]) -> str | None:

@@ -19,6 +19,9 @@ from covey.propose import Goal, Recipe
 from covey.space import Pool, Space
 from covey.strategies import Strategy
 
+# Of coordinates, of which a search holds about 25,000 rows at a time: 1 GB. (Our choice.)
+_MOST_COLUMNS = 5000
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -35,6 +38,8 @@ class Wanted:
             raise SpaceError(
                 f"a study needs a covey.Space or a covey.Pool; got {type(self.space)!r}."
             )
+        if isinstance(self.space, Space):
+            _refuse_too_wide(self.space)
         if self.goal not in ("max", "min"):
             raise StrategyError(f'goal must be "max" or "min"; got {self.goal!r}.')
 
@@ -42,6 +47,19 @@ class Wanted:
     def recipe(self) -> Recipe:
         """As if there were no journal."""
         return Recipe(self.space, self.goal, checked_gp(self.gp), checked_seed(self.seed))
+
+
+def _refuse_too_wide(space: Space) -> None:
+    """Raise if the coordinates of a search would take more memory than a study should."""
+    if space.width <= _MOST_COLUMNS:
+        return
+    name = max(space.names, key=lambda name: space.parameters[name].width)
+    raise SpaceError(
+        f"the coordinates of this space have {space.width} columns, {name!r} alone "
+        f"{space.parameters[name].width}, one for each option; a study takes at most "
+        f"{_MOST_COLUMNS}. Write Choice(..., ordered=True) if the options have an order; else "
+        "describe each option by numbers and list them in a covey.Pool."
+    )
 
 
 @dataclass(frozen=True)

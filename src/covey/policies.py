@@ -132,40 +132,54 @@ class UCB:
 
 @dataclass(frozen=True, slots=True)
 class Restless:
-    r"""UCB of a width that grows until somewhere there is something to gain.
+    r"""UCB while there is something to gain; where there is nothing, where a gain is most likely.
 
-    .. math:: w = \max\Bigl(\sqrt\beta, \min_x \frac{m + \epsilon - \mu(x)}{\sigma(x)}\Bigr)
+    .. math:: s(x) = \begin{cases} u(x) & u(x) > 0 \\ (\mu(x) - m - r) / \sigma(x) & u(x) \le 0
+              \end{cases}, \qquad u(x) = \mu(x) + \sqrt\beta\, \sigma(x) - m - \epsilon
 
-    m is the largest mean where values are known, ε what counts as a gain. While some upper bound
-    is above m + ε this is UCB. When none is, the summit is known as well as anyone needs, and
-    what is left to fear is that the model errs: then it is EST with the target m + ε (Lemma 2.1),
-    and looks where a gain is most likely.
+    m is the largest mean where values are known, ε what counts as a gain. Candidates whose upper
+    bound promises one come first, in the order of UCB. The others are ranked as EST ranks them
+    (Lemma 2.1) with the target m + r: the summit is known as well as anyone needs, and what is left
+    to fear is that the model errs. Either score only falls as σ falls.
 
     Attributes:
         beta: β, a constant.
         gain: ε, in standard deviations of the outcomes.
+        reach: r > ε, in the same units: how much a look elsewhere is to bring. (With r = ε it
+            would go back to the rim of the summit; measured on Branin.)
+        known: m where it is fixed for a batch.
     """
 
     beta: float = 4.0
     gain: float = 1e-3
+    reach: float = 1e-2
+    known: float | None = None
+    only_falls: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not self.beta >= 0.0 or not self.gain > 0.0:
+        if not self.beta >= 0.0 or not self.reach > self.gain > 0.0:
             raise StrategyError(
-                f"Restless takes beta >= 0 and gain > 0; got {self.beta} and {self.gain}."
+                "Restless takes beta >= 0 and reach > gain > 0; got "
+                f"{self.beta}, {self.reach} and {self.gain}."
             )
 
     def judge(self, belief: Belief, /) -> Judgement:
-        """Scores μ + wσ."""
-        known = belief.best if belief.told is None else float(belief.told[0].max())
-        needed = float(((known + self.gain - belief.mean) / belief.std).min())
-        width = max(math.sqrt(self.beta), needed)
-        return Judgement(belief.mean + width * belief.std, width, width)
+        """Scores s, and the width that they stand for: that of UCB, or the one EST would need."""
+        best, width = self._known(belief), math.sqrt(self.beta)
+        upper = belief.mean + width * belief.std - best - self.gain
+        likely = (belief.mean - best - self.reach) / belief.std
+        scores = np.where(upper > 0.0, upper, likely)
+        width = max(width, -float(scores.max()))
+        return Judgement(scores, width, width)
 
-    def frozen_at(self, belief: Belief, /) -> Self:
-        """Nothing is estimated from the data."""
-        del belief
-        return self
+    def frozen_at(self, belief: Belief, /) -> Restless:
+        """What is known is known before the batch."""
+        return replace(self, known=self._known(belief))
+
+    def _known(self, belief: Belief) -> float:
+        if self.known is not None:
+            return self.known
+        return belief.best if belief.told is None else float(belief.told[0].max())
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +278,11 @@ class EI:
 
     width: float = 2.0
     only_falls: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.width, int | float | np.integer | np.floating)
+        if not number or isinstance(self.width, bool) or not 0.0 <= self.width < math.inf:
+            raise StrategyError(f"the width of EI is a number >= 0; got {self.width!r}.")
 
     def judge(self, belief: Belief, /) -> Judgement:
         """Scores log EI."""

@@ -41,7 +41,7 @@ from covey.kernels import KERNELS, KernelMatrix
 from covey.resources import Resources
 from covey.selection import Selection, checked_selection
 from covey.space import Pool, Space
-from covey.strategies import Strategy
+from covey.strategies import Strategy, Waits
 
 Goal = Literal["max", "min"]
 
@@ -96,8 +96,8 @@ def propose(
     """
     rng = np.random.default_rng([recipe.seed, history.asked_count])
     where = field_of(recipe.space, request.fixed, taken(history, recipe))
-    if not request.strategy.needs_model or not history.told:
-        return _without_model(where, recipe, request, rng)
+    if not request.strategy.needs_model or not _ready(history, recipe, request.strategy):
+        return _without_model(where, recipe, request, rng, told=len(history.told))
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
     watch, haste = Stopwatch(), Haste(use)
     with watch.timing("fit"):
@@ -113,9 +113,10 @@ def propose(
         chosen = haste.quicken(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
     _log.info("chose %d points by %s: %s", k, request.name, watch.seconds)
-    outcome = None if history.pending or history.failed else posterior.outcome
+    outcome = None if history.pending or history.failed else posterior.bound
     account = explain(belief, selection, request.name, outcome, watch.seconds)
-    account = replace(account, left_out=len(every) - len(candidates))
+    left_out, penalties = len(every) - len(candidates), posterior.data.penalties
+    account = replace(account, left_out=left_out, penalties=penalties)
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
@@ -132,6 +133,8 @@ def understand(
     What it can ``recall`` of the last model makes this one quicker, and changes nothing else.
     """
     data, models = _standing(history, recipe) or _fitted(history, recipe, rng)
+    if data.penalties:
+        _log.info("took %d of %d results for penalties", data.penalties, data.looks)
     # A failed point will not be looked at again, and tells the mean nothing: to the covariance it
     # is as good as pending, so that the next batch does not crowd around it.
     looked = [t.point for t in (*history.pending, *history.failed)] if waiting else []
@@ -149,7 +152,15 @@ def _fitted(
 
 def _last(history: History) -> tuple[Model, ...]:
     """The hyper-parameters of the last ask that had some."""
-    return tuple(Model.from_description(model) for model in history.models or ())
+    try:
+        return tuple(Model.from_description(model) for model in history.models or ())
+    except HistoryError as error:
+        places = enumerate(history.events, start=1)
+        at = max(n for n, event in places if isinstance(event, Asked) and event.models)
+        raise HistoryError(
+            f"event {at} of the log cannot be gone on from: {error} It was not written by covey, "
+            "or changed since; restore the journal from a copy."
+        ) from error
 
 
 def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Model, ...]] | None:
@@ -203,12 +214,28 @@ def taken(history: History, recipe: Recipe) -> Taken:
     return Taken(points, recipe.seed, history.asked_count)
 
 
+def _ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
+    """Whether there is enough to learn a model from, in the eyes of the strategy."""
+    values = np.array([t.value for t in history.told], dtype=float)
+    if not len(values) or not isinstance(strategy, Waits):
+        return len(values) > 0
+    return strategy.ready(values, recipe.space.width)
+
+
 def _without_model(
-    where: Field, recipe: Recipe, request: Request, rng: np.random.Generator
+    where: Field, recipe: Recipe, request: Request, rng: np.random.Generator, *, told: int
 ) -> Proposal:
-    """By strategies that need no model; and for the others, a design to learn one from."""
+    """By strategies that need no model; and for the others, a design to learn one from.
+
+    Rows of a finite space are spread out at first. If that told nothing they come at random: the
+    most different ones lie at the edges, and what is sought is where the rows are.
+    """
     k, left_out = request.k, 0
-    if request.strategy.needs_model and isinstance(where, Listed):
+    if request.strategy.needs_model and isinstance(where, Listed) and told:
+        candidates = where.scattered(k, rng)
+        drawn = rng.choice(len(candidates), size=k, replace=False)
+        selection = Selection(tuple(int(i) for i in drawn))
+    elif request.strategy.needs_model and isinstance(where, Listed):
         candidates = where.scattered(k, rng)
         offered = len(candidates)
         candidates = thin(candidates, max(FIRST, 10 * k), rng)

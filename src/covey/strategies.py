@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from covey import dpp
+from covey.arrays import Array
 from covey.belief import Belief
 from covey.errors import StrategyError
 from covey.policies import Policy, judge
@@ -33,6 +34,15 @@ class Strategy(Protocol):
         self, belief: Belief, k: int, rng: np.random.Generator, /
     ) -> Selection | Sequence[int]:
         """k distinct indices; a pure function of its arguments."""
+        ...
+
+
+@runtime_checkable
+class Waits(Protocol):
+    """A strategy that wants more than one result before it trusts a model."""
+
+    def ready(self, values: Array, width: int, /) -> bool:
+        """Whether results (n,) of points with so many encoded inputs are enough."""
         ...
 
 

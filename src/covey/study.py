@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from covey import advice, arguments
 from covey.advice import LastModel, Prediction, Recommendation
-from covey.arguments import Trials
+from covey.arguments import Points, Trials
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.cost import Cost
 from covey.diagnostics import Diagnostics
-from covey.errors import HistoryError, JournalConflict, JournalDamaged, several
+from covey.errors import HistoryError, JournalConflict, JournalDamaged, JournalError, several
 from covey.gp import GP
 from covey.history import History, Point, Trial, events
-from covey.journal import Contents, Journal
+from covey.journal import Contents, Journal, Mutex
 from covey.opening import Wanted, open_study, reopen
 from covey.propose import Goal, Proposer, Recipe, Request, propose
 from covey.resources import ResourceOptions, Resources
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from covey.run.runner import Objective, Result
     from covey.run.workers import Workers
 
-_TRIES = 5  # asks that begin again because another process wrote meanwhile
+_TRIES = 2  # asks that begin again because another process wrote meanwhile; then that one waits
 
 
 class Study:
@@ -70,7 +70,7 @@ class Study:
         **resources: Unpack[ResourceOptions],
     ) -> None:
         opened = open_study(Wanted(space, goal, strategy, seed, gp), journal)
-        self._lock = threading.RLock()
+        self._lock = Mutex()
         self._diagnostics: Diagnostics | None = None
         self._recipe, self._log = opened.recipe, opened.book
         self._model = LastModel(opened.recipe)
@@ -122,28 +122,31 @@ class Study:
                 the chain that samples is cut short; `diagnostics` says so.
             progress: show a bar; None: where a long ask is waited for at a terminal.
         """
+        key = arguments.checked_key(key)
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
-        held = self.space.check(fixed, partial=True) if fixed else {}
+        held = {} if fixed is None else self.space.check(fixed, partial=True)
         use = replace(self._resources, seconds=arguments.checked_seconds(time_budget))
         request = Request(arguments.checked_count(k), chosen, name, held, use)
         cost = partial(cost_of, self.history, self._recipe, request)
         with self._lock, waiting(cost, f"choosing {several(k, 'point')}", progress=progress):
             for _ in range(_TRIES):
-                if key is not None and (made := self._log.made_by(key)) is not None:
-                    return made
-                try:
+                self._log.refresh()
+                with suppress(JournalConflict):  # somebody wrote while we thought: think again
                     return self._ask(request, key)
-                except JournalConflict:  # somebody else wrote while we thought: think again
-                    self._log.refresh()
-            return self._ask(request, key)
+            with self._log.held():  # among many who write we would think in vain for ever
+                return self._ask(request, key)
 
     def _ask(self, request: Request, key: str | None) -> list[Trial]:
+        if key is not None and (made := self._log.made_by(key, request)) is not None:
+            return made
         self._model.forget()
         self._log.verify()
         with one_thread():
             proposal = self.proposer(self.history, self._recipe, request, self._model.recall)
         models = tuple(model.describe() for model in proposal.models) or None
-        asked = events.Asked(tuple(map(Point, proposal.points)), request.name, models)
+        # What was held is said where there is something to say, and where a key will be compared.
+        held = self.space.to_json(request.fixed) if request.fixed or key is not None else None
+        asked = events.Asked(tuple(map(Point, proposal.points)), request.name, models, held)
         trials = self._commit(asked, key)
         self._diagnostics = proposal.diagnostics
         return trials
@@ -154,10 +157,11 @@ class Study:
         request = Request(k, self._strategy, self._name, resources=self._resources)
         return cost_of(self.history, self._recipe, request)
 
-    def enqueue(
-        self, points: Iterable[Mapping[str, Any]], *, key: str | None = None
-    ) -> list[Trial]:
-        """Points of your own choice, repeats welcome: pending now, never returned by `ask`."""
+    def enqueue(self, points: Points, *, key: str | None = None) -> list[Trial]:
+        """Points of your own choice, repeats welcome: pending now, never returned by `ask`.
+
+        A list of dicts, or a pandas or polars frame; so for `add` and `predict`.
+        """
         return self._commit(events.Enqueued(arguments.checked_points(points, self.space)), key)
 
     def tell(
@@ -176,27 +180,27 @@ class Study:
             sem: standard error of each value where it is known; one number stands for all.
             key: names this message: sent again with the same key, it is taken once.
         """
-        ids = arguments.own_ids(trials, self.history)
+        ids = self._own_ids(trials)
         told = (values,) if arguments.is_one(trials) else arguments.several(values, "values")
         self._commit(events.Told(ids, told, arguments.each(sem, len(ids))), key)
 
     def fail(self, trials: Trials, reason: str = "") -> None:
         """These crashed: not proposed again, and without effect on the model's mean."""
-        self._commit(events.Failed(arguments.own_ids(trials, self.history), reason))
+        self._commit(events.Failed(self._own_ids(trials), reason))
 
     def cancel(self, trials: Trials) -> None:
         """These were never run: free to be proposed again."""
-        self._commit(events.Cancelled(arguments.own_ids(trials, self.history)))
+        self._commit(events.Cancelled(self._own_ids(trials)))
 
     def amend(self, trial: Trial | int, value: float, reason: str) -> None:
         """Correct a told value; the log keeps both."""
         if not arguments.is_one(trial):
             raise HistoryError(f"amend takes one trial or its id; got {trial!r}.")
-        self._commit(events.Amended(arguments.own_ids(trial, self.history)[0], value, reason))
+        self._commit(events.Amended(self._own_ids(trial)[0], value, reason))
 
     def add(
         self,
-        points: Iterable[Mapping[str, Any]],
+        points: Points,
         values: Sequence[float] | Array,
         sem: float | Sequence[float | None] | Array | None = None,
         *,
@@ -275,8 +279,12 @@ class Study:
         """The best trial told so far, by its value; the first of equals."""
         return self.history.best(self.goal)
 
-    def predict(self, points: Iterable[Mapping[str, Any]]) -> Prediction:
-        """What the model expects at some points: mean and standard deviation of f."""
+    def predict(self, points: Points) -> Prediction:
+        """What the model expects at some points: mean and standard deviation of f.
+
+        f is the mean of a measurement there, in your units and sign, also where outcomes were bent
+        to be modelled. The noise of a single measurement is no part of the standard deviation.
+        """
         wanted = arguments.checked_points(points, self.space)
         with self._lock, one_thread():
             return advice.predict(self._model.of(self.history), self._recipe, wanted)
@@ -284,7 +292,10 @@ class Study:
     def recommend(self, *, anywhere: bool = False) -> Recommendation:
         """The point of best posterior mean among those told; or ``anywhere`` in the space.
 
-        With noise this is a better answer than `best`, which believes the luckiest value.
+        With noise this is a better answer than `best`, which believes the luckiest value. The mean
+        is that of a measurement, as of `predict`. Noise is taken to be alike everywhere (after the
+        bend, if outcomes were bent): where it grows along an axis and is skewed, the point follows
+        the median, and GP(warp=False), which averages as it is told, is the safer model.
         """
         with self._lock, one_thread():
             posterior = self._model.of(self.history)
@@ -294,6 +305,19 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study(goal={self.goal!r}, strategy={self._name!r}, {self.history!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise JournalError(
+            "a study cannot be pickled or copied: two copies would give out the same trials. Let "
+            "processes share a journal, Study(space, journal='run.jsonl') here and "
+            "Study.load('run.jsonl') there; study.history can be pickled."
+        )
+
+    def _own_ids(self, trials: Trials) -> tuple[int, ...]:
+        """Their ids; another process may have asked for them since, and handed them over."""
+        if arguments.newest(trials) >= len(self.history):
+            self.refresh()
+        return arguments.own_ids(trials, self.history)
 
     def _commit(self, event: events.Event, key: str | None = None) -> list[Trial]:
         with self._lock:

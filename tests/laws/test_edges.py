@@ -129,3 +129,46 @@ def test_batches_do_not_collapse():
     at = np.array([list(t.point.values()) for t in batch])
     gaps = np.linalg.norm(at[:, None] - at, axis=2)[np.triu_indices(5, 1)]
     assert gaps.min() >= 1e-4
+
+
+def extreme(seed: int) -> tuple[np.ndarray, list[float | None]]:
+    """Seven results about any number, with any spread, and standard errors of any size or none."""
+    rng = np.random.default_rng(seed)
+    size, spread, error = 10.0 ** rng.uniform(-320.0, 100.0, 3)
+    size = rng.choice([0.0, size])
+    values = np.clip(size + spread * rng.choice([-1.0, 0.0, 0.5, 1.0], 7), -1e100, 1e100)
+    sems = error * rng.choice([0.0, 1e-3, 1.0], 7)
+    known = rng.random(7) < rng.choice([0.0, 0.5, 1.0])
+    return values, [float(sem) if knows else None for sem, knows in zip(sems, known, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_results_of_any_size_give_a_batch(seed):
+    values, sems = extreme(seed)
+    space = covey.Space({"x": covey.Real(0, 1), "y": covey.Real(0, 1)})
+    study = covey.Study(space, seed=0)
+    at = np.random.default_rng(1).random((7, 2)).tolist()
+    study.add([{"x": x, "y": y} for x, y in at], values.tolist(), sem=sems)
+    assert len({tuple(trial.point.values()) for trial in study.ask(3)}) == 3
+    mean, std = study.predict([{"x": 0.5, "y": 0.5}])
+    assert np.isfinite(mean[0])
+    assert np.isfinite(std[0])
+
+
+@pytest.mark.parametrize("noise", [1e-300, 0.1, 1e90])
+@pytest.mark.parametrize("spread", [5e-324, 1e-310, 1e-160, 1e-90])
+def test_a_given_noise_of_any_size_gives_a_batch(noise, spread):
+    study = covey.Study(covey.Space({"x": covey.Real(0, 1)}), gp=covey.GP(noise=noise))
+    study.add([{"x": 0.1}, {"x": 0.6}, {"x": 0.9}], [0.0, spread, -spread])
+    assert len(study.ask(3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("values", "sem"),
+    [([0.0, 5e-324], None), ([1e-160, 3e-160], 0.1), ([0.0, 1e-300], 1e-3), ([1e-320, 0.0], 1e90)],
+)
+def test_a_spread_beyond_the_smallest_numbers_gives_a_batch(values, sem):
+    study = covey.Study(covey.Space({"x": covey.Real(0, 1)}), seed=0)
+    sems = None if sem is None else [sem] * len(values)
+    study.add([{"x": 0.2}, {"x": 0.7}], values, sem=sems)
+    assert len(study.ask(3)) == 3

@@ -2,18 +2,25 @@
 
 import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import covey
 from covey.diagnostics import (
     certificate,
+    explain,
     information_capacity,
     information_gain,
     repulsive_share,
 )
+from covey.gp import Warp
+from covey.kernels import Matern52
+from covey.propose import understand
+from covey.selection import Selection
 
 seeds = st.integers(0, 10_000)
 
@@ -86,6 +93,53 @@ def test_certificate_holds_for_functions_inside_the_band(make_belief):
         assert np.all(regret <= promised + 1e-12)
         # The control: half the width promises too much.
         assert np.any(regret > certificate(belief, 1.0, [0, 5, 9]))
+
+
+class Bent(NamedTuple):
+    """A batch where outcomes were bent, judged by a log-normal f."""
+
+    inside: bool  # whether f lies in the band at every candidate
+    regret: float  # the largest of the batch
+    certificate: float
+    clipped: float  # what it would be with bounds clipped to near what was seen
+
+
+def bent_round(seed: int) -> Bent:
+    rng = np.random.default_rng(seed)
+    at = rng.uniform(size=(300, 2))
+    root = np.linalg.cholesky(Matern52((0.3, 0.3), 1.0)(at, at) + 1e-8 * np.eye(300))
+    f = np.exp(1.5 * root @ rng.normal(size=300))
+    study = covey.Study(covey.Pool(at), seed=seed, strategy="ucb-dpp-max")
+    first = rng.permutation(300)[:12]
+    study.add([{"x0": at[i, 0], "x1": at[i, 1]} for i in first], [f[i] for i in first])
+    posterior = understand(study.history, study.recipe, np.random.default_rng(0))
+    batch = [tuple(trial.point.values()) for trial in study.ask(4)]
+    chosen = [i for i, x in enumerate(at.tolist()) if tuple(x) in batch]
+    data, belief = posterior.data, posterior.belief(at)
+    reach = study.diagnostics.width * belief.std
+    bent = data.warp.bend((f - data.shift) / data.scale)
+    low, high = (posterior.outcome(belief.mean + side * reach) for side in (-1.0, 1.0))
+    return Bent(
+        bool(np.all(np.abs(bent - belief.mean) <= reach + 1e-9)),
+        float(f.max() - f[chosen].min()),
+        study.diagnostics.certificate,
+        float(high.max() - low[chosen].min()),
+    )
+
+
+def test_the_certificate_holds_where_outcomes_were_bent():
+    """In all of 30 rounds; the control, a ceiling clipped to near what was seen, does not hold."""
+    inside = [found for found in map(bent_round, range(30)) if found.inside]
+    assert len(inside) >= 10
+    assert all(found.regret <= found.certificate for found in inside)
+    assert sum(found.regret > found.clipped for found in inside) >= 3
+
+
+def test_a_bend_without_a_way_back_promises_nothing(make_belief):
+    """Below the least that the bend can come to, any outcome is possible."""
+    warp = Warp(3.0)
+    told = explain(make_belief(0), Selection((0,), width=50.0), "ucb", warp.undone, {})
+    assert told.certificate == math.inf
 
 
 def test_repulsive_share_is_the_expected_size_of_the_repulsive_part(make_belief):

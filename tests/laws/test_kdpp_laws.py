@@ -120,6 +120,60 @@ def test_a_swap_chain_of_too_few_steps_would_be_caught():
     assert pvalue(counts(sampler.draw, 1500), law_of(SMALL, 2)) < LEVEL
 
 
+def steep():
+    """Eigenvalues 1, 1e-2, ..., 1e-14."""
+    rng = np.random.default_rng(0)
+    rng.normal(size=(8, 3))
+    turn, _ = np.linalg.qr(rng.normal(size=(8, 8)))
+    L = turn @ np.diag(10.0 ** -np.arange(0.0, 16.0, 2.0)) @ turn.T
+    return (L + L.T) / 2.0
+
+
+def smooth():
+    """As a fit of large variance and little noise makes it."""
+    at = np.linspace(0.0, 1.0, 8)
+    return np.eye(8) + 1e9 * np.exp(-0.5 * (np.subtract.outer(at, at) / 3.0) ** 2)
+
+
+ILL_CONDITIONED = [(steep(), 6), (steep(), 7), (smooth(), 5)]
+
+
+@pytest.mark.parametrize(("L", "k"), ILL_CONDITIONED)
+def test_swaps_keep_the_law_of_an_ill_conditioned_kernel(L, k):
+    """The total variation is the stated error and what 600 draws of 8 to 56 sets scatter."""
+    sampler, law = dpp.prepare(L, k, "swap"), law_of(L, k)
+    seen = counts(sampler.draw, 600, seed=7)
+    assert distance(law, {s: seen[s] / 600 for s in law}) < sampler.error + scatter(law, 600)
+    assert pvalue(seen, law) > LEVEL
+
+
+def scatter(law, draws):
+    """Twice the expected total variation between a law and so many draws from it."""
+    return float(sum(math.sqrt(p * (1.0 - p) / draws) for p in law.values()))
+
+
+class ByInverse(swap._State):
+    """The chain by an explicit inverse, which cancels."""
+
+    def ratios(self, positions, outside):
+        block = self._kernel.block
+        inverse = np.linalg.inv(block(self.items, self.items))
+        inverse, column = (inverse + inverse.T) / 2.0, block(self.items, outside)
+        solved = inverse @ column
+        variance = self._diagonal[outside] - np.einsum("ij,ij->j", column, solved)
+        here = solved[positions, np.arange(len(positions))]
+        return inverse.diagonal()[positions] * variance + here * here
+
+
+@pytest.mark.parametrize(("L", "k"), ILL_CONDITIONED)
+def test_swaps_by_an_explicit_inverse_would_be_caught(L, k, monkeypatch):
+    monkeypatch.setattr(swap, "_State", ByInverse)
+    sampler, law = dpp.prepare(L, k, "swap"), law_of(L, k)
+    seen = counts(sampler.draw, 600, seed=7)
+    assert distance(law, {s: seen[s] / 600 for s in law}) > sampler.error + scatter(law, 600)
+    assert pvalue(seen, law) < LEVEL
+
+
 def test_one_pick_follows_the_diagonal():
     L = information(8, 6)
     assert pvalue(counts(dpp.prepare(L, 1).draw, 4000), law_of(L, 1)) > LEVEL

@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("numba", reason="numba is not installed: pip install numba")
 
-from papers.kathuria2016 import draws, findings, spread, suite
+from papers.kathuria2016 import draws, findings, grounds, spread, suite
 from papers.kathuria2016.entrants import ENTRANTS
-from papers.kathuria2016.ground import POINTS
+from papers.kathuria2016.ground import GROUNDS, POINTS
 from papers.kathuria2016.problems import PROBLEMS
 from papers.kathuria2016.problems.robot import BEST_KNOWN
 from papers.kathuria2016.results import RESULTS, append, appending, read_all
@@ -215,6 +215,103 @@ def test_the_numbers_of_the_readme_are_those_of_the_source():
 def test_relative_differences_need_no_unit():
     a, b = np.array([0.0, 1.0, 3e-9]), np.array([0.0, 3.0, 1e-9])
     assert draws.relative(a, b).tolist() == pytest.approx([0.0, -0.5, 0.5])
+
+
+WORSE = {"sample": 1.6, "max": 1.6, "batched": 0.1, "lp": 0.1}
+FLOOR = 0.5
+
+
+def hartmann(kind, level=lambda e: WORSE[e.kind], **how):
+    """Rows on a ground; on X alone nobody is better than FLOOR, and all regrets are above it."""
+    rows = made_up(level, problems=["hartmann6"], **how)
+    if kind == "ends":
+        return rows  # as they were before there was a choice
+    rows = [row | {"ground": kind} for row in rows]
+    if kind == "finite":
+        for row in rows:
+            row["least"] = FLOOR
+            for name in ("seen", "told", "anywhere"):
+                row[name] = [x + FLOOR for x in row[name]]
+    return rows
+
+
+def equal(_):
+    return 1.0
+
+
+def test_a_difference_that_vanishes_on_x_alone_is_said_to():
+    rows = [*hartmann("ends"), *hartmann("finite", equal), *hartmann("clouds", equal)]
+    paper, practice = grounds.summary(rows)
+    assert paper.startswith("- Hartmann6 on other grounds, the paper's settings: compared with ")
+    assert "on `ends` less regret in 0 and more in 16 of 16 comparisons; on `finite` less" in paper
+    assert "On X alone, as the paper has it, the difference vanishes: none is left" in paper
+    assert "With clouds for everybody the difference vanishes: none is left" in paper
+    assert ", in practice: " in practice
+    # The controls: the same difference, some of it, and none that could vanish.
+    same = [*hartmann("ends"), *hartmann("finite")]
+    assert "the difference does not shrink." in next(grounds.summary(same))
+    fewer = [*hartmann("ends"), *hartmann("finite", lambda e: 1.6 if e.kind == "max" else 0.1)]
+    assert "the difference shrinks, but does not vanish." in next(grounds.summary(fewer))
+    none = [*hartmann("ends", equal), *hartmann("finite", equal)]
+    assert "the difference" not in next(grounds.summary(none))
+
+
+def test_verdicts_that_change_with_the_ground_are_named():
+    rows = [*hartmann("ends"), *hartmann("finite", equal), *hartmann("clouds")]
+    text = "\n".join(findings.lines(rows, []))
+    line = next(x for x in text.splitlines() if x.startswith("| 17 | Hartmann-6: LP-UCB has cons"))
+    assert "| quarter: **holds** (4+ 0− 0?)<br>end: **holds** (4+ 0− 0?) |" in line  # the ends'
+    alone = next(x for x in text.splitlines() if x.startswith("| 17 |") and "| paper | end |" in x)
+    assert alone.endswith(
+        "| **holds** (4+ 0− 0?) | **not decided** (0+ 0− 4?) | **holds** (4+ 0− 0?) |"
+    )
+    finite, clouds = (x for x in text.splitlines() if x.startswith("- On `"))
+    assert finite.startswith("- On `finite` instead of `ends`, the other problems as they are, ")
+    assert "17 (paper) from *holds* to *not decided*" in finite
+    assert clouds.endswith(" 0 of 88 verdicts of all change.")
+    assert "| 3, 18 | sampling has less regret than LP-UCB, but for robot | paper | end |" in text
+
+
+def test_on_x_alone_regret_is_judged_against_the_best_of_x():
+    rows = [*hartmann("ends", seeds=4), *hartmann("finite", lambda _: 1e-9, seeds=4)]
+    for row in rows:
+        if "least" in row and row["seed"] < 3:
+            row["seen"] = [*row["seen"][:-1], FLOOR]
+    text = "\n".join(grounds.lines(rows))
+    assert "nobody can have less than the best of X, 0.5 (median); 84 of 112 runs have" in text
+    assert re.search(r"^\| BUCB \| \S+ \| \*\*0\.5\*\* \(3/4\) \|", text, re.MULTILINE)
+    assert "| paper | end | **not decided** (0+ 0− 4?) | **solved by all** (0+ 0− 0?, 4" in text
+    table = grounds.compared(rows, "hartmann6")["finite"]
+    row = table["hartmann6", 5]["bucb"][0]
+    inside = grounds.within(table)["hartmann6", 5]["bucb"][0]
+    assert inside["seen"][-1] == 0.0
+    looks = np.array([1, 6, 11, 16, 21])
+    assert inside["cumulative"] == pytest.approx(row["cumulative"] - FLOOR * looks)
+
+
+def test_grounds_are_compared_on_the_repetitions_that_all_have():
+    rows = [*hartmann("ends"), *hartmann("finite", seeds=6), *hartmann("clouds", seeds=5)]
+    tables = grounds.compared(rows, "hartmann6")
+    assert list(tables) == list(GROUNDS)
+    for table in tables.values():
+        assert {len(seeds) for own in table.values() for seeds in own.values()} == {5}
+    assert "Hartmann6, 5 repetitions" in "\n".join(grounds.lines(rows))
+    only = [row for row in rows if row.get("ground") != "finite"]
+    assert "finite" not in "\n".join([*grounds.lines(only), *grounds.summary(only)])
+
+
+def test_other_grounds_touch_nothing_else():
+    rows = hartmann("ends")
+    before = list(findings.lines(rows, []))
+    after = list(findings.lines([*rows, *hartmann("clouds", lambda _: 1e-9)], []))
+    assert len([line for line in before if line not in after]) == 1  # what it took
+    took = next(line for line in after if "core-hours for" in line)
+    assert "560 runs, 0.0 for 0 runs with more draws, 5.6 for 560 on other grounds" in took
+    assert any(line.startswith("- hartmann6 on `clouds`: 560 runs") for line in after)
+    assert "other grounds" not in "\n".join(before)
+    assert list(grounds.details(rows)) == []
+    details = "\n".join(grounds.details([*rows, *hartmann("clouds")]))
+    assert "### ground `clouds`, practice: immediate regret at the end, paired tests" in details
 
 
 def test_the_page_says_what_the_kept_rows_say():

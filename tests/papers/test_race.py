@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from papers.kathuria2016 import race as racing
 from papers.kathuria2016.entrants import ENTRANTS, PAPER_GP
-from papers.kathuria2016.ground import apart, ground
+from papers.kathuria2016.ground import GROUNDS, apart, clouds, ground
 from papers.kathuria2016.problem import Problem
-from papers.kathuria2016.race import Run, race, recommendation, start, version
+from papers.kathuria2016.race import Run, least, race, recommendation, start, version
 from scipy.stats import chi2_contingency
 
 from covey import Pool, Real, Space, dpp
 from covey.arrays import one_thread
 from covey.baselines import PureExploration
+from covey.catalog import STRATEGIES
 from covey.gp import condition, fit, observe
 from covey.policies import EST, UCB
 
@@ -49,6 +50,16 @@ def test_the_paper_and_practice_have_seven_entrants_each():
         5,
         "paper",
     )
+
+
+def test_the_papers_est_is_not_the_one_a_study_has_by_name():
+    for name in ("est-dpp-max", "est-dpp-sample", "b-est"):
+        ours, theirs = STRATEGIES[name]().first, ENTRANTS[name].strategy.first
+        assert (ours, theirs) == (EST("n", "mean"), EST("a", "observed"))
+        assert ENTRANTS[name.replace("est", "estn")].strategy.first == ours
+    assert STRATEGIES["est-pe"]().first == EST("n", "mean")
+    page = Path(racing.__file__).with_name("README.md").read_text(encoding="utf-8")
+    assert '`DPP(EST("a", "observed"), then="sample")`' in page
 
 
 @pytest.mark.parametrize("space", [BOX, ROWS], ids=["space", "pool"])
@@ -136,6 +147,72 @@ def test_ascents_leave_the_grid_behind():
 def test_points_hardly_different_are_left_out():
     at = np.array([[0.5, 0.5], [0.5, 0.50001], [0.2, 0.2], [0.9, 0.9]])
     np.testing.assert_array_equal(apart(at, np.array([[0.2, 0.2]])), [0, 3])
+    # One that is left out keeps no other away: the third is near the second alone.
+    chain = np.array([[0.5, 0.5], [0.5, 0.50008], [0.5, 0.50016]])
+    np.testing.assert_array_equal(apart(chain, np.array([[0.2, 0.2]])), [0, 2])
+    assert len(apart(at[:0], at)) == 0
+
+
+SQUARE = Space({"x": Real(0.0, 1.0), "y": Real(0.0, 1.0)})
+
+
+@pytest.fixture(scope="module")
+def hill():
+    """A posterior on a hill at (0.4, 0.4), after thirty looks."""
+    with one_thread():
+        return posterior_of(lambda x: -np.square(x - 0.4).sum(), ground(SQUARE, 0).rows[:30])
+
+
+def test_a_ground_says_what_is_added_to_x(hill):
+    def added(kind):
+        where = ground(SQUARE, 0, kind)
+        np.testing.assert_array_equal(where.rows, ground(SQUARE, 0).rows)
+        with one_thread():
+            return where.added(hill, where.rows, np.random.default_rng(0))
+
+    assert len(added("finite")) == 0
+    assert len(added("ends")) == 15
+    everything = added("clouds")
+    assert len(everything) == 15 + 5 * 400
+    np.testing.assert_array_equal(everything[15:], clouds(hill, np.random.default_rng(0)))
+    assert set(GROUNDS) == {"ends", "finite", "clouds"}
+
+
+def test_clouds_lie_round_the_best_looks_at_every_scale(hill):
+    at = clouds(hill, np.random.default_rng(0))
+    looks = hill.data.at
+    best = looks[np.argsort(-hill.belief(looks).mean)[:5]]
+    away = np.abs(at - np.repeat(best, 400, axis=0)).max(axis=1)
+    assert at.min() >= 0.0
+    assert at.max() <= 1.0
+    assert np.median(away) < 0.05
+    assert np.quantile(away, [0.05, 0.95]) == pytest.approx([2e-3, 0.35], rel=0.5)
+    # The control: round the worst looks there is no cloud.
+    worst = looks[np.argmin(hill.belief(looks).mean)]
+    assert np.mean(np.abs(at - worst).max(axis=1) < 0.05) < 0.01
+
+
+@pytest.mark.parametrize("kind", GROUNDS)
+def test_looks_are_on_the_ground_of_the_run(kind):
+    task = replace(noisy(SQUARE), noise=0.0)
+    run = Run("bucb-4", "made-up", 5, 0, evaluations=15, samples=2, ground=kind)
+    looks = start(task, run)
+    np.testing.assert_array_equal(looks.at, start(task, replace(run, ground="ends")).at)
+    racing._curves(run, task, looks)
+    on_x = (looks.at[:, None] == looks.ground.rows).all(axis=2).any(axis=1)
+    assert on_x.all() == (kind == "finite")
+
+
+def test_a_row_names_its_ground_and_x_alone_the_least_regret_there_is():
+    run = Run("bucb-4", "cosines", 5, 0, evaluations=5, samples=2)
+    rows = {kind: race(replace(run, ground=kind)) for kind in GROUNDS}
+    assert {kind: row["ground"] for kind, row in rows.items()} == {kind: kind for kind in GROUNDS}
+    assert {kind for kind, row in rows.items() if "least" in row} == {"finite"}
+    row = rows["finite"]
+    assert 0.0 < row["least"] <= min(row["seen"])
+    task = replace(noisy(BOX), noise=0.0, optimum=2.0)
+    where = start(task, replace(run, problem="made-up"))
+    assert least(where) == pytest.approx(2.0 * (1.0 - where.ground.rows.max()))
 
 
 def test_the_walk_draws_what_the_papers_chain_draws():

@@ -52,6 +52,19 @@ def test_what_is_packed_is_not_run_again(tmp_path):
     assert missing(wanted, tmp_path) == wanted[1:]
 
 
+def test_a_row_without_a_ground_has_the_ends_and_other_grounds_are_other_runs(tmp_path):
+    assert "ground" not in row(0)
+    assert run_of(row(0)).ground == "ends"
+    put(tmp_path, row(0), row(0, ground="finite", least=0.3))
+    wanted = [Run("bucb", "branin", 5, 0, 20, 5, kind) for kind in ("ends", "finite", "clouds")]
+    assert missing(wanted, tmp_path) == wanted[2:]
+    before = read_all(tmp_path, ["branin"])
+    pack(tmp_path, "branin")
+    put(tmp_path, row(0, ground="clouds"))
+    assert read_all(tmp_path, ["branin"])[:2] == before
+    assert missing(wanted, tmp_path) == []
+
+
 def test_packing_is_deterministic_and_can_be_repeated(tmp_path):
     first, second = tmp_path / "a", tmp_path / "b"
     put(first, row(0), row(1), row(2))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from papers.kathuria2016 import findings, suite
 from papers.kathuria2016.__main__ import COMMANDS, main
-from papers.kathuria2016.problems import PROBLEMS
+from papers.kathuria2016.problems import PROBLEMS, problem
 from papers.kathuria2016.race import Run
 from papers.kathuria2016.results import append, appending, missing, read, read_all, run_of
+
+from covey import Pool
 
 FEW = ["--entrants", "ucb-dpp-max", "ucb-dpp-sample", "lp-ucb-4", "--evaluations", "10"]
 
@@ -135,7 +138,7 @@ def test_the_data_folder_is_passed_on(made, undrawn, tmp_path, monkeypatch):
 def test_the_full_suite_is_the_issues(monkeypatch):
     planned = []
     monkeypatch.setattr(suite, "race_all", lambda runs, *_: planned.extend(runs))
-    monkeypatch.setattr(suite, "problem", lambda name: None)
+    monkeypatch.setattr(suite, "problem", lambda name: problem("cosines"))
     monkeypatch.setattr(suite, "publish", lambda *_: 0)
     assert main(["all"]) == 0
     assert len(planned) == 50 * 7 * 2 * 14 == len(set(planned))
@@ -144,11 +147,38 @@ def test_the_full_suite_is_the_issues(monkeypatch):
     assert planned[-1].seed == 49
 
 
+def test_grounds_are_run_beside_each_other_and_rows_alone_are_not_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(suite, "publish", None)
+    words = ["--rows-only", "--seeds", "1", "--batches", "5", "--grounds", "finite", "clouds"]
+    assert quick("cosines", tmp_path, *FEW, *words) == 0
+    rows = read(tmp_path / "cosines.jsonl")
+    assert [row["ground"] for row in rows] == ["finite"] * 3 + ["clouds"] * 3
+    assert [path.name for path in tmp_path.iterdir()] == ["cosines.jsonl"]
+    before = (tmp_path / "cosines.jsonl").read_bytes()
+    assert quick("cosines", tmp_path, *FEW, *words) == 0
+    assert (tmp_path / "cosines.jsonl").read_bytes() == before
+
+
+def test_a_pool_has_no_other_ground(tmp_path, capsys, monkeypatch):
+    pool = replace(problem("cosines"), space=Pool([{"x0": 0.0, "x1": 0.0}]))
+    monkeypatch.setattr(suite, "problem", lambda name: pool)
+    planned = []
+    monkeypatch.setattr(suite, "race_all", lambda runs, *_: planned.extend(runs))
+    assert quick("abalone", tmp_path, "--grounds", "finite", "--rows-only") == 1
+    assert "abalone is left out: its ground is a pool" in capsys.readouterr().err
+    assert planned == []
+
+
 def test_every_option_says_what_it_is(capsys):
     with pytest.raises(SystemExit):
         main(["all", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    for words in ("processes; one a core", "batch sizes; 5 and 10", "by the names of `list`"):
+    for words in (
+        "processes; one a core",
+        "batch sizes; 5 and 10",
+        "by the names of `list`",
+        "finite: X alone, as the paper has it",
+    ):
         assert words in said
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.reliability.mutants import planted
 from tests.reliability.verdict import Broken, demand, stored, times
 
 import covey
+import covey.study
 from covey.errors import CoveyError, HistoryError
 from covey.journal import read
 
@@ -192,3 +194,93 @@ def test_two_studies_in_two_processes_tell_one_journal(tmp_path):
 def test_two_processes_would_catch_a_missing_lock(tmp_path):
     with pytest.raises(Broken):
         alone(check_two_processes, tmp_path, 200, defect="no lock")
+
+
+# ---------------------------------------------------------------- several that ask and tell
+
+
+class Slow:
+    """Thinks for a while, so that the others write meanwhile."""
+
+    needs_model = False
+
+    def choose(self, belief, k, rng):
+        time.sleep(0.003)
+        return list(range(k))
+
+
+def ask_and_tell(pipe: int, path: Path, rounds: int) -> None:
+    study = covey.Study.load(path, strategy=Slow())
+    os.write(pipe, b"ready\n")
+    while not path.with_name("go").exists():
+        time.sleep(0.0005)
+    for _ in range(rounds):
+        (trial,) = study.ask(1)
+        study.tell(trial, trial.point["x"])
+        os.write(pipe, b"%d\n" % trial.id)
+
+
+def check_many_ask(folder: Path, processes: int, rounds: int) -> None:
+    """Every ask is answered, and no trial is lost, doubled or out of order."""
+    path = folder / "run"
+    covey.Study(SPACE, strategy=Slow(), seed=0, journal=path)
+    children = [Child(ask_and_tell, path, rounds) for _ in range(processes)]
+    for child in children:
+        child.heard()
+    path.with_name("go").touch()
+    told = sorted(int(line) for child in children for line in child.reports() if line != "ready")
+    demand(told == list(range(processes * rounds)), "a trial is missing, or there twice", told)
+    events = stored(path)
+    demand([e["seq"] for e in events] == list(range(1, len(events) + 1)), "there are gaps")
+    history = covey.Study.load(path, strategy=Slow()).history
+    points = {trial.point["x"] for trial in history.told}
+    demand(len(points) == processes * rounds, "two asked for one point")
+
+
+@pytest.mark.parametrize("processes", [3, 6])
+def test_many_processes_ask_and_tell_and_each_is_answered(tmp_path, processes):
+    alone(check_many_ask, tmp_path, processes, times(15))
+
+
+def test_many_that_ask_would_catch_asks_that_never_wait_for_a_turn(tmp_path):
+    with pytest.raises(Broken, match=r"a writer failed.*JournalConflict"):
+        alone(check_many_ask, tmp_path, 6, 30, defect="asks never wait for a turn")
+
+
+class Endless:
+    """Says that it thinks, and never comes to an end."""
+
+    needs_model = False
+
+    def __init__(self, pipe: int) -> None:
+        self.pipe = pipe
+
+    def choose(self, belief, k, rng):
+        os.write(self.pipe, b"thinking\n")
+        time.sleep(600)
+
+
+def think_under_the_lock(pipe: int, path: Path) -> None:
+    covey.study._TRIES = 0  # as if it had lost its turn before
+    covey.Study.load(path, strategy=Endless(pipe)).ask(1)
+
+
+def check_killed_in_thought(folder: Path) -> float:
+    """Whoever dies while the others wait for it holds nothing and has written nothing."""
+    path = folder / "run"
+    started(path, 1)
+    study = covey.Study.load(path)
+    child = Child(think_under_the_lock, path)
+    child.heard()
+    threading.Timer(0.3, child.kill).start()
+    began = time.monotonic()
+    study.tell(0, 1.0)
+    waited = time.monotonic() - began
+    child.reports()
+    demand([e["type"] for e in stored(path)] == ["enqueued", "told"], "half an ask is there")
+    demand(len(study.ask(1)) == 1, "nobody can ask any more")
+    return waited
+
+
+def test_a_killed_ask_that_others_waited_for_frees_the_journal(tmp_path):
+    assert 0.2 < alone(check_killed_in_thought, tmp_path) < 20.0  # they did wait, and not for ever

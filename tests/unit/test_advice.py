@@ -73,3 +73,29 @@ def test_a_shared_recall_changes_no_advice(monkeypatch):
         predict(shared, recipe, points), predict(plain, recipe, points), strict=True
     ):
         assert np.array_equal(ours, theirs)
+
+
+def told_through(noise_of, seed, goal="min"):
+    """Eighty looks at exp(2(x - 0.3)²), each times a factor."""
+    rng = np.random.default_rng(seed)
+    study = covey.Study(SPACE, goal, seed=seed)
+    xs = rng.random(80)
+    values = np.exp(2.0 * (xs - 0.3) ** 2) * noise_of(rng)
+    study.add([{"x": float(x)} for x in xs], values)
+    return study
+
+
+def test_under_a_bend_the_prediction_is_the_mean_and_not_the_median():
+    """Log-normal noise of mean e^0.32: over six studies the mean is met, the median is far off."""
+    at = np.linspace(0.0, 1.0, 11)
+    median = np.exp(2.0 * (at - 0.3) ** 2)
+    off_mean, off_median = [], []
+    for seed in range(6):
+        study = told_through(lambda rng: np.exp(0.8 * rng.standard_normal(80)), seed)
+        mean, _ = study.predict([{"x": float(x)} for x in at])
+        off_mean.append(np.mean(mean - np.exp(0.32) * median))
+        off_median.append(np.mean(mean - median))
+    assert abs(np.mean(off_mean)) < 0.15
+    assert np.mean(off_median) > 0.3
+    best = study.recommend()
+    assert best.mean == pytest.approx(study.predict([best.point]).mean[0])

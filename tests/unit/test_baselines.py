@@ -40,19 +40,41 @@ def test_b_est_written_the_slow_way(make_belief):
     assert list(Hallucinated(EST()).choose(belief, 4, rng).indices) == batch
 
 
-def test_a_scout_chooses_the_first_point_only(make_belief):
+def test_a_restless_batch_leaves_a_summit_that_is_known(make_belief):
+    """Point by point: UCB while a bound promises a gain, then where a gain is likeliest."""
     belief, rng = make_belief(0), np.random.default_rng(0)
-    bored = replace(belief, told=(np.array([1e3]), np.array([0.1])))
-    plain = Hallucinated(UCB(beta=4.0)).choose(bored, 4, rng).indices
-    scouted = Hallucinated(UCB(beta=4.0), scout=Restless()).choose(bored, 4, rng).indices
-    assert scouted[0] == int(np.argmax(Restless().judge(bored).scores)) != plain[0]
-    seen, batch = bored.after_looking_at(scouted[:1]), [scouted[0]]
-    for _ in range(3):
-        scores = seen.mean + 2.0 * seen.std
+    known = float(np.sort(belief.mean + 2.0 * belief.std)[-2])  # one candidate promises a gain
+    nearly = replace(belief, told=(np.array([known]), np.array([0.1])))
+    seen, batch = nearly, []
+    for _ in range(4):
+        upper = seen.mean + 2.0 * seen.std - known - 1e-3
+        scores = np.where(upper > 0.0, upper, (seen.mean - known - 1e-2) / seen.std)
         scores[batch] = -np.inf
         batch.append(int(np.argmax(scores)))
-        seen = seen.after_looking_at(batch[-1:])
-    assert list(scouted) == batch
+        seen = nearly.after_looking_at(batch)
+    chosen = Hallucinated(Restless(beta=4.0)).choose(nearly, 4, rng).indices
+    assert list(chosen) == batch
+    assert chosen[0] == int(np.argmax(belief.mean + 2.0 * belief.std))
+    bored = replace(belief, told=(np.array([1e3]), np.array([0.1])))
+    explores = Hallucinated(Restless(beta=4.0)).choose(bored, 4, rng).indices
+    assert explores != Hallucinated(UCB(beta=4.0)).choose(bored, 4, rng).indices
+
+
+@pytest.mark.parametrize(
+    ("values", "width", "ready"),
+    [
+        ([1.0], 1, False),
+        ([1.0, 2.0], 1, True),  # two for each input ...
+        ([1.0] * 9 + [2.0], 50, True),  # ... but no more than the design
+        ([1.0] * 8 + [2.0], 50, False),
+        ([0.0] * 40, 2, False),  # equal results say nothing, however many
+        ([5.0, 5.0 * (1.0 + 1e-14)] * 20, 2, False),
+        ([-1e308, 1e308] * 5, 2, True),
+    ],
+)
+def test_a_design_waits_for_results_that_differ(values, width, ready):
+    assert Hallucinated(Restless(), design=10).ready(np.array(values), width) is ready
+    assert Hallucinated(UCB()).ready(np.array(values), width)  # the paper's begins at once
 
 
 def test_widening_explores_more(make_belief):

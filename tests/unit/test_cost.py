@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from covey import GP, Pool, Study
+from covey import GP, Choice, Pool, Real, Space, Study
 from covey.cost import Cost, Size, affordable, estimate, second_per_term
 
 
@@ -43,6 +43,18 @@ def test_on_a_device_the_pass_is_left_out():
     for study in (host, device):
         study.add([pool.point(i) for i in range(200)], np.arange(200.0))
     assert device.cost(5).seconds < host.cost(5).seconds
+
+
+@pytest.mark.parametrize("strategy", ["auto", "random"])
+def test_many_options_cost_time_and_memory(strategy):
+    """Choosing among 4000 options was seen to take 2 to 6 s and 0.8 GiB."""
+    cost = {
+        n: Study(Space({"c": Choice(range(n)), "x": Real(0, 1)}), strategy=strategy).cost(4)
+        for n in (4, 4000)
+    }
+    assert cost[4].seconds < 0.2
+    assert 0.7 < cost[4000].seconds < 30.0
+    assert cost[4000].bytes > 100 * cost[4].bytes
 
 
 def test_the_machine_is_measured_once():

@@ -4,15 +4,17 @@ import sys
 import pytest
 
 import covey
+from covey.catalog import strategy_of
 from covey.errors import HistoryError, JournalConflict, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
 from covey.history import Amended, Asked, Enqueued, History, Point, Told
 from covey.journal import Journal, read
 from covey.logbook import Logbook, gp_in, recipe_in, require_study, strategy_in
-from covey.propose import Recipe
+from covey.propose import Recipe, Request
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 RECIPE = Recipe(SPACE, "max", GP(), 3)
+ONE = Request(1, strategy_of("random")[1], "random")
 NAMED = {"name": "auto", "object": False}
 
 
@@ -170,12 +172,12 @@ def test_a_key_is_taken_once(path):
     book.commit(Told((0,), (1.0,)), "result")
     again = Logbook.resume(Journal.open(path), SPACE)
     assert again.commit(Told((0,), (1.0,)), "result") == []
-    assert again.made_by("monday") == [again.history.trial(0)]
-    assert again.made_by("tuesday") is None
+    assert again.made_by("monday", ONE) == [again.history.trial(0)]
+    assert again.made_by("tuesday", ONE) is None
     with pytest.raises(HistoryError, match="used before, for something else"):
         again.commit(Told((0,), (2.0,)), "result")
     with pytest.raises(HistoryError, match="used before, for something else"):
-        again.made_by("result")
+        again.made_by("result", ONE)
     with pytest.raises(HistoryError, match="used before, for something else"):
         again.commit(asked(0.5), "result")
     assert len(again.history.events) == 2

@@ -97,3 +97,14 @@ def test_whoever_begins_a_moment_later_goes_on_with_it(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Logbook, "create", late)
     assert len(open_study(wanted(), path).book.history) == 2
+
+
+def test_a_space_too_wide_to_search_is_refused_at_once(tmp_path):
+    path = tmp_path / "run.jsonl"
+    wide = covey.Space({"x": covey.Real(0, 1), "c": covey.Choice(range(20_000))})
+    with pytest.raises(SpaceError, match=r"20001 columns, 'c' alone 20000.*at most 5000") as caught:
+        covey.Study(wide, journal=path)
+    assert "ordered=True" in str(caught.value)
+    assert not path.exists()
+    ordered = covey.Space({"c": covey.Choice(range(20_000), ordered=True)})
+    assert len(covey.Study(ordered).ask(3)) == 3

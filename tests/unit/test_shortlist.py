@@ -113,6 +113,7 @@ def decreasing(t):
         (EST("a", "observed"), 1.0),
         (EI(), 1.0),
         (Restless(), 1.0),
+        (Restless(), 1.5),
     ],
 )
 @pytest.mark.parametrize("seed", range(4))

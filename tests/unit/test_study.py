@@ -1,6 +1,8 @@
+import copy
 import logging
 import math
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ from covey.errors import (
     SpaceError,
     StrategyError,
 )
+from covey.history import Asked, Point
 from covey.journal import Journal
 from covey.policies import UCB
 from covey.strategies import DPP
@@ -490,3 +493,182 @@ def test_no_points_are_predicted_as_none(study):
     study.tell(study.ask(3), [1.0, 2.0, 3.0])
     mean, std = study.predict([])
     assert mean.shape == std.shape == (0,)
+
+
+class TestAKeyNamesOneBatch:
+    """Asked again with the same key it is the same batch; for another batch the key is taken."""
+
+    @pytest.fixture
+    def study(self, tmp_path):
+        made = covey.Study(SPACE, strategy="random", seed=0, journal=tmp_path / "run.jsonl")
+        made.ask(3, key="plain")
+        made.ask(3, key="held", fixed={"x": 0.5}, strategy="sobol")
+        return made
+
+    @pytest.mark.parametrize("reloaded", [False, True])
+    @pytest.mark.parametrize(
+        ("key", "call", "words"),
+        [
+            ("plain", {"k": 5}, "3 points.*not 5 points"),
+            ("plain", {"k": 3, "fixed": {"x": 0.5}}, r"\{'x': 0\.5\}"),
+            ("plain", {"k": 3, "strategy": "sobol"}, "by random.*by sobol"),
+            ("held", {"k": 3, "strategy": "sobol"}, "held"),
+            ("held", {"k": 3, "strategy": "sobol", "fixed": {"x": 0.6}}, "held"),
+            ("held", {"k": 3, "fixed": {"x": 0.5}}, "by sobol.*by random"),
+        ],
+    )
+    def test_for_other_arguments_it_is_an_error(self, study, reloaded, key, call, words):
+        if reloaded:
+            study = covey.Study.load(study.journal)
+        before = study.history.events
+        with pytest.raises(HistoryError, match=f"(?s)used before.*{words}"):
+            study.ask(**call, key=key)
+        assert study.history.events == before
+
+    def test_for_the_same_ones_it_is_the_same_batch(self, study):
+        for again in (study, covey.Study.load(study.journal)):
+            held = again.ask(3, key="held", fixed={"x": 0.5}, strategy="sobol", time_budget=9.0)
+            assert [t.id for t in held] == [3, 4, 5]
+            assert [t.id for t in again.ask(3, key="plain")] == [0, 1, 2]
+
+    def test_what_an_old_journal_does_not_say_is_not_held_against_it(self, tmp_path):
+        """It says how many and by what; what was held shows in the points, and only there."""
+        study = covey.Study(SPACE, strategy="random", seed=0, journal=tmp_path / "run.jsonl")
+        study.note(Asked((Point(x=0.5, y=0.1), Point(x=0.5, y=0.2)), "random"))
+        study._log._keys["old"], study._log._made["old"] = study.history.events[0], range(2)
+        assert len(study.ask(2, key="old")) == 2
+        assert len(study.ask(2, key="old", fixed={"x": 0.5})) == 2
+        with pytest.raises(HistoryError, match="used before"):
+            study.ask(2, key="old", fixed={"x": 0.7})
+        with pytest.raises(HistoryError, match="used before"):
+            study.ask(3, key="old")
+
+
+def two_on(path):
+    mine = covey.Study(SPACE, strategy="random", seed=0, journal=path)
+    return mine, covey.Study.load(path)
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda study, batch: study.tell(batch, [1.0, 2.0]),
+        lambda study, batch: study.tell(batch[1], 1.0),
+        lambda study, batch: study.fail(batch, "out of memory"),
+        lambda study, batch: study.cancel(batch),
+    ],
+)
+def test_a_trial_that_another_process_asked_for_is_known(tmp_path, send):
+    mine, theirs = two_on(tmp_path / "run.jsonl")
+    send(theirs, mine.ask(2))
+    assert {t.status for t in theirs.history.trials} - {"pending"}
+
+
+def test_a_value_that_another_process_told_can_be_amended_by_its_trial(tmp_path):
+    mine, theirs = two_on(tmp_path / "run.jsonl")
+    (trial,) = mine.ask(1)
+    mine.tell(trial, 1.0)
+    theirs.amend(trial, 2.0, "a typo")
+    assert theirs.history.trial(0).value == 2.0
+
+
+def test_a_trial_of_another_study_is_still_refused(tmp_path):
+    mine, theirs = two_on(tmp_path / "run.jsonl")
+    mine.ask(2)
+    stranger = covey.Study(SPACE, strategy="random", seed=1).ask(3)
+    with pytest.raises(HistoryError, match="is not of this study"):
+        theirs.tell(stranger[0], 1.0)
+    with pytest.raises(HistoryError, match="trial 2 was never asked"):
+        theirs.tell(stranger[2], 1.0)
+
+
+FORK = """
+import os, sys, threading
+import covey
+from covey.errors import JournalError
+
+entered, leave = threading.Event(), threading.Event()
+
+class Slow:
+    needs_model = False
+    def choose(self, belief, k, rng):
+        entered.set()
+        leave.wait(30)
+        return list(range(k))
+
+journal = sys.argv[1] or None
+space = covey.Space({"x": covey.Real(0.0, 1.0)})
+study = covey.Study(space, strategy=Slow(), seed=0, journal=journal)
+trial, = study.enqueue([{"x": 0.5}])
+thread = threading.Thread(target=study.ask)
+thread.start()
+entered.wait()
+child = os.fork()
+if child == 0:
+    try:
+        study.tell(trial, 1.0)
+    except JournalError as error:
+        os._exit(7 if "in its child" in str(error) else 1)
+    os._exit(0 if study.best.value == 1.0 else 1)
+leave.set()
+thread.join()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize(("journal", "code"), [(True, 7), (False, 0)])
+def test_a_child_forked_during_an_ask_does_not_wait_for_it(tmp_path, journal, code):
+    """With a journal it is told to use its own; without one it has a copy of its own."""
+    path = str(tmp_path / "run.jsonl") if journal else ""
+    done = subprocess.run([sys.executable, "-c", FORK, path], timeout=20, check=False)
+    assert done.returncode == code
+
+
+@pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_study_is_shared_by_its_journal_and_not_copied(study, take):
+    with pytest.raises(JournalError, match=r"share a journal.*Study\.load"):
+        take(study)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+class TestFrames:
+    """A frame is a list of points by another name; one column for each parameter."""
+
+    def frame(self, library, **columns):
+        return pytest.importorskip(library).DataFrame(columns)
+
+    def test_its_rows_are_points(self, library):
+        space = covey.Space(
+            {"x": covey.Real(0.0, 1.0), "n": covey.Integer(1, 9), "c": covey.Choice(["a", "b"])}
+        )
+        points = [{"x": 0.1, "n": 2, "c": "a"}, {"x": 0.7, "n": 5, "c": "b"}]
+        by_frame, by_list = (covey.Study(space, seed=0) for _ in range(2))
+        frame = self.frame(library, x=[0.1, 0.7], n=[2, 5], c=["a", "b"])
+        by_frame.add(frame, [1.0, 2.0])
+        by_frame.enqueue(frame)
+        by_list.add(points, [1.0, 2.0])
+        by_list.enqueue(points)
+        assert by_frame.history.events == by_list.history.events
+        np.testing.assert_array_equal(by_frame.predict(frame), by_list.predict(points))
+
+    def test_of_a_pool_too(self, library):
+        pool = covey.Pool([{"a": i, "name": f"row {i}"} for i in range(5)], labels=["name"])
+        study = covey.Study(pool, seed=0)
+        (trial,) = study.add(self.frame(library, a=[3]), [1.0])
+        assert trial.point["name"] == "row 3"
+
+    def test_a_column_too_many_or_too_few_is_named(self, library, study):
+        with pytest.raises(SpaceError, match="value"):
+            study.predict(self.frame(library, x=[0.1], y=[0.2], value=[3.0]))
+        with pytest.raises(SpaceError, match="y"):
+            study.predict(self.frame(library, x=[0.1]))
+        with pytest.raises(SpaceError, match="'x'"):
+            study.predict(self.frame(library, x=[None], y=[0.2]))
+
+
+def test_a_trial_is_a_snapshot_and_the_history_has_the_newest(study):
+    (trial,) = study.ask(1)
+    study.tell(trial, 1.0)
+    assert trial.value is None
+    assert study.history.trial(trial.id).value == study.history[trial.id].value == 1.0

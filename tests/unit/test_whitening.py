@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.whitening import Whitening
+from covey.whitening import _BLOCK, Whitening
 
 
-@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 50])  # above and below the size of a block
+@pytest.mark.parametrize("size", [0, 1, 17, _BLOCK - 1, _BLOCK, _BLOCK + 1, 2 * _BLOCK, 100])
 def test_whitening_undoes_the_factor(size):
     rng = np.random.default_rng(0)
     root = rng.normal(size=(size, size))

@@ -74,7 +74,8 @@ def listed_pool(pool: Pool, fixed: Mapping[str, Any], taken: Taken) -> Listed:
 
 def listed_grid(space: Space, grid: Array, fixed: Mapping[str, Any], taken: Taken) -> Listed:
     """What is left of a grid of feasible points."""
-    places = np.flatnonzero(~among(grid, space.encode(taken.points)))
+    taken_at = space.condensed(space.encode(taken.points))
+    places = np.flatnonzero(~among(space.condensed(grid), taken_at))
     rows = grid[places]
     return Listed(rows, lambda i: read_points(space, rows[i], fixed), taken, places)
 

@@ -64,7 +64,7 @@ class Open:
 
     @cached_property
     def _taken_at(self) -> Array:
-        return self.space.encode(self.taken.points)
+        return self.space.condensed(self.space.encode(self.taken.points))
 
     @cached_property
     def _free(self) -> Mask:
@@ -77,9 +77,10 @@ class Open:
     def _admissible(self, at: Array) -> Array:
         """Held, snapped, feasible, untaken, distinct; in the order given."""
         at = self.space.snap(self.space.hold(np.clip(at, 0.0, 1.0), self.fixed))
-        _, first = np.unique(row_keys(at), return_index=True)
-        at = at[np.sort(first)]
-        at = at[~among(at, self._taken_at)]
+        short = self.space.condensed(at)
+        _, first = np.unique(row_keys(short), return_index=True)
+        kept = np.sort(first)
+        at = at[kept[~among(short[kept], self._taken_at)]]
         return at[self.space.feasible(at)]
 
     def _gather(
@@ -159,12 +160,14 @@ class Open:
         from scipy.spatial import cKDTree
 
         # One per cell first, so that the pairs left to look at are few.
-        _, first = np.unique(np.round(at / _HARDLY), axis=0, return_index=True)
-        every, at = at, at[np.sort(first)]
+        short = self.space.condensed(at)
+        _, first = np.unique(np.round(short / _HARDLY), axis=0, return_index=True)
+        kept = np.sort(first)
+        every, at, short = at, at[kept], short[kept]
         crowded = np.zeros(len(at), dtype=bool)
         if len(self._taken_at):
-            crowded = np.asarray(cKDTree(self._taken_at).query(at)[0] < _HARDLY)
-        pairs = cKDTree(at).query_pairs(_HARDLY, output_type="ndarray")
+            crowded = np.asarray(cKDTree(self._taken_at).query(short)[0] < _HARDLY)
+        pairs = cKDTree(short).query_pairs(_HARDLY, output_type="ndarray")
         for i, j in pairs[np.lexsort(pairs.T[::-1])]:
             if not crowded[i]:
                 crowded[j] = True

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from covey.bench import hartmann6
+from covey.cli.outputs import Output
 from covey.cli.voice import printable
 from covey.errors import MissingExtraError
 from covey.report import draw_run, picture_path
@@ -17,6 +19,7 @@ from covey.study import Study
 def run_demo(batch: int, rounds: int, seed: int, out: Path) -> None:
     """Optimise Hartmann-6; talk on stderr, the result on stdout."""
     picture_path(out)
+    Output(out, ours=_is_drawn).require_free()
     problem = hartmann6()
     study = Study(problem.space, goal="max", seed=seed)
     # No markup: the brackets of covey[plot] are meant.
@@ -52,3 +55,8 @@ def run_demo(batch: int, rounds: int, seed: int, out: Path) -> None:
         data.print(printable(f"picture saved to {where.resolve()}"))
     except MissingExtraError as error:
         talk.print(f"no picture: {error}")
+
+
+def _is_drawn(file: BinaryIO) -> bool:
+    """Whether a picture was drawn by a program, as ours are, and is no photograph."""
+    return b"atplotlib" in file.read()

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
 import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from covey.arguments import checked_seed
-from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
+from covey.cli.outputs import Output
 from covey.cli.settings import parse_settings
 from covey.cli.voice import put_exactly, put_json, say
 from covey.errors import SpaceError
 from covey.journal import read
-from covey.space import Choice, Integer, Parameter, Real
+from covey.space import Choice, Integer, Parameter, Pool, Real, Space
+from covey.space.names import listed
 
 _HOW = (
     "--real NAME=LOW:HIGH[:log], --integer NAME=LOW:HIGH[:log], --choice NAME=A,B,C or --pool FILE"
 )
+# A number as people write one; 007 is a name, and so are nan and 1_000.
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
+_NUMBER = re.compile(_WHOLE.pattern + r"(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+_TABLE = re.compile(rb"\s*\[(study|pool|parameters\.[^\]]+)\]")  # of a covey.toml
 
 
 @dataclass(frozen=True)
@@ -68,9 +76,9 @@ class InitOptions:
 
 def init(path: Path, options: InitOptions) -> None:
     """Write the file, unless there is one."""
-    sheets.require_free(path)
-    if path.exists() and not options.force and not options.dry_run:
-        raise Stop(ExitCode.CONFLICT, f"{path} exists already; edit it, or use --force.")
+    output = _output(path, options.force)
+    if not options.dry_run:
+        output.require_free()
     parameters = options.flags.parameters()
     if parameters and options.pool is not None:
         raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
@@ -82,11 +90,13 @@ def init(path: Path, options: InitOptions) -> None:
         options = replace(options, goal=goal)
     text = _text(parameters, options, path)
     _require_utf8(text)
-    parse_settings(text, path)  # what is written must be readable, the pool's file included
+    settings = parse_settings(text, path)  # what is written must be readable, the pool included
     if options.dry_run:
         put_exactly(text)
         return
-    sheets.save(path, text)
+    for line in spoken(settings.space):
+        say(line)
+    output.write(text)
     if options.json:
         put_json("covey.init/1", {"path": str(path), "parameters": list(parameters)})
     else:
@@ -108,6 +118,18 @@ def _require_utf8(text: str) -> None:
         ) from error
 
 
+def _output(path: Path, force: bool) -> Output:
+    if force:
+        hint = "It describes no study; move it away, or name another file."
+        return Output(path, ours=_is_study, hint=hint)
+    return Output(path, hint="Edit it, or use --force to begin again.")
+
+
+def _is_study(file: BinaryIO) -> bool:
+    """Whether a file describes a study, perhaps with mistakes; else --force was meant otherwise."""
+    return any(_TABLE.match(line) for line in file)
+
+
 def _range(text: str, kind: Callable[[str], float]) -> tuple[float, float, bool]:
     parts = text.split(":")
     if len(parts) not in (2, 3) or (len(parts) == 3 and parts[2] != "log"):
@@ -125,10 +147,34 @@ def _integer(text: str) -> Integer:
 
 
 def _choice(text: str) -> Choice:
-    options = [word.strip() for word in text.split(",")]
-    if "" in options:
+    """A line of CSV; options that are all numbers are numbers, in the order of their size."""
+    try:
+        lines = list(csv.reader([text], strict=True, skipinitialspace=True))
+    except csv.Error as error:
+        raise ValueError(f"{text!r} is no line of CSV ({error}).") from error
+    options = [word.strip() for line in lines for word in line]
+    if not options or "" in options:
         raise ValueError(f"{text!r} has an empty option.")
-    return Choice(options)
+    if not all(_NUMBER.fullmatch(word) and math.isfinite(float(word)) for word in options):
+        return Choice(options)
+    kind = int if all(_WHOLE.fullmatch(word) for word in options) else float
+    return Choice(sorted(map(kind, options)), ordered=True)
+
+
+def spoken(space: Space | Pool) -> list[str]:
+    """The space in words, a line for each parameter, for whoever gave it to see it understood."""
+    if isinstance(space, Pool):
+        labels = f", labels {listed(space.labels)}" if space.labels else ""
+        return [f"  {space.size} candidates, inputs {listed(space.inputs)}{labels}"]
+    return [f"  {name}: {_words(parameter)}" for name, parameter in space.parameters.items()]
+
+
+def _words(parameter: Parameter) -> str:
+    if isinstance(parameter, Choice):
+        order = ", in this order" if parameter.ordered else ""
+        return f"one of {listed(map(repr, parameter.options))}{order}"
+    kind = "real" if isinstance(parameter, Real) else "integer"
+    return f"{kind}, {parameter.low!r} to {parameter.high!r}{', log' if parameter.log else ''}"
 
 
 def _asked() -> dict[str, Parameter]:
@@ -236,7 +282,8 @@ def _key(name: str) -> str:
 
 def _lines(parameter: Parameter) -> Sequence[str]:
     if isinstance(parameter, Choice):
-        return ['type = "choice"', f"options = {_text_of(list(parameter.options))}"]
+        lines = ['type = "choice"', f"options = {_text_of(list(parameter.options))}"]
+        return [*lines, "ordered = true"] if parameter.ordered else lines
     kind = "real" if isinstance(parameter, Real) else "integer"
     lines = [f'type = "{kind}"', f"low = {parameter.low!r}", f"high = {parameter.high!r}"]
     return [*lines, "log = true"] if parameter.log else lines

@@ -7,23 +7,26 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
+from covey.cli.outputs import Output
 from covey.cli.points import point_to_json
 from covey.cli.settings import Settings
 from covey.cli.voice import put, put_exactly, put_json, say, table
 from covey.errors import brief, several
 from covey.history import Trial
-from covey.history.history import beside
+from covey.history.trial import Status
 from covey.journal import holder, read
 from covey.study import Study
 
 _FAILURES = 3  # named by `status`
 _WORDS = 160  # characters of why, there
-_STORY = ("batch", "reason", "asked", "ended", "seconds")  # columns that only an export has
+# What an earlier export may say of a trial that has its result by now.
+_EARLIER = {"status": get_args(Status), "value": ("",), "sem": ("",)}
 
 
 def look_at(settings: Settings) -> Study:
@@ -188,28 +191,30 @@ def _kept(folder: Path) -> list[tuple[Path, str]]:
 def export(settings: Settings, out: Path | None, as_json: bool) -> None:
     """Every trial, as CSV or JSON."""
     if out is not None:
-        sheets.require_free(out, settings.files)
+        Output(out, settings.files).require_place()
+        Output(out, settings.files).require_csv()
     study = look_at(settings)
-    names = list(study.space.names)
     trials = study.history.trials
     stories = _stories(study, settings.journal)
     if as_json:
         listed = [{**(_described(study, t) or {}), **stories[t.id]} for t in trials]
         put_json("covey.export/1", {"trials": listed})
         return end(study)
-    columns = [*sheets.COLUMNS, *map(sheets.heading, names)]
-    story = {name: beside(name, columns) for name in _STORY}
+    story = sheets.story(study.space.names)
+    columns = [*sheets.COLUMNS, *map(sheets.heading, study.space.names), *story.values()]
     rows = [
         {name: getattr(trial, name) for name in sheets.COLUMNS}
         | {sheets.heading(name): value for name, value in trial.point.items()}
         | {story[name]: value for name, value in stories[trial.id].items()}
         for trial in trials
     ]
-    text = sheets.write([*columns, *story.values()], rows)
+    text = sheets.write(columns, rows)
     if out is None:
         put_exactly(text)
     else:
-        sheets.save(out, text)
+        earlier = _EARLIER | {story[name]: ("",) for name in ("reason", "ended", "seconds")}
+        ours = partial(sheets.says_only, columns=columns, rows=rows, earlier=earlier)
+        Output(out, settings.files, ours).write(text)
         say(f"{several(len(rows), 'trial')} written to {out}")
     return end(study)
 
@@ -259,9 +264,11 @@ def report(settings: Settings, out: Path, as_json: bool) -> None:
     from covey.report import Commands, card, page_path, write_page
     from covey.report.commands import python_commands
     from covey.report.lots import lots_of
+    from covey.report.page import is_page
 
+    output = Output(out, settings.files, is_page)
     if not as_json:  # before the work, not after
-        sheets.require_free(out, settings.files)
+        output.require_free()
         page_path(out)
     study = look_at(settings)
     history = study.history
@@ -271,6 +278,7 @@ def report(settings: Settings, out: Path, as_json: bool) -> None:
     if as_json:
         put_json("covey.report/1", made.to_json())
         return end(study)
+    output.require_free()
     write_page(made, out)
     say(made.headline)
     put_exactly(str(out.resolve()))

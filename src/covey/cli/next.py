@@ -1,22 +1,24 @@
-"""`covey next`: results in a file, the next batch in a file; no journal."""
+"""`covey next`: results in files, the next batch in a file; no journal."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
-from covey.cli.init import Flags
-from covey.cli.points import number_from_text, point_from_text, point_to_json
+from covey.cli.init import Flags, spoken
+from covey.cli.outputs import Output
+from covey.cli.points import point_from_text, point_to_json
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import Row
 from covey.cli.tell import FAILED
 from covey.cli.voice import put_exactly, put_json, say
 from covey.errors import SpaceError, did_you_mean, several
-from covey.history import Trial
 from covey.space import Pool, Space
 from covey.study import Study
 
@@ -25,24 +27,48 @@ from covey.study import Study
 class NextOptions:
     """What `covey next` was told."""
 
-    results: str | None
+    results: tuple[str, ...]
     value: str
     out: Path | None
     json: bool
     dry_run: bool
+    order: tuple[str, ...] = ()  # of the parameters, as the command line gives them
 
 
-def settings_of(
-    flags: Flags, pool: Path | None, config: Path, wanted: Mapping[str, Any]
-) -> Settings:
+@dataclass(frozen=True)
+class PoolFlags:
+    """A pool as flags give it."""
+
+    file: Path | None = None
+    labels: tuple[str, ...] = ()
+
+
+@dataclass
+class _Found:
+    """What the files of results hold: rows with a value, failures, and rows under way."""
+
+    columns: dict[str, None] = field(default_factory=dict)  # in order
+    told: list[tuple[dict[str, object], float]] = field(default_factory=list)
+    failed: list[dict[str, object]] = field(default_factory=list)
+    waiting: list[dict[str, object]] = field(default_factory=list)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """How many of each."""
+        return len(self.told), len(self.failed), len(self.waiting)
+
+
+def settings_of(flags: Flags, pool: PoolFlags, config: Path, wanted: Mapping[str, Any]) -> Settings:
     """A study of the flags, of a pool, or of the study's file; what else is wanted goes before."""
     parameters = flags.parameters()
-    if parameters and pool is not None:
+    if parameters and pool.file is not None:
         raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
+    if pool.labels and pool.file is None:
+        raise Stop(ExitCode.USAGE, "--label names a column of a pool; give it with --pool FILE.")
     if parameters:
         settings = Settings(config, Space(parameters), seed=0)
-    elif pool is not None:
-        settings = Settings(config, Pool(pool), seed=0)
+    elif pool.file is not None:
+        settings = Settings(config, Pool(pool.file, labels=pool.labels), seed=0)
     else:
         settings = read_settings(config)
     return replace(settings, **{name: v for name, v in wanted.items() if v is not None})
@@ -50,22 +76,73 @@ def settings_of(
 
 def next_batch(settings: Settings, options: NextOptions) -> None:
     """Read results, choose the next batch, write it."""
-    if options.out is not None:
-        read = [] if options.results in (None, "-") else [Path(str(options.results))]
-        sheets.require_free(options.out, [*read, *settings.files])
+    output = _output(settings, options)
+    for line in spoken(settings.space):
+        say(line)
+    found = _read(settings.space, options)
+    columns = _columns(settings.space, found, options)
+    if output is not None:
+        # Whether it would be the same plate is known only then; what is filled in, now.
+        blank = partial(sheets.is_blank, columns=columns, value=options.value)
+        replace(output, ours=blank).require_free()
     study = Study(settings.space, settings.goal, settings.strategy, settings.seed or 0)
-    if options.results is not None:
-        told, waiting = _read(study, options.results, options.value)
-        rows = several(waiting, "row")
-        say(f"{several(told, 'result')} and {rows} without one read from {options.results}")
+    if found.told:
+        study.add([point for point, _ in found.told], [number for _, number in found.told])
+    if found.failed:
+        study.fail(study.enqueue(found.failed))
+    if found.waiting:
+        study.enqueue(found.waiting)
     say(f"choosing {several(settings.batch, 'point')}, goal {settings.goal} ...")
     trials = study.ask(settings.batch)
-    _write(study, trials, options)
+    if options.json:
+        points = [point_to_json(study.space, trial.point) for trial in trials]
+        put_json("covey.next/1", {"points": points})
+        return
+    rows = [{_column(n, columns): v for n, v in t.point.items()} for t in trials]
+    text = sheets.write(columns, rows)
+    if output is None:
+        put_exactly(text)
+    else:
+        output.write(text)
+        count = several(len(rows), "point")
+        say(f"{count} written to {output.path}; fill in the column {options.value}.")
 
 
-def _read(study: Study, path: str, value: str) -> tuple[int, int]:
+def _output(settings: Settings, options: NextOptions) -> Output | None:
+    """The sheet to write. No journal knows what was in one: none is replaced by another."""
+    if options.out is None or options.dry_run or options.json:
+        return None
+    read = [Path(path) for path in options.results if path != "-"]
+    output = Output(options.out, (*read, *settings.files))
+    output.require_place()
+    output.require_csv()
+    return output
+
+
+def _read(space: Space | Pool, options: NextOptions) -> _Found:
     """Rows with a value are results; rows without one are under way."""
-    names, rows = sheets.read(path)
+    found = _Found()
+    places = [path if path == "-" else os.path.realpath(path) for path in options.results]
+    for path, place in zip(options.results, places, strict=True):
+        if places.count(place) > 1:
+            raise Stop(ExitCode.USAGE, f"{path} is given twice; its results would count twice.")
+        before = found.counts
+        names, rows = sheets.read(path)
+        _require_value(names, path, options.value)
+        found.columns |= dict.fromkeys(names)
+        for row in rows:
+            _sort_in(found, row, _point(space, row, options.value), options.value)
+        new = [a - b for a, b in zip(found.counts, before, strict=True)]
+        told, failed, waiting = map(several, new, ("result", "failure", "row"))
+        say(f"{told}, {failed} and {waiting} without one read from {path}")
+    known = _known(space, found, options.value)
+    unknown = [name for name in found.columns if name not in known]
+    if unknown:
+        say(f"not used: {', '.join(unknown)}. No parameter has this name.")
+    return found
+
+
+def _require_value(names: Sequence[str], path: str, value: str) -> None:
     if value not in names:
         hint = did_you_mean(value, names)
         raise Stop(
@@ -73,24 +150,22 @@ def _read(study: Study, path: str, value: str) -> tuple[int, int]:
             f"{path} has no column {value!r}; it has {', '.join(names)}. Name it with --value."
             f"{hint}",
         )
-    told: list[tuple[dict[str, object], float]] = []
-    waiting: list[dict[str, object]] = []
-    failed: list[dict[str, object]] = []
-    for row in rows:
-        point = _point(study.space, row, value)
-        if row.cells[value].lower() in FAILED or row.cells.get("status") == "failed":
-            failed.append(point)
-        elif row.cells[value]:
-            told.append((point, _number(row, value)))
-        else:
-            waiting.append(point)
-    if told:
-        study.add([point for point, _ in told], [number for _, number in told])
-    if failed:
-        study.fail(study.enqueue(failed))
-    if waiting:
-        study.enqueue(waiting)
-    return len(told), len(waiting)
+
+
+def _sort_in(found: _Found, row: Row, point: dict[str, object], value: str) -> None:
+    if row.text(value).lower() in FAILED or row.text("status") == "failed":
+        found.failed.append(point)
+    elif row.text(value):
+        found.told.append((point, row.number(value, "; write failed if it crashed")))
+    else:
+        found.waiting.append(point)
+
+
+def _known(space: Space | Pool, found: _Found, value: str) -> set[str]:
+    """The columns that mean something here; of those that `export` writes, all but sem."""
+    own = {value, *sheets.COLUMNS} - {"sem"}
+    own |= {*space.names, *(f"point.{name}" for name in space.names)}
+    return own | sheets.exported(found.columns, space.names)
 
 
 def _point(space: Space | Pool, row: Row, value: str) -> dict[str, object]:
@@ -102,25 +177,19 @@ def _point(space: Space | Pool, row: Row, value: str) -> dict[str, object]:
         raise row.error(str(error)) from error
 
 
-def _number(row: Row, value: str) -> float:
-    try:
-        return number_from_text(row.cells[value])
-    except ValueError as error:
-        raise row.error(f"{value} is {row.cells[value]!r}, which is no number.") from error
+def _columns(space: Space | Pool, found: _Found, options: NextOptions) -> list[str]:
+    """Those of the files, in their order, so that rows can be put below; then what they lack."""
+    said = [name for name in options.order if name in space.names]
+    names = dict.fromkeys([*said, *space.names])
+    given = [sheets.heading(name, (options.value,)) for name in names]
+    lacking = [
+        column
+        for name, column in zip(names, given, strict=True)
+        if column not in found.columns and f"point.{name}" not in found.columns
+    ]
+    return list(dict.fromkeys([*found.columns, *lacking, options.value]))
 
 
-def _write(study: Study, trials: Sequence[Trial], options: NextOptions) -> None:
-    names = list(study.space.names)
-    if options.json:
-        points = [point_to_json(study.space, trial.point) for trial in trials]
-        put_json("covey.next/1", {"points": points})
-        return
-    taken = (options.value,)
-    rows = [{sheets.heading(n, taken): v for n, v in t.point.items()} for t in trials]
-    text = sheets.write([*(sheets.heading(n, taken) for n in names), options.value], rows)
-    if options.out is None or options.dry_run:
-        put_exactly(text)
-    else:
-        sheets.save(options.out, text)
-        count = several(len(rows), "point")
-        say(f"{count} written to {options.out}; fill in the column {options.value}.")
+def _column(name: str, columns: Sequence[str]) -> str:
+    """The column of a parameter in this sheet."""
+    return f"point.{name}" if f"point.{name}" in columns else name

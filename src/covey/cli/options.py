@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -21,3 +23,25 @@ Integers = Annotated[
 ]
 Choices = Annotated[list[str], typer.Option("--choice", metavar="NAME=A,B,C", help="Choice.")]
 PoolFile = Annotated[Path | None, typer.Option("--pool", help="CSV or Parquet of candidates.")]
+Labels = Annotated[
+    list[str], typer.Option("--label", metavar="COLUMN", help="Of the pool, unseen by the model.")
+]
+ValueColumn = Annotated[
+    str, typer.Option("--value", metavar="COLUMN", help="Column of the results.")
+]
+
+
+def parameters_in(words: Sequence[str]) -> tuple[str, ...]:
+    """The names of the parameters that a command line gives, in its order.
+
+    The lists above keep the order within each kind only.
+
+    >>> parameters_in(["next", "--choice", "opt=a,b", "--real=x=0:1", "--integer", "n=1:8"])
+    ('opt', 'x', 'n')
+    """
+    found = []
+    for word, after in pairwise([*words, ""]):
+        flag, joined, rest = word.partition("=")
+        if flag in ("--real", "--integer", "--choice"):
+            found.append((rest if joined else after).partition("=")[0])
+    return tuple(found)

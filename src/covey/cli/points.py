@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from covey.errors import SpaceError, did_you_mean
 from covey.space import Choice, Integer, Pool, Real, Space
+
+# Stricter than float(), which takes 1_000 and the digits of every script.
+_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,300}")  # of more digits, Python reads none; no space has such
 
 
 def point_from_text(space: Space | Pool, cells: Mapping[str, str]) -> dict[str, Any]:
@@ -31,12 +36,14 @@ def fixed_from_text(space: Space | Pool, given: Mapping[str, str]) -> dict[str, 
 
 
 def number_from_text(text: str) -> float:
-    """The number a person wrote; 1_000, which Python would read, is a slip of the pen.
+    """The number a person wrote, in a cell or in a word of the command line; perhaps no finite one.
 
     Raises:
-        ValueError: It is no number.
+        SpaceError: It is no number; 1_000, which Python would read, is a slip of the pen.
     """
-    return float(text.replace("_", "?"))
+    if not _NUMBER.fullmatch(text.strip()):
+        raise SpaceError(f"{text!r} is not a number.")
+    return float(text)
 
 
 def point_to_json(space: Space | Pool, point: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,18 +67,51 @@ def _readable(option: Any) -> Any:
 
 def _value(parameter: Real | Integer | Choice, name: str, text: str) -> Any:
     if isinstance(parameter, Choice):
-        for option in parameter.options:
-            if str(option) == text:
-                return option
-        options = ", ".join(map(str, parameter.options))
-        hint = did_you_mean(text, parameter.options)
-        raise SpaceError(f"{name}: {text!r} is not an option; the options are {options}.{hint}")
+        return _option(parameter, name, text)
+    number = _number(name, text)
+    if isinstance(parameter, Integer) and _WHOLE.fullmatch(text.strip()):
+        return int(text)
+    return number  # 3.0 is an Integer too; the space decides
+
+
+def _number(name: str, text: str) -> float:
     try:
-        if isinstance(parameter, Integer) and text.strip().lstrip("+-").isdecimal():
-            return int(text)
-        return number_from_text(text)  # 3.0 is an Integer too; the space decides
-    except ValueError as error:
-        raise SpaceError(f"{name}: {text!r} is not a number.") from error
+        return number_from_text(text)
+    except SpaceError as error:
+        raise SpaceError(f"{name}: {error}") from error
+
+
+def _option(choice: Choice, name: str, text: str) -> Any:
+    """The option that a cell names: as it is written in a sheet, or as a spreadsheet writes it."""
+    for alike in (_written, _written_in_blanks, _rewritten):
+        found = [option for option in choice.options if alike(option, text)]
+        if len(found) > 1:
+            both = ", ".join(map(repr, found))
+            raise SpaceError(f"{name}: {text!r} may be any of {both}, which look alike in a sheet.")
+        if found:
+            return found[0]
+    options = ", ".join(map(str, choice.options))
+    hint = did_you_mean(text, choice.options)
+    raise SpaceError(f"{name}: {text!r} is not an option; the options are {options}.{hint}")
+
+
+def _written(option: Any, text: str) -> bool:
+    return text == ("" if option is None else str(option))
+
+
+def _written_in_blanks(option: Any, text: str) -> bool:
+    return _written(option, text.strip())
+
+
+def _rewritten(option: Any, text: str) -> bool:
+    """TRUE for True, 1 for 1.0; and the same for texts that are spelled so."""
+    text = text.strip()
+    if option is None or isinstance(option, bool):
+        return text.lower() == str(option).lower()
+    try:
+        return number_from_text(text) == float(option)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _inputs(pool: Pool, cells: Mapping[str, str]) -> list[str]:
@@ -85,17 +125,23 @@ def _inputs(pool: Pool, cells: Mapping[str, str]) -> list[str]:
 def _pool_value(pool: Pool, name: str, cells: Mapping[str, str]) -> Any:
     example = pool.point(0)[name]
     if isinstance(example, bool):
-        return {"true": True, "false": False}.get(cells[name].lower(), cells[name])
+        return {"true": True, "false": False}.get(cells[name].strip().lower(), cells[name])
     if not isinstance(example, int | float):
-        return cells[name]
+        return _pool_text(pool, name, cells[name])
+    return _number(name, cells[name])
+
+
+def _pool_text(pool: Pool, name: str, text: str) -> str:
+    """The text as it stands, if the pool has it so; else without the blanks around it."""
     try:
-        return number_from_text(cells[name])
-    except ValueError as error:
-        raise SpaceError(f"{name}: {cells[name]!r} is not a number.") from error
+        pool.check({name: text}, partial=True)
+    except SpaceError:
+        return text.strip()
+    return text
 
 
 def _number_or_text(text: str) -> Any:
     try:
         return number_from_text(text)
-    except ValueError:
+    except SpaceError:
         return text

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
-import os
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, BinaryIO
 
 from covey.cli.exits import ExitCode, Stop, sentence
-from covey.errors import several
+from covey.cli.points import number_from_text
+from covey.errors import SpaceError, several
+from covey.history.fields import MOST
+from covey.history.history import beside
 
 COLUMNS = ("id", "status", "value", "sem", "origin")
 """Columns that are not parameters."""
+STORY = ("batch", "reason", "asked", "ended", "seconds")
+"""What became of a trial, which only an export says."""
 
-_MOST = 2**26  # bytes of a sheet, a million rows; a device or a pipe may have no end
-# A spreadsheet takes a cell that begins so for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\0")
+_LARGEST = 2**26  # bytes of a sheet, a million rows; a device or a pipe may have no end
+# A spreadsheet takes a cell that begins so for a formula. Cells begin where it splits the line: one
+# that expects semicolons or tabs splits inside our cells, and minds no quotes there.
+_FORMULA = r"(?=['\"]*[=+\-@\t\r\n\0＝＋－＠])"
+_START = r"(?:\A|(?<=[;\t\r\n]))"
+_BARE = re.compile(_START + _FORMULA)
+_ESCAPED = re.compile(_START + "'" + _FORMULA)
+_QUOTED = re.compile(r"[\",;\t\r\n\0]|\A\s|\s\Z")
+# What a spreadsheet may have saved instead of a CSV file, by its first bytes.
+_KINDS = {
+    (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"): "an Excel workbook, which covey does not read",
+    (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE): "UTF-16, which some programs call Unicode text",
+}
+_AS_CSV = "in a spreadsheet, save it as 'CSV UTF-8 (comma delimited)' and name that file."
 
 
 @dataclass(frozen=True)
@@ -29,6 +48,22 @@ class Row:
     cells: dict[str, str]
     where: str  # file:line
 
+    def text(self, column: str) -> str:
+        """What a cell says, without the blanks around it; nothing where there is no such column."""
+        return self.cells.get(column, "").strip()
+
+    def number(self, column: str, hint: str = "") -> float:
+        """The number in a cell: finite, of a size that a study takes."""
+        text = self.text(column)
+        try:
+            value = number_from_text(text)
+        except SpaceError as error:
+            comma = " Write decimal numbers with a point." if "," in text else ""
+            raise self.error(f"the {column} {text!r} is no number{hint}.{comma}") from error
+        if not abs(value) <= MOST:
+            raise self.error(f"the {column} must be finite, within ±{MOST:g}, got {text}{hint}.")
+        return value
+
     def error(self, message: str) -> Stop:
         """An error about this line."""
         return Stop(ExitCode.INVALID, f"{self.where}: {sentence(message)} Nothing was recorded.")
@@ -36,12 +71,9 @@ class Row:
 
 def write(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     """CSV text: numbers exactly, text so that no spreadsheet takes it for a formula."""
-    out = io.StringIO()
-    sheet = csv.writer(out, lineterminator="\n")
-    sheet.writerow([_cell(name) for name in names])
-    for row in rows:
-        sheet.writerow([_cell(row.get(name)) for name in names])
-    return out.getvalue()
+    lines = [[_cell(name) for name in names]]
+    lines += [[_cell(row.get(name)) for name in names] for row in rows]
+    return "".join(_line(cells) + "\n" for cells in lines)
 
 
 def read(path: str) -> tuple[list[str], list[Row]]:
@@ -55,17 +87,28 @@ def read(path: str) -> tuple[list[str], list[Row]]:
         raise Stop(ExitCode.INVALID, f"{name}:{reader.line_num}: not CSV ({error}).") from error
     if not lines:
         raise Stop(ExitCode.INVALID, f"{name} is empty; its first line names the columns.")
-    names = [_plain(cell.strip()) for cell in lines[0][1]]
-    if len(names) == 1 and ";" in names[0]:
-        raise Stop(
-            ExitCode.INVALID,
-            f"{name} separates its columns by semicolons; save it with commas, and with a point "
-            "in decimal numbers.",
-        )
-    twice = {n for n in names if names.count(n) > 1}
-    if twice:
-        raise Stop(ExitCode.INVALID, f"{name} has two columns named {sorted(twice)[0]!r}.")
+    names = _names(lines[0][1], name)
     return names, [_row(names, line, f"{name}:{n}") for n, line in lines[1:]]
+
+
+def _names(cells: list[str], file: str) -> list[str]:
+    names = [_plain(cell).strip() for cell in cells]
+    while len(names) > 1 and not names[-1]:  # commas that trail
+        names.pop()
+    for separator, word in ((";", "semicolons"), ("\t", "tabs")):
+        if len(names) == 1 and separator in names[0]:
+            raise Stop(
+                ExitCode.INVALID,
+                f"{file} separates its columns by {word}; save it with commas, and with a point "
+                "in decimal numbers.",
+            )
+    for name, count in Counter(names).items():
+        if not name:
+            place = names.index(name) + 1
+            raise Stop(ExitCode.INVALID, f"{file}: column {place} of the first line has no name.")
+        if count > 1:
+            raise Stop(ExitCode.INVALID, f"{file} has two columns named {name!r}; rename one.")
+    return names
 
 
 def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
@@ -73,45 +116,73 @@ def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
     return f"point.{name}" if name in taken else name
 
 
-def require_free(path: Path, kept: Iterable[Path] = ()) -> None:
-    """Refuse to write where nothing can be written, or over what must be kept."""
-    if not path.name or path.is_dir():
-        raise Stop(ExitCode.USAGE, f"{path} is a folder; name a file to write to.")
-    if not path.parent.is_dir():
-        raise Stop(ExitCode.CONFLICT, f"there is no folder {path.parent}; make it first.")
-    for other in kept:
-        if path.exists() and other.exists() and path.samefile(other):
-            raise Stop(ExitCode.USAGE, f"{path} is {other}, which is still needed; name another.")
+def story(parameters: Iterable[str]) -> dict[str, str]:
+    """The columns in which an export of these parameters tells the story of each trial."""
+    taken = [*COLUMNS, *map(heading, parameters)]
+    return {name: beside(name, taken) for name in STORY}
 
 
-def save(path: Path, text: str) -> None:
-    """Write a file whole, or not at all; what is no plain file is written into."""
-    path = path.resolve()
+def exported(names: Iterable[str], parameters: Iterable[str]) -> set[str]:
+    """Those of the columns that `export` added; one alone that is named so is somebody's own."""
+    added = set(story(parameters).values())
+    return added if added <= set(names) else set()
+
+
+def says_only(
+    file: BinaryIO,
+    columns: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    earlier: Mapping[str, Container[str]] = MappingProxyType({}),
+) -> bool:
+    """Whether a file is a sheet of these columns that says only what the rows of its ids say.
+
+    ``earlier`` names the cells that a column may have held before.
+    """
     try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
-            return
-        staged = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            staged.write_text(text, encoding="utf-8")
-            if path.exists():
-                staged.chmod(path.stat().st_mode & 0o777)
-            staged.replace(path)
-        finally:
-            staged.unlink(missing_ok=True)
-    except OSError as error:
-        raise Stop(ExitCode.FAILED, f"cannot write {path}: {error.strerror or error}.") from error
-
-
-def holds_values(path: Path) -> bool:
-    """Whether somebody has begun to fill in the column value."""
-    if not path.is_file():
+        lines = _lines(file)
+        if next(lines, None) != [_cell(name) for name in columns]:
+            return False
+        return all(_is_known(line, columns, rows, earlier) for line in lines if line)
+    except (csv.Error, UnicodeDecodeError):
         return False
+
+
+def _is_known(
+    line: list[str],
+    columns: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    earlier: Mapping[str, Container[str]],
+) -> bool:
+    if len(line) != len(columns):
+        return False
+    id = line[columns.index("id")]
+    if not (id.isascii() and id.isdecimal() and len(id) < 10 and int(id) < len(rows)):
+        return False
+    row = rows[int(id)]
+    return all(
+        cell == _cell(row.get(name)) or cell in earlier.get(name, ())
+        for name, cell in zip(columns, line, strict=True)
+    )
+
+
+def is_blank(file: BinaryIO, columns: Sequence[str], value: str) -> bool:
+    """Whether a file is a sheet of these columns in which no value is filled in."""
+    place = columns.index(value)
     try:
-        names, rows = read(str(path))
-    except Stop:
-        return False  # no sheet of ours
-    return "value" in names and any(row.cells["value"] for row in rows)
+        lines = _lines(file)
+        if next(lines, None) != [_cell(name) for name in columns]:
+            return False
+        return all(len(line) == len(columns) and not line[place] for line in lines if line)
+    except (csv.Error, UnicodeDecodeError):
+        return False
+
+
+def _lines(file: BinaryIO) -> Iterator[list[str]]:
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    try:
+        yield from csv.reader(text, strict=True)
+    finally:
+        text.detach()  # whoever opened the file closes it
 
 
 def bounded(path: str | Path, most: int) -> bytes:
@@ -136,24 +207,29 @@ def bounded(path: str | Path, most: int) -> bytes:
 
 def _text(path: str) -> str:
     try:
-        return bounded(path, _MOST).decode("utf-8-sig")
+        data = bounded(path, _LARGEST)
     except FileNotFoundError as error:
         raise Stop(ExitCode.CONFLICT, f"there is no file {path}.") from error
     except OSError as error:
         raise Stop(ExitCode.FAILED, f"cannot read {path}: {error.strerror}.") from error
+    for begins, kind in _KINDS.items():
+        if data.startswith(begins):
+            raise Stop(ExitCode.INVALID, f"{path} is {kind}; {_AS_CSV}")
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Stop(ExitCode.INVALID, f"{path} is not UTF-8 text; save it as UTF-8.") from error
+        raise Stop(ExitCode.INVALID, f"{path} is not UTF-8 text; {_AS_CSV}") from error
 
 
 def _row(names: list[str], line: list[str], where: str) -> Row:
-    if len(line) != len(names):
+    if len(line) < len(names) or any(cell.strip() for cell in line[len(names) :]):
         raise Stop(
             ExitCode.INVALID,
-            f"{where}: {several(len(line), 'cell')}, but {several(len(names), 'column')}. Nothing "
-            "was recorded.",
+            f"{where}: {several(len(line), 'cell')}, but {several(len(names), 'column')}. Name "
+            "each column in the first line, and put text with a comma in quotes. Nothing was "
+            "recorded.",
         )
-    cells = {n: _plain(cell.strip()) for n, cell in zip(names, line, strict=True)}
-    return Row(cells, where)
+    return Row({n: _plain(cell) for n, cell in zip(names, line, strict=False)}, where)
 
 
 def _cell(value: Any) -> str:
@@ -161,9 +237,15 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, int | float):
         return repr(value)
-    text = str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return _BARE.sub("'", str(value))
 
 
 def _plain(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+    return _ESCAPED.sub("", cell)
+
+
+def _line(cells: Iterable[str]) -> str:
+    """A line of CSV; `csv` itself leaves a carriage return unquoted, and then cannot read it."""
+    return ",".join(
+        f'"{c.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(c) else c for c in cells
+    )

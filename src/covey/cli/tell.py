@@ -8,22 +8,32 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
-from covey.cli.look import look_at
+from covey.cli.look import end, look_at
 from covey.cli.points import number_from_text
 from covey.cli.settings import Settings
 from covey.cli.sheets import Row
 from covey.cli.voice import put, put_json, say
 from covey.errors import did_you_mean, several
-from covey.history import History
+from covey.history import Amended, Failed, Told, Trial
+from covey.space import Pool
 from covey.study import Study
 
 FAILED = ("failed", "fail", "error", "crashed")
-_DIGITS = 18  # of an id, at most
 _PAIR = re.compile(r"(\d+)=(.+)", re.DOTALL)
+_LONGEST_ID = 18  # digits
+
+
+@dataclass(frozen=True)
+class TellOptions:
+    """What `covey tell` was told, but for the results."""
+
+    value: str = "value"
+    json: bool = False
+    dry_run: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,64 +46,118 @@ class Result:
     row: Row
 
 
-def tell(settings: Settings, words: Sequence[str], as_json: bool, dry_run: bool) -> None:
+@dataclass(frozen=True)
+class _Columns:
+    """Where a sheet keeps what is told; the rest of it is not recorded."""
+
+    id: str = "id"
+    value: str = "value"
+    sem: str | None = None
+
+
+@dataclass(frozen=True)
+class _News:
+    """What is not in the journal yet: values, failures, and standard errors of known values."""
+
+    told: Told | None
+    failed: Failed | None
+    sems: tuple[Amended, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How much of each."""
+        return {
+            "told": len(self.told.ids) if self.told else 0,
+            "failed": len(self.failed.ids) if self.failed else 0,
+            "sems": len(self.sems),
+        }
+
+
+def tell(settings: Settings, words: Sequence[str], options: TellOptions) -> None:
     """Record results; whatever is already recorded with the same value is passed over."""
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
-    study = look_at(settings) if dry_run else settings.study()
-    results = _results(words)
-    fresh = [result for result in results if _is_new(result, study.history)]
+    study = look_at(settings) if options.dry_run else settings.study()
+    results = _results(words, study, options.value)
     for result in results:
         _require_same_point(result, study)
-    told = [r for r in fresh if r.value is not None]
-    failed = [r for r in fresh if r.value is None]
-    if not dry_run:
-        _record(study, told, failed)
-    before = len(results) - len(fresh)
-    counts = {"told": len(told), "failed": len(failed), "known": before, "dry_run": dry_run}
-    if as_json:
-        put_json("covey.tell/1", {**counts, "pending": len(study.history.pending)})
+    news = _checked_news(results, study)
+    if not options.dry_run:
+        _record(study, news)
+    counts = news.counts
+    known = len(results) - counts["told"] - counts["failed"]
+    if options.json:
+        fields = {**counts, "known": known, "dry_run": options.dry_run}
+        put_json("covey.tell/1", {**fields, "pending": len(study.history.pending)})
     else:
-        verb = "would be recorded" if dry_run else "recorded"
-        counted = f"{several(len(told), 'result')} and {several(len(failed), 'failure')}"
-        put(f"{counted} {verb}, {before} known already")
+        verb = "would be recorded" if options.dry_run else "recorded"
+        told, failed = several(counts["told"], "result"), several(counts["failed"], "failure")
+        sems = f", {several(counts['sems'], 'standard error')} added" if news.sems else ""
+        put(f"{told} and {failed} {verb}, {known} known already{sems}")
     left = len(study.history.pending)
     best = study.best
     if best is not None:
         say(f"best so far: {best.value:.6g} (trial {best.id})")
     still = f"{several(left, 'trial')} {'is' if left == 1 else 'are'} still open"
     say(still if left else "next: covey ask")
+    end(study)
 
 
-def _record(study: Study, told: list[Result], failed: list[Result]) -> None:
-    """One event for the failures, then one for the results, taken once by its content.
+def _checked_news(results: Sequence[Result], study: Study) -> _News:
+    """What would be recorded, each part checked against all that is: then it can be written."""
+    kinds = {result.id: _kind(result, _trial(result, study)) for result in results}
+    new = [r for r in results if kinds[r.id] == "new"]
+    told = [r for r in new if r.value is not None]
+    failed = [r for r in new if r.value is None]
+    news = _News(
+        Told(
+            tuple(r.id for r in told),
+            tuple(r.value for r in told if r.value is not None),
+            tuple(r.sem for r in told),
+        )
+        if told
+        else None,
+        Failed(tuple(r.id for r in failed), "told as failed") if failed else None,
+        tuple(
+            Amended(r.id, r.value, "its standard error was told later", r.sem)
+            for r in results
+            if kinds[r.id] == "sem" and r.value is not None
+        ),
+    )
+    for event in (news.told, news.failed, *news.sems):
+        if event is not None:
+            study.history.check(event)
+    if told and isinstance(study.space, Pool):
+        study.space.verify_source()
+    return news
+
+
+def _record(study: Study, news: _News) -> None:
+    """Values first, taken once by their content; then the rest.
 
     All were checked before. Whoever is interrupted in between tells the same again: what is
     recorded is passed over.
     """
-    if failed:
-        study.fail([r.id for r in failed], "told as failed")
-    if told:
-        sems = [r.sem for r in told]
-        study.tell(
-            [r.id for r in told],
-            [r.value for r in told if r.value is not None],
-            sems if any(s is not None for s in sems) else None,
-            key=_key(told),
-        )
+    if news.told is not None:
+        told = news.told
+        sems = told.sems if any(sem is not None for sem in told.sems) else None
+        study.tell(told.ids, told.values, sems, key=_key(told))
+    for event in (news.failed, *news.sems):
+        if event is not None:
+            study.note(event)
 
 
-def _key(results: list[Result]) -> str:
-    text = json.dumps(sorted((r.id, r.value, r.sem) for r in results), default=str)
+def _key(told: Told) -> str:
+    rows = sorted(zip(told.ids, told.values, told.sems, strict=True))
+    text = json.dumps(rows, default=str)
     return f"tell-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def _require_same_point(result: Result, study: Study) -> None:
     """A row that shows other parameters than its trial was sorted, or edited, by mistake."""
-    point = study.history.trial(result.id).point
-    for name, value in point.items():
+    for name, value in _trial(result, study).point.items():
         said = result.row.cells.get(sheets.heading(name), "")
-        if said and not _alike(said, value):
+        if said.strip() and not _alike(said, value):
             raise result.row.error(
                 f"the row says {name}={said}, but trial {result.id} has {name}={value}. Was the "
                 "sheet sorted by some columns only?"
@@ -101,78 +165,125 @@ def _require_same_point(result: Result, study: Study) -> None:
 
 
 def _alike(said: str, value: Any) -> bool:
-    """The same text, or a number that a spreadsheet may have rounded."""
+    """The same text, or what a spreadsheet makes of it: TRUE, 1 for 1.0, a rounded number."""
     if said == str(value):
         return True
+    said = said.strip()
+    same = said.lower() == str(value).strip().lower()
+    if isinstance(value, bool):
+        return same
     try:
-        number = float(said)
-    except ValueError:
-        return not isinstance(value, int | float) and said.lower() == str(value).lower()
-    return isinstance(value, int | float) and math.isclose(number, value, rel_tol=6e-3)
+        return math.isclose(number_from_text(said), float(value), rel_tol=6e-3)
+    except (TypeError, ValueError, OverflowError):
+        return same
 
 
-def _is_new(result: Result, history: History) -> bool:
+def _trial(result: Result, study: Study) -> Trial:
+    history = study.history
     if not 0 <= result.id < len(history):
-        raise result.row.error(f"there is no trial {result.id}; ids go to {len(history) - 1}.")
-    trial = history.trial(result.id)
+        raise result.row.error(
+            f"there is no trial {result.id}; ids go to {len(history) - 1}. What was never asked "
+            "for is added in Python, with study.add(points, values)."
+        )
+    return history.trial(result.id)
+
+
+def _kind(result: Result, trial: Trial) -> Literal["new", "sem", "known"]:
+    """Whether a result is new, known, or known but for its standard error."""
     if trial.status == "told" and trial.value != result.value:
         raise result.row.error(
             f"trial {result.id} was told {trial.value!r} already; correct a value in Python, with "
             "study.amend(id, value, reason)."
         )
+    if trial.status == "told":
+        if result.sem in (None, trial.sem):
+            return "known"
+        if trial.sem is None:
+            return "sem"
+        raise result.row.error(
+            f"trial {result.id} was told with the sem {trial.sem!r} already; write that, or leave "
+            "the cell empty."
+        )
     if result.value is None and trial.status in ("cancelled", "lost"):
         raise result.row.error(f"trial {result.id} was {trial.status}, so it cannot fail any more.")
-    return trial.status != "told" and not (trial.status == "failed" and result.value is None)
+    return "known" if trial.status == "failed" and result.value is None else "new"
 
 
-def _results(words: Sequence[str]) -> list[Result]:
+def _results(words: Sequence[str], study: Study, value: str) -> list[Result]:
     pairs = [_PAIR.fullmatch(word) for word in words]
     if words and all(pairs):
         rows = [Row({"id": p[1], "value": p[2]}, f"{p[1]}={p[2]}") for p in pairs if p is not None]
-        found = [_result(row) for row in rows]
+        columns = _Columns()
     elif len(words) == 1:
-        found = _from_sheet(words[0])
+        names, rows = sheets.read(words[0])
+        columns = _columns(names, words[0], study, value)
+        _name_the_rest(names, rows, columns, study)
     else:
         raise Stop(ExitCode.USAGE, "tell takes one file, - for stdin, or ID=VALUE for each result.")
+    found = [r for row in rows if (r := _result(row, columns)) is not None]
     seen: set[int] = set()
-    for result in [r for r in found if r is not None]:
+    for result in found:
         if result.id in seen:
             raise result.row.error(f"trial {result.id} comes twice.")
         seen.add(result.id)
-    return [r for r in found if r is not None]
+    return found
 
 
-def _from_sheet(path: str) -> list[Result | None]:
-    names, rows = sheets.read(path)
-    for needed in ("id", "value"):
-        if needed not in names:
+def _columns(names: Sequence[str], path: str, study: Study, value: str) -> _Columns:
+    parameters = {sheets.heading(name) for name in study.space.names}
+    if value in parameters:
+        raise Stop(ExitCode.USAGE, f"--value {value}: that is a parameter, not a result.")
+    own = [name for name in names if name not in parameters]
+    found = {wanted: _column(own, wanted, path) for wanted in ("id", value, "sem")}
+    for needed in ("id", value):
+        if found[needed] is None:
             hint = did_you_mean(needed, names)
+            way = " Name the column of the results with --value."
+            if needed == "id":
+                way = " `covey ask --out` writes a sheet with ids; `covey next` works without."
             raise Stop(
                 ExitCode.INVALID,
-                f"{path} has no column {needed!r}; it has {', '.join(names)}.{hint} "
+                f"{path} has no column {needed!r}; it has {', '.join(names)}.{hint}{way} "
                 "Nothing was recorded.",
             )
-    return [_result(row) for row in rows]
+    return _Columns(found["id"] or "id", found[value] or value, found["sem"])
 
 
-def _result(row: Row) -> Result | None:
+def _column(names: Sequence[str], wanted: str, path: str) -> str | None:
+    """The column of this name, in whatever capitals; None if there is none."""
+    if wanted in names:
+        return wanted
+    alike = [name for name in names if name.lower() == wanted.lower()]
+    if len(alike) > 1:
+        both = " and ".join(map(repr, alike))
+        raise Stop(ExitCode.INVALID, f"{path}: {both} may both be {wanted!r}; rename one.")
+    return alike[0] if alike else None
+
+
+def _name_the_rest(
+    names: Sequence[str], rows: Sequence[Row], columns: _Columns, study: Study
+) -> None:
+    """Say which columns hold something that no journal has a place for."""
+    known = {columns.id, columns.value, columns.sem, "status", "origin"}
+    known |= {sheets.heading(name) for name in study.space.names}
+    known |= sheets.exported(names, study.space.names)
+    rest = [n for n in names if n not in known and any(row.text(n) for row in rows)]
+    if rest:
+        say(f"not recorded: {', '.join(rest)}. A journal has no place for it; keep the sheet.")
+
+
+def _result(row: Row, columns: _Columns) -> Result | None:
     """The result in a row; None where the value is still empty."""
-    text = row.cells["value"]
+    text, id, sem = row.text(columns.value), row.text(columns.id), None
     if not text:
         return None
-    if not row.cells["id"].isdecimal() or len(row.cells["id"]) > _DIGITS:
-        raise row.error(f"an id is a whole number, got {row.cells['id'][:40]!r}.")
-    value = None if text.lower() in FAILED else _number(text, row, "value")
-    sem = _number(row.cells["sem"], row, "sem") if row.cells.get("sem") else None
-    return Result(int(row.cells["id"]), value, sem, row)
-
-
-def _number(text: str, row: Row, what: str) -> float:
-    try:
-        value = number_from_text(text)
-    except ValueError as error:
-        hint = " Write decimal numbers with a point." if "," in text else ""
-        raise row.error(f"the {what} {text!r} is no number (or the word failed).{hint}") from error
-    if not math.isfinite(value):
-        raise row.error(f"the {what} must be finite, got {text}; write failed if it crashed.")
-    return value
+    if not id.isdecimal() or len(id) > _LONGEST_ID:
+        raise row.error(f"an id is a whole number, got {id[:40]!r}. Leave out rows of no trial.")
+    if text.lower() in FAILED:
+        return Result(int(id), None, None, row)
+    value = row.number(columns.value, "; write failed if it crashed, nothing if it is to come")
+    if columns.sem is not None and row.text(columns.sem):
+        sem = row.number(columns.sem)
+        if sem < 0:
+            raise row.error(f"the {columns.sem} must not be negative, got {sem:g}.")
+    return Result(int(id), value, sem, row)

@@ -5,6 +5,7 @@ Heavy imports happen inside, so that help is quick.
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -18,10 +19,13 @@ from covey.cli.options import (
     DryRun,
     Integers,
     Json,
+    Labels,
     Out,
     PoolFile,
     Reals,
     Strategy,
+    ValueColumn,
+    parameters_in,
 )
 from covey.cli.root import app
 
@@ -42,9 +46,7 @@ def init(
     integer: Integers = [],
     choice: Choices = [],
     pool: PoolFile = None,
-    label: Annotated[
-        list[str], typer.Option(metavar="COLUMN", help="Of the pool, unseen by the model.")
-    ] = [],
+    label: Labels = [],
     goal: Annotated[Goal, typer.Option(help="max or min.")] = Goal.max,
     batch: Annotated[int, typer.Option("--batch", "-b", min=1, help="Points of a batch.")] = 8,
     seed: Annotated[int | None, typer.Option(min=0, help="Of all randomness; else drawn.")] = None,
@@ -103,13 +105,14 @@ def ask(
 def tell(
     results: Annotated[list[str], typer.Argument(help="ID=VALUE ..., a CSV file, or - for stdin")],
     config: Config = _FILE,
+    value: ValueColumn = "value",
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
     """Record results: all of them or none; what is recorded already is passed over.
 
     A sheet has the columns id and value, perhaps sem; an empty value is still to come, the word
-    failed is a failure.
+    failed is a failure. A sem that was not known before is added.
 
     \b
     covey tell 0=0.81 1=failed
@@ -117,9 +120,10 @@ def tell(
     covey tell --dry-run batch.csv
     """
     from covey.cli.settings import read_settings
+    from covey.cli.tell import TellOptions
     from covey.cli.tell import tell as record
 
-    record(read_settings(config), results, as_json, dry_run)
+    record(read_settings(config), results, TellOptions(value, as_json, dry_run))
 
 
 @app.command()
@@ -156,14 +160,15 @@ def run(
 @app.command()
 def next(
     results: Annotated[
-        str | None, typer.Option("--in", help="CSV of results; - for stdin.")
-    ] = None,
+        list[str], typer.Option("--in", metavar="FILE", help="CSV of results; - for stdin.")
+    ] = [],
     config: Config = _FILE,
     real: Reals = [],
     integer: Integers = [],
     choice: Choices = [],
     pool: PoolFile = None,
-    value: Annotated[str, typer.Option(help="Column of the results.")] = "value",
+    label: Labels = [],
+    value: ValueColumn = "value",
     batch: Batch = None,
     goal: Annotated[Goal | None, typer.Option(help="max or min.")] = None,
     strategy: Strategy = None,
@@ -175,15 +180,16 @@ def next(
     """Files only: results in, the next batch out; no journal.
 
     The space comes from the parameters given here, from --pool, or from covey.toml with all it
-    says. Rows without a value count as under way.
+    says. Rows without a value count as under way; --in may be given several times.
 
     \b
     covey next --in results.csv --real lr=1e-5:0.1:log --batch 96 --out plate.csv
     covey next --in results.csv --value value --batch 4
     covey next --pool candidates.csv --batch 3
+    covey next --pool candidates.csv --label id --batch 3
     """
     from covey.cli.init import Flags
-    from covey.cli.next import NextOptions, next_batch, settings_of
+    from covey.cli.next import NextOptions, PoolFlags, next_batch, settings_of
 
     flags = Flags(tuple(real), tuple(integer), tuple(choice))
     wanted = {
@@ -192,5 +198,6 @@ def next(
         "strategy": strategy,
         "seed": seed,
     }
-    settings = settings_of(flags, pool, config, wanted)
-    next_batch(settings, NextOptions(results, value, out, as_json, dry_run))
+    settings = settings_of(flags, PoolFlags(pool, tuple(label)), config, wanted)
+    order = parameters_in(sys.argv)
+    next_batch(settings, NextOptions(tuple(results), value, out, as_json, dry_run, order))

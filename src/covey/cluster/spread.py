@@ -141,8 +141,9 @@ class Spread:
             chosen = choose(request.strategy, belief, request.k, rng, team, self._checks)
             selection = checked_selection(chosen, request.k, len(belief))
         _log.info("chose %d points by %s: %s", request.k, request.name, watch.seconds)
-        outcome = None if history.pending or history.failed else posterior.outcome
+        outcome = None if history.pending or history.failed else posterior.bound
         account = explain(belief, selection, request.name, outcome, watch.seconds)
+        account = replace(account, penalties=posterior.data.penalties)
         return Proposal(task.candidates.points(selection.indices), posterior.models, account)
 
     def _require_loss(self, error: Exception, workers: set[str]) -> None:

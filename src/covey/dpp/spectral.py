@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from covey.arrays import Array, Mask
+from covey.arrays import Array
 from covey.dpp import projection, symmetric
 from covey.dpp.kernel import TOLERANCE, Blocks, densify, not_psd_error, rank_error
+from covey.errors import NumericsError
 
 _EPS = float(np.finfo(np.float64).eps)
+# The smallest eigenvalue of a correlation matrix from which on eigenvalues are known to 1e-8 each,
+# however far apart; what a normaliser may be off by, in logarithms; and the total variation that
+# is worth a word. (Our choice.)
+_GRADED, _TOLERATED, _WORTH_A_WORD = 1e-6, 1e-6, 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,10 +26,10 @@ class Spectral:
 
     vectors: Array  # (n, rank)
     table: Array  # (k + 1, rank + 1), log e_j of the leading eigenvalues
+    error: float = 0.0  # total variation, at most, for want of eigenvalues that are mere rounding
 
     method: ClassVar[str] = "spectral"
     steps: ClassVar[int] = 0
-    error: ClassVar[float] = 0.0
 
     @property
     def rank(self) -> int:
@@ -43,21 +49,88 @@ class Spectral:
 
 def prepare(kernel: Blocks, k: int) -> Spectral:
     """Decompose the kernel. Cost n³ once, memory n²."""
-    values, vectors = np.linalg.eigh(densify(kernel))
-    positive = _positive(values)
-    if np.count_nonzero(positive) < k:
-        raise rank_error(k, int(np.count_nonzero(positive)))
-    return Spectral(vectors[:, positive], symmetric.log_elementary(values[positive], k))
+    spectrum = _decomposed(densify(kernel))
+    table = spectrum.table(k)
+    missed = -math.expm1(-spectrum.doubt(k))
+    return Spectral(spectrum.vectors, table, missed if missed > _WORTH_A_WORD else 0.0)
 
 
-def eigenvalues(kernel: Blocks) -> Array:
-    """The eigenvalues that are not rounding, ascending, (rank,). Cost n³."""
-    values = np.asarray(np.linalg.eigvalsh(densify(kernel)), dtype=np.float64)
-    return values[_positive(values)]
+def log_normalizer(kernel: Blocks, k: int) -> float:
+    """log e_k(λ), to a millionth; an error where rounding leaves it less certain. Cost n³."""
+    spectrum = _decomposed(densify(kernel))
+    found, doubt = float(spectrum.table(k)[-1, -1]), spectrum.doubt(k)
+    if doubt > _TOLERATED:
+        raise NumericsError(
+            f"the normaliser of {k} points lies between exp({found:.6g}) and "
+            f"exp({found + doubt:.6g}): {spectrum.lost} eigenvalues of the kernel are lost in "
+            f"rounding, and matter. Use a smaller k, or add a small multiple of the identity."
+        )
+    return found
 
 
-def _positive(values: Array) -> Mask:
+class _Spectrum(NamedTuple):
+    """Eigenvalues that are not rounding, ascending, their vectors, and those that are."""
+
+    values: Array  # (rank,)
+    vectors: Array  # (n, rank)
+    lost: int
+    floor: float  # the most that any of these can be
+
+    def table(self, k: int) -> Array:
+        """log e_j of the leading eigenvalues (k + 1, rank + 1)."""
+        if len(self.values) < k:
+            raise rank_error(k, len(self.values))
+        return symmetric.log_elementary(self.values, k)
+
+    def doubt(self, k: int) -> float:
+        """The most by which log e_k would grow with the eigenvalues that were lost.
+
+        e_k grows with every eigenvalue, so the largest that those can be give the bound.
+        """
+        if self.lost == 0:
+            return 0.0
+        raised = np.concatenate([np.full(self.lost, self.floor), self.values])
+        tables = [symmetric.log_elementary(values, k) for values in (raised, self.values)]
+        return max(0.0, float(tables[0][-1, -1] - tables[1][-1, -1]))
+
+
+def _decomposed(matrix: Array) -> _Spectrum:
+    values, vectors = np.linalg.eigh(matrix)
     largest = float(np.abs(values).max())
     if values[0] < -TOLERANCE * largest:
         raise not_psd_error(f"its smallest eigenvalue is {values[0]:.3g}")
-    return np.asarray(values > 4.0 * len(values) * _EPS * largest)
+    floor = 4.0 * len(values) * _EPS * largest
+    kept = values > floor
+    if kept.all():
+        return _Spectrum(values, vectors, 0, 0.0)
+    weights = np.diagonal(matrix)
+    # An item of no weight is an eigenvector of its own, and not among the k.
+    items = np.flatnonzero(weights > 0.0)
+    graded = _graded(matrix[np.ix_(items, items)]) if len(items) else None
+    if graded is None:
+        return _Spectrum(values[kept], vectors[:, kept], int(np.sum(~kept)), floor)
+    vectors = np.zeros((len(matrix), len(items)))
+    vectors[items] = graded[1]
+    return _Spectrum(graded[0], vectors, 0, 0.0)
+
+
+def _graded(matrix: Array) -> tuple[Array, Array] | None:
+    """Eigenvalues and vectors of D A D, A a correlation matrix far from singular; else None.
+
+    Items may differ in weight by any factor, as where they are weighted by quality, and every
+    eigenvalue is still known to a relative n·eps/λ_min(A): from the singular values of A^½ D by
+    one-sided Jacobi (Demmel & Veselić 1992).
+    """
+    from scipy.linalg.lapack import dgejsv
+
+    scale = np.sqrt(np.diagonal(matrix))
+    correlation = matrix / scale / scale[:, None]
+    if np.linalg.eigvalsh(correlation)[0] < _GRADED:
+        return None
+    half = np.linalg.cholesky(correlation).T * scale
+    singular, _, vectors, scaling, _, failed = dgejsv(half, joba=0, jobu=3, jobv=0, jobr=0, jobp=0)
+    if failed:
+        return None
+    values = np.square(singular * (scaling[0] / scaling[1]))
+    order = np.argsort(values)
+    return values[order], vectors[:, order]

@@ -8,12 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.arrays import Array, Indices, host
+from covey.arrays import Array, Indices, cholesky, host, inverse_lower
 from covey.dpp.kernel import Blocks, Divisible
 from covey.dpp.start import Start, greedy_start
 
-# The inverse of L_S is updated after a swap and made anew after this many. (Our choice.)
-_REFRESH = 64
 # Random numbers drawn at a time, and the most proposals judged at a time.
 _STREAM, _LOOKAHEAD = 8192, 512
 
@@ -39,7 +37,7 @@ class Swap:
         return replace(self, steps=steps, error=bound(self.log_inverse_mass, n, k, steps))
 
     def draw(self, rng: np.random.Generator) -> list[int]:
-        """Run the chain from the greedy start. Cost k² a step that moves.
+        """Run the chain from the greedy start. Cost k² a step, and k³ one that moves.
 
         The lazy steps change nothing but their number, which is binomial. The others are judged
         ahead from the present state, up to the first that is accepted; those behind it are judged
@@ -63,15 +61,18 @@ class Swap:
 
 
 class _State:
-    """The present set S, and M = L_S⁻¹."""
+    """The present set S, and L_S = C Cᵀ.
+
+    An inverse, let alone one that is updated, has lost the digits of L_jj - bᵀL_S⁻¹b long before
+    the ratio of two determinants has (once L_S is conditioned worse than 1e8); C has not.
+    """
 
     def __init__(self, kernel: Blocks, items: Indices) -> None:
         self._kernel = kernel
         self._diagonal = host(kernel.diagonal)
         self.items = items.copy()
-        self._age = 0  # swaps since the inverse was made
-        self._inverse = _inverse(kernel, items)
-        self._gaps = _gaps(items)
+        self._square = np.array(host(kernel.block(items, items)), dtype=np.float64)
+        self._settle()
 
     def advance(self, positions: Indices, others: Indices, bars: Array) -> int:
         """Take these steps up to the first accepted one; return how many were taken."""
@@ -84,34 +85,36 @@ class _State:
         return first + 1
 
     def ratios(self, positions: Indices, outside: Indices) -> Array:
-        r"""det L_{S-i+j} / det L_S = M_ii (L_jj - bᵀMb) + (Mb)_i², b = L_Sj."""
+        r"""det L_{S-i+j} / det L_S = M_ii (L_jj - bᵀMb) + (Mb)_i², M = L_S⁻¹, b = L_Sj."""
         column = host(self._kernel.block(self.items, outside))
-        solved = self._inverse @ column
-        variance = self._diagonal[outside] - np.einsum("ij,ij->j", column, solved)
+        white = _solved(self._factor, self._root, column)
+        variance = self._diagonal[outside] - np.einsum("ij,ij->j", white, white)
+        solved = _solved(self._factor.T, self._root.T, white)
         here = solved[positions, np.arange(len(positions))]
-        return self._inverse.diagonal()[positions] * variance + here * here
+        return self._precisions[positions] * np.maximum(variance, 0.0) + here * here
 
     def _exchange(self, position: int, new: int) -> None:
         self.items[position] = new
-        self._age += 1
         column = host(self._kernel.block(self.items, np.array([new])))[:, 0]
-        without = self._inverse[position]
-        shrunk = self._inverse - np.outer(without, without / without[position])
-        shrunk[position] = shrunk[:, position] = 0.0
-        step = shrunk @ column
-        variance = column[position] - column @ step
-        # A variance this small has lost its digits to the update.
-        if self._age >= _REFRESH or variance <= 1e-8 * column[position]:
-            self._inverse, self._age = _inverse(self._kernel, self.items), 0
-        else:
-            step[position] = -1.0
-            self._inverse = shrunk + np.outer(step, step / variance)
+        self._square[position] = self._square[:, position] = column
+        self._settle()
+
+    def _settle(self) -> None:
+        self._factor = cholesky(self._square)
+        self._root = inverse_lower(self._factor)
+        self._precisions = np.einsum("ij,ij->j", self._root, self._root)  # M_ii
         self._gaps = _gaps(self.items)
 
 
-def _inverse(kernel: Blocks, items: Indices) -> Array:
-    inverse = np.asarray(np.linalg.inv(host(kernel.block(items, items))), dtype=np.float64)
-    return (inverse + inverse.T) / 2.0
+def _solved(factor: Array, inverse: Array, right: Array) -> Array:
+    """C⁻¹ b, where one step of refinement gets back what the inverse of C loses.
+
+    By products, as in `Whitening`: at this size a triangular solve waits for its threads.
+    """
+    first = inverse @ right
+    left = right - factor @ first
+    solved: Array = first + inverse @ left
+    return solved
 
 
 def _gaps(items: Indices) -> Indices:

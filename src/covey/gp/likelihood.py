@@ -14,7 +14,7 @@ import numpy as np
 
 from covey.arrays import Array, cholesky, plus_diagonal, solve_lower
 from covey.gp.model import GP, Model
-from covey.gp.observations import LEAST_NOISE, Observations
+from covey.gp.observations import LEAST_NOISE, Observations, noise_variance
 from covey.gp.priors import PRIORS
 from covey.kernels import KERNELS, Kernel, squared_distance
 
@@ -38,7 +38,7 @@ class Likelihood:
     def given_noise(self) -> float | None:
         """σ² where it needs no learning: stated by the user, or every look's error is known."""
         if self.gp.noise is not None:
-            return max((self.gp.noise / self.data.scale) ** 2, LEAST_NOISE)
+            return float(noise_variance(self.gp.noise, self.data.scale))
         if not self.data.learnt.any():
             return float(np.median(self.data.known * self.data.counts))
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from covey.errors import StrategyError, did_you_mean
+from covey.errors import HistoryError, StrategyError, did_you_mean
 from covey.gp.priors import PRIORS
 from covey.kernels import KERNELS, Kernel
 
@@ -93,6 +94,28 @@ class Model:
 
     @staticmethod
     def from_description(data: Mapping[str, Any]) -> Model:
-        """The inverse of `describe`."""
-        kernel = KERNELS[data["kernel"]](tuple(data["lengths"]), data["variance"])
-        return Model(kernel, data["noise"], data["mean"], data.get("bent", False))
+        """The inverse of `describe`.
+
+        Raises:
+            HistoryError: The data describe no model; a log may come from anywhere.
+        """
+        lengths, bent = data.get("lengths"), data.get("bent", False)
+        numbers = [data.get(name) for name in ("variance", "noise", "mean")]
+        sound = (
+            data.get("kernel") in tuple(KERNELS)
+            and isinstance(lengths, list | tuple)
+            and isinstance(bent, bool)
+            and all(_is_finite(number) for number in (*lengths, *numbers))
+            and all(length > 0.0 for length in lengths)
+            and data["variance"] > 0.0
+            and data["noise"] >= 0.0
+        )
+        if not sound or lengths is None:
+            raise HistoryError(f"these are no hyper-parameters of a model: {dict(data)!r}.")
+        kernel = KERNELS[data["kernel"]](tuple(lengths), data["variance"])
+        return Model(kernel, data["noise"], data["mean"], bent)
+
+
+def _is_finite(number: object) -> bool:
+    plain = isinstance(number, int | float) and not isinstance(number, bool)
+    return plain and abs(number) <= sys.float_info.max  # type: ignore[arg-type]

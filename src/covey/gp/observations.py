@@ -10,8 +10,12 @@ import numpy as np
 from covey.arrays import Array, Indices, Mask
 from covey.gp.warp import Warp, fitted_warp
 
-_FAR_APART = 10.0  # a gap of so many ranges makes what lies below it a penalty
+# A gap of so many ranges of the rest makes what lies below it a penalty: several results that are
+# alike, which is to a share of that gap, or one alone, which must be farther off. (Our choice.)
+_FAR_APART, _FAR_ALONE, _ALIKE = 10.0, 1000.0, 0.01
 LEAST_NOISE = 1e-6  # variance of one look in standardised units, MATH section 1
+_MOST_SPREAD = 1e75  # ... and the most of its square root: its square must not overflow
+_SMALLEST = float(np.finfo(np.float64).smallest_normal)  # below it, numbers have fewer digits
 _BY_ROW = ("at", "values", "counts", "known", "within", "slopes")
 
 
@@ -36,6 +40,7 @@ class Observations:
     shift: float  # value = shift + scale · straightened standardised value
     scale: float
     warp: Warp = field(default_factory=Warp)
+    penalties: int = 0  # looks that were reined in
 
     def __len__(self) -> int:
         return len(self.values)
@@ -94,7 +99,9 @@ def reined_in(values: Array) -> Array:
 
     Crashed runs are often told as -1e6. Taken at its word, one such value makes all others look
     alike. Where at most a quarter of the outcomes lie below a gap of more than ten times the range
-    of the rest, they are told apart from the rest by one range of it (our choice).
+    of the rest, and are alike to a hundredth of that gap, they are told apart from the rest by one
+    range of it; a single one from a gap of a thousand ranges on. (Our choice.) Outcomes that differ
+    among themselves are results, however good the rest has become.
 
     >>> reined_in(np.array([1.0, 2.0, 3.0, -1e6, 2.5]))
     array([ 1. ,  2. ,  3. , -1. ,  2.5])
@@ -102,7 +109,10 @@ def reined_in(values: Array) -> Array:
     ordered = np.sort(values)
     below = np.arange(1, len(values) // 4 + 1)  # how many might be penalties
     ranges = ordered[-1] - ordered[below]
-    apart = below[(ranges > 0.0) & (ordered[below] - ordered[below - 1] > _FAR_APART * ranges)]
+    gaps = ordered[below] - ordered[below - 1]
+    far = gaps > np.where(below == 1, _FAR_ALONE, _FAR_APART) * ranges
+    alike = ordered[below - 1] - ordered[0] <= _ALIKE * gaps
+    apart = below[(ranges > 0.0) & far & alike]
     if len(apart) == 0:
         return values
     worst = ordered[apart[-1]]
@@ -120,20 +130,22 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
     >>> data.counts, data.looks
     (array([2., 1.]), 3)
     """
+    told = values
     if np.isnan(sems).all():
         values = reined_in(values)
     shift = float(values.mean())
     reach = float(np.abs(values - shift).max())
     # A constant outcome says nothing about scale; rounding must not be blown up into signal.
-    if reach <= 1e-12 * float(np.abs(values).max()):
-        scale = abs(shift) or 1.0  # so that a change of unit changes nothing else
+    if reach <= 1e-12 * max(float(np.abs(values).max()), _SMALLEST):
+        # so that a change of unit changes nothing else
+        scale = abs(shift) if abs(shift) >= _SMALLEST else 1.0
     else:  # by the reach first, so that squares of tiny outcomes do not vanish
         scale = reach * float(np.std((values - shift) / reach))
     z = (values - shift) / scale
     warp = fitted_warp(z) if warped and np.isnan(sems).all() else Warp()
     slopes = warp.log_slopes(z)
     z = warp.bend(z)
-    variance = np.maximum(np.square(sems / scale), LEAST_NOISE)
+    variance = noise_variance(sems, scale)
     known = ~np.isnan(sems)
     first, group = first_and_group(np.column_stack([at, known]))
     counts = np.bincount(group).astype(float)
@@ -150,7 +162,19 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
         shift=shift,
         scale=scale,
         warp=warp,
+        penalties=int(np.count_nonzero(values != told)),
     )
+
+
+def noise_variance(error: Array | float, scale: float) -> Array:
+    """Of looks with these standard errors, in units of ``scale``; not below `LEAST_NOISE`.
+
+    >>> noise_variance(0.2, 2.0), noise_variance(0.1, 1e-200)
+    (array(0.01), array(1.e+150))
+    """
+    with np.errstate(over="ignore"):
+        spread = np.minimum(np.divide(error, scale), _MOST_SPREAD)
+    return np.asarray(np.maximum(np.square(spread), LEAST_NOISE))
 
 
 def _sums(group: Indices, values: Array) -> Array:

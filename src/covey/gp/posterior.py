@@ -63,14 +63,36 @@ class Posterior:
         return len(self.evidence[0].at)
 
     def predict(self, at: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of f in the units of the observations."""
+        """Mean and standard deviation of f in the units of the observations.
+
+        f is the mean of a look, E[y | f_w], also where outcomes were bent: there f_w is the
+        median, and noise that is even after the bend is skewed before it. So the mean is E[y].
+        """
         belief = self.belief(at)
-        mean, std = self.data.warp.moments(belief.mean, belief.std)
-        return self.data.shift + self.data.scale * mean, self.data.scale * std
+        return self.moments(belief.mean, belief.std)
+
+    def moments(self, mean: Array, std: Array, *, of_f: bool = True) -> tuple[Array, Array]:
+        """Those of f where a belief has these, in the units of the observations; or of a look."""
+        noise = self._noise if of_f else 0.0
+        centre, spread = self.data.warp.moments(mean, std, noise)
+        return self.data.shift + self.data.scale * centre, self.data.scale * spread
+
+    def expected(self, values: Array) -> Array:
+        """The mean of a look where a belief has these values, in the units of the observations."""
+        return self.data.shift + self.data.scale * self.data.warp.expected(values, self._noise)
+
+    @property
+    def _noise(self) -> float:
+        """Standard deviation of one look, of all models."""
+        return float(np.sqrt(np.mean([model.noise for model in self.models])))
 
     def outcome(self, values: Array) -> Array:
-        """Values of a belief in the units of the observations."""
+        """Values of a belief in the units of the observations, not far beyond what was seen."""
         return self.data.shift + self.data.scale * self.data.warp.straighten(values)
+
+    def bound(self, values: Array) -> Array:
+        """Bounds on a belief in the units of the observations, however far; ±∞ where none is."""
+        return self.data.shift + self.data.scale * self.data.warp.undone(values)
 
     def upper(self, at: Array, width: float) -> tuple[Array, Array]:
         """μ + width · σ at (n, d) and its gradient (n, d), averaged over the models."""

@@ -14,8 +14,10 @@ from covey.arrays import Array
 
 _LEAST = 5  # observations below which nothing is bent
 _POWERS = (0.0, 3.0)  # within these the bend is gentle enough to be undone in float64
-_FAR = 20.0  # log of the most standard deviations an outcome is carried back to
+_FAR = 5e8  # the most standard deviations an outcome is carried back to, about e^20
 _NODES = 20  # of the quadrature that carries a belief back to outcome units
+_TABLE = 2048  # values at which the mean outcome is worked out, to be read off between them
+_STEPS = 97  # of the noise, for each of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +50,47 @@ class Warp:
             return np.zeros(len(z))
         return (self.power - 1.0) * np.sign(z) * np.log1p(np.abs(z)) - np.log(self.width)
 
-    def straighten(self, w: Array) -> Array:
-        """The inverse of `bend`, kept within ``low`` and ``high``."""
+    def undone(self, w: Array) -> Array:
+        """The inverse of `bend`: -∞ below the least that a bounded bend (λ > 2) can come to.
+
+        >>> Warp(3.0).undone(np.array([-0.9, -1.0, -2.0])).round(6)
+        array([ -9., -inf, -inf])
+        """
         w = self.middle + self.width * w
         up, down = np.maximum(w, 0.0), np.maximum(-w, 0.0)
-        z = np.where(w >= 0.0, _root(up, self.power), -_root(down, 2.0 - self.power))
-        return np.clip(z, self.low, self.high)
+        return np.where(w >= 0.0, _root(up, self.power), -_root(down, 2.0 - self.power))
 
-    def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of z when w ~ N(mean, std²), by Gauss-Hermite quadrature."""
+    def straighten(self, w: Array) -> Array:
+        """The inverse of `bend`, kept within ``low`` and ``high``."""
+        return np.clip(self.undone(w), max(self.low, -_FAR), min(self.high, _FAR))
+
+    def expected(self, w: Array, noise: float) -> Array:
+        """E z of a look at w, to which it adds N(0, noise²) before the bend is undone.
+
+        Read off a table, of a warp with ends, as fitted ones have: beyond the table every look lies
+        beyond an end. (The trapezoidal rule, since the ends are kinks that a Gaussian one misses.)
+        """
+        if self == Warp():
+            return w
+        if noise == 0.0:
+            return self.straighten(w)
+        steps = np.linspace(-6.0, 6.0, _STEPS)
+        weights = np.exp(-0.5 * np.square(steps))
+        low, high = self.bend(np.array([self.low, self.high]))
+        table = np.linspace(low + noise * steps[0], high + noise * steps[-1], _TABLE)
+        means = self.straighten(table[:, None] + noise * steps) @ (weights / weights.sum())
+        return np.interp(w, table, means)
+
+    def moments(self, mean: Array, std: Array, noise: float = 0.0) -> tuple[Array, Array]:
+        """Mean and standard deviation of `expected` when w ~ N(mean, std²), by quadrature.
+
+        Without noise, those of z itself.
+        """
         if self == Warp():
             return mean, std
         nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         weights = weights / weights.sum()
-        z = self.straighten(mean[:, None] + std[:, None] * nodes)
+        z = self.expected(mean[:, None] + std[:, None] * nodes, noise)
         centre = z @ weights
         return centre, np.sqrt(np.square(z - centre[:, None]) @ weights)
 
@@ -74,11 +103,11 @@ def _power(u: Array, power: float) -> Array:
 
 
 def _root(v: Array, power: float) -> Array:
-    """The inverse of `_power`, up to e^20; a bounded bend (p < 0) ends at -1/p."""
-    if abs(power) < 1e-8:
-        return np.expm1(np.minimum(v, _FAR))
-    inner = np.maximum(power * v, -1.0 + 1e-12)
-    return np.expm1(np.minimum(np.log1p(inner) / power, _FAR))
+    """The inverse of `_power`; a bounded bend (p < 0) ends at -1/p, which comes from infinity."""
+    with np.errstate(over="ignore", divide="ignore"):
+        if abs(power) < 1e-8:
+            return np.expm1(v)
+        return np.expm1(np.log1p(np.maximum(power * v, -1.0)) / power)
 
 
 def fitted_warp(z: Array) -> Warp:

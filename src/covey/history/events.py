@@ -14,6 +14,7 @@ from covey.errors import HistoryError
 from covey.history.fields import (
     finite_value,
     plain_models,
+    plain_object,
     points_of,
     sized,
     standard_error,
@@ -28,11 +29,16 @@ from covey.history.trial import Point
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """``ask`` proposed these points; ``models`` are the hyper-parameters it used, as JSON."""
+    """``ask`` proposed these points.
+
+    ``models`` are the hyper-parameters it used, and ``fixed`` the parameters it was to hold, both
+    as JSON; None where a log does not say.
+    """
 
     points: tuple[Point, ...]
     strategy: str
     models: tuple[dict[str, Any], ...] | None = None
+    fixed: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         _assign(
@@ -40,6 +46,7 @@ class Asked:
             points=points_of(self.points),
             strategy=text(self.strategy, "strategy"),
             models=None if self.models is None else plain_models(self.models) or None,
+            fixed=None if self.fixed is None else plain_object(self.fixed, "fixed"),
         )
 
 

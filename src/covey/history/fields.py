@@ -135,6 +135,17 @@ def sized(items: Iterable[object], size: int, of: str, what: str) -> tuple[objec
     return out
 
 
+def plain_object(given: object, what: str) -> dict[str, Any]:
+    """A dict as JSON holds it."""
+    try:
+        plain = json.loads(json.dumps(given, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise HistoryError(f"{what} must be plain JSON with finite numbers: {error}.") from error
+    if not isinstance(plain, dict):
+        raise HistoryError(f"{what} must be a JSON object, got {given!r}.")
+    return plain
+
+
 def plain_models(models: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Hyper-parameters as plain JSON."""
     # Through JSON at once: the running study and the reloaded one then start from equal numbers.

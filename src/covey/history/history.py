@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Container, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from covey.errors import HistoryError, MissingExtraError
 from covey.history.events import Dispatched, Event
@@ -132,6 +132,21 @@ class History:
     def __len__(self) -> int:
         """The number of trials, which is also the next id."""
         return self._count
+
+    def __iter__(self) -> Iterator[Trial]:
+        """Every trial, in the order of ids."""
+        return iter(self.trials)
+
+    @overload
+    def __getitem__(self, id: int) -> Trial: ...
+    @overload
+    def __getitem__(self, id: slice) -> tuple[Trial, ...]: ...
+    def __getitem__(self, id: int | slice) -> Trial | tuple[Trial, ...]:
+        """The trial of this id, as it stands, or several; counted from the end if negative."""
+        try:
+            return self.trials[id]
+        except (IndexError, TypeError) as error:
+            raise HistoryError(f"there is no trial {id!r} among {len(self)}: {error}.") from error
 
     @property
     def asked_count(self) -> int:

@@ -42,7 +42,10 @@ class Point(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One point that was asked for, enqueued or added, and what became of it.
+    """One point that was asked for, enqueued or added, and what became of it by then.
+
+    A trial is a snapshot: one that ``ask`` returned stays pending and without a value after
+    ``tell``. As it stands now it is ``study.history[trial.id]``.
 
     >>> Trial(0, Point(x=0.5))
     Trial(id=0, point={'x': 0.5}, value=None, status='pending', sem=None, origin='asked')

@@ -1,5 +1,6 @@
 """The durable log of a study: one file, one line per event."""
 
+from covey.journal.descriptor import Mutex
 from covey.journal.journal import Journal, read
 from covey.journal.lines import FORMAT, Contents
 from covey.journal.network import drive_kind
@@ -11,6 +12,7 @@ __all__ = [
     "Contents",
     "Holder",
     "Journal",
+    "Mutex",
     "drive_kind",
     "holder",
     "lock_path",

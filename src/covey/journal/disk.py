@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import stat
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,11 +17,15 @@ from types import ModuleType
 
 from covey.errors import CoveyError, JournalError
 
+_log = logging.getLogger("covey")
+_PATIENCE = 5.0  # seconds of waiting for a lock after which it is worth a word
+_LOCKS = Path("/proc/locks")
 # Windows has no flock (there two writers are noticed, but not serialised) and no O_DIRECTORY.
 _fcntl: ModuleType | None = import_module("fcntl") if find_spec("fcntl") else None
 _DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
 # What a file system says that cannot flush a folder at all; there is then nothing to wait for.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+_STAGED = ".new-"  # follows the name of a file until it is whole
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -35,13 +42,18 @@ def reporting(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def locked(fd: int) -> Iterator[None]:
-    """Hold the file's lock; the kernel frees it when the holder dies, so none goes stale."""
+def locked(fd: int, path: Path) -> Iterator[None]:
+    """Hold the file's lock; the kernel frees it when the holder dies, so none goes stale.
+
+    Whoever waits for long is told for whom, and goes on waiting.
+    """
     if _fcntl is None:
         yield
         return
-    _fcntl.flock(fd, _fcntl.LOCK_EX)
     try:
+        if not try_lock(fd):
+            with _told_after(_PATIENCE, fd, path):
+                _fcntl.flock(fd, _fcntl.LOCK_EX)
         yield
     finally:
         _fcntl.flock(fd, _fcntl.LOCK_UN)
@@ -68,6 +80,45 @@ def is_locked(fd: int) -> bool:
         return True
     _fcntl.flock(fd, _fcntl.LOCK_UN)
     return False
+
+
+@contextmanager
+def _told_after(seconds: float, fd: int, path: Path) -> Iterator[None]:
+    """Warn of a lock, from a thread beside: to wait in the kernel is fair, to try again is not."""
+    warn = threading.Timer(seconds, _warn_of_lock, (fd, path))
+    warn.daemon = True
+    warn.start()
+    try:
+        yield
+    finally:
+        warn.cancel()
+
+
+def _warn_of_lock(fd: int, path: Path) -> None:
+    _log.warning(
+        "%s is locked by %s; waiting until it is free. Nothing is written meanwhile, and Ctrl-C "
+        "ends the wait.",
+        *(path, holder_of(fd) or "another process"),
+    )
+
+
+def holder_of(fd: int) -> str | None:
+    """Who holds the file's lock, where the system says so (Linux)."""
+    try:
+        found, lines = os.fstat(fd), _LOCKS.read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:  # such as "4: FLOCK  ADVISORY  WRITE 4711 fd:01:1234567 0 EOF"
+        fields = line.split()
+        if len(fields) < 6 or fields[1] != "FLOCK" or not fields[5].endswith(f":{found.st_ino}"):
+            continue
+        pid = fields[4]
+        try:
+            name = Path("/proc", pid, "comm").read_text().strip()
+        except OSError:  # it has just ended, or lives where we cannot see it
+            return f"process {pid}" if int(pid) > 0 else None
+        return f"process {pid} ({name})"
+    return None
 
 
 def open_existing(path: Path, mode: int) -> int:
@@ -105,7 +156,7 @@ def publish(path: Path, data: bytes) -> None:
         raise JournalError(f"{path} is a directory; name a file for the journal.")
     if not path.parent.is_dir():
         raise JournalError(f"{path.parent} is no directory; create it before the journal.")
-    staged = path.with_name(f"{path.name}.new-{os.urandom(4).hex()}")
+    staged = path.with_name(f"{path.name}{_STAGED}{os.urandom(4).hex()}")
     try:
         _write_new(staged, data)
         _name(staged, path)
@@ -116,6 +167,18 @@ def publish(path: Path, data: bytes) -> None:
     except OSError:
         path.unlink(missing_ok=True)
         raise
+
+
+def forget_staged(path: Path) -> None:
+    """Take away the names a published file was staged under, which a kill may have left.
+
+    They lead to the very same file, and nobody looks for them: whoever published it is dead, or
+    about to take them away.
+    """
+    for staged in path.parent.glob(f"{escape(path.name)}{_STAGED}*"):
+        with suppress(FileNotFoundError):
+            if os.path.samestat(staged.lstat(), path.stat()):
+                staged.unlink()
 
 
 def keep_aside(path: Path, data: bytes) -> Path:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import io
 import logging
 import os
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from covey.errors import JournalConflict, JournalError
-from covey.journal.descriptor import Descriptor
+from covey.journal.descriptor import Descriptor, Mutex
 from covey.journal.disk import (
     is_at,
     keep_aside,
@@ -75,8 +74,9 @@ class Journal:
         self._good = contents.size  # the file is known, and valid, up to this byte
         self._pid = os.getpid()
         self._broken: str | None = None
-        self._mutex = threading.RLock()  # flock does not part threads that share one descriptor
+        self._mutex = Mutex()  # flock does not part threads that share one descriptor
         self._busy = False
+        self._held = False
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], header: Mapping[str, Any]) -> Journal:
@@ -106,7 +106,7 @@ class Journal:
             refuse_network(path)
             fd = open_existing(path, os.O_RDWR)
             try:
-                with locked(fd):  # or a write that is about to be rolled back would be read
+                with locked(fd, path):  # or a write that is about to be rolled back would be read
                     contents = _contents(fd, path)
                     _flush(fd, path)
                 if contents.torn:
@@ -148,6 +148,23 @@ class Journal:
             self.seq, self._good = self.seq + len(added), size
             return added
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep all others from writing for as long as this takes, and not only for one append.
+
+        They wait. The kernel frees the lock if this process dies inside.
+        """
+        self._require_own_process()
+        with self._mutex, ExitStack() as stack:
+            with reporting(f"lock {self.path}"):
+                self._require_usable()
+                stack.enter_context(self._lock())
+            self._held, before = True, self._held
+            try:
+                yield
+            finally:
+                self._held = before
+
     def close(self) -> None:
         """Release the file; closing twice is harmless."""
         with self._mutex:
@@ -175,10 +192,14 @@ class Journal:
             self._require_usable()
             self._busy = True
             try:
-                with locked(self._fd):
+                with self._lock():
                     yield
             finally:
                 self._busy = False
+
+    def _lock(self) -> AbstractContextManager[None]:
+        """The lock of the file; to take it twice would be to give it back too soon."""
+        return nullcontext() if self._held else locked(self._fd, self.path)
 
     def _require_own_process(self) -> None:
         if os.getpid() != self._pid:

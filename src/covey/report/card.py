@@ -249,7 +249,7 @@ def _notes(lots: tuple[Lot, ...], window: tuple[Lot, ...], told: int) -> tuple[s
     if len(modelled) < asked:
         notes.append(
             f"{asked - len(modelled)} of {several(asked, 'batch')} came without a model (the "
-            "first, or one by random or sobol): nothing was predicted there."
+            "first ones, or any by random or sobol): nothing was predicted there."
         )
     if len(window) < len(modelled):
         notes.append(

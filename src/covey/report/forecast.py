@@ -29,24 +29,24 @@ class Forecast:
 
 
 def forecasts(
-    posterior: Posterior, recipe: Recipe, belief: Belief, noise: Array | float = 0.0
+    posterior: Posterior, recipe: Recipe, belief: Belief, noise: Array | float | None = None
 ) -> list[Forecast]:
     """What is expected of f, or of a measurement with variance ``noise`` in the belief's units.
+
+    f is the mean of a measurement, as `Posterior.predict` has it, where outcomes were bent too.
 
     The intervals are quantiles of the belief carried through the bend of the outcome, so they need
     not be symmetric. Where hyper-parameters were sampled they are those of one Gaussian with the
     mixture's mean and variance (our choice).
     """
-    std = np.sqrt(belief.var + noise)
-    data = posterior.data
-    centre, deviation = data.warp.moments(belief.mean, std)
-    mean = recipe.sign * (data.shift + data.scale * centre)
+    std = belief.std if noise is None else np.sqrt(belief.var + noise)
+    outcome = posterior.expected if noise is None else posterior.outcome
+    mean, deviation = posterior.moments(belief.mean, std, of_f=noise is None)
+    mean = recipe.sign * mean
     ends = {
         p: np.sort(
             recipe.sign
-            * np.stack(
-                [posterior.outcome(belief.mean + side * step * std) for side in (-1.0, 1.0)]
-            ),
+            * np.stack([outcome(belief.mean + side * step * std) for side in (-1.0, 1.0)]),
             axis=0,
         )
         for p, step in _STEPS.items()
@@ -54,7 +54,7 @@ def forecasts(
     return [
         Forecast(
             float(mean[i]),
-            float(data.scale * deviation[i]),
+            float(deviation[i]),
             _pair(ends[HALF], i),
             _pair(ends[MOST], i),
         )

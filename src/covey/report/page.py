@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from covey.errors import MissingExtraError, ReportError, several
+from covey.files import write_whole
 from covey.report.card import Card, Row
 from covey.report.figures import agreement_figure, slice_figure, way_figure
 from covey.report.hindsight import MOST_TOLD
@@ -19,6 +18,9 @@ from covey.report.words import number, plus_minus, share, shown
 _MOST_ROWS = 100
 _MOST_COLUMNS = 16
 _MOST_NAMES = 5
+
+# How a page begins, that of an earlier version too.
+_DOCTYPE, _TITLE, _HEAD = b"<!doctype html>", b"<title>Covey report: ", 4096
 
 
 def page_path(path: str | Path) -> Path:
@@ -44,19 +46,17 @@ def write_page(card: Card, path: str | Path) -> Path:
     """
     path = page_path(path)
     text = page(card)
-    # Beside its place and then renamed: a reader finds the old page or the new one.
-    draft = path.with_name(f".covey-{secrets.token_hex(4)}.tmp")
     try:
-        with draft.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        write_whole(path, text)
     except OSError as error:
         raise ReportError(f"cannot write the report to {path}: {error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
     return path
+
+
+def is_page(file: BinaryIO) -> bool:
+    """Whether this file is a page of ours, which can be made again from its study."""
+    head = file.read(_HEAD)
+    return head.startswith(_DOCTYPE) and _TITLE in head
 
 
 def page(card: Card) -> str:

@@ -10,6 +10,8 @@ import numpy as np
 from covey.errors import HistoryError, MissingExtraError, ReportError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from covey.history import History
     from covey.propose import Goal
 
@@ -63,11 +65,22 @@ def draw_run(history: History, goal: Goal, path: str | Path, title: str = "") ->
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False)
     if title:
         axes.set_title(title, loc="left")
+    _save(figure, path, title)
+    return path
+
+
+def _save(figure: Figure, path: Path, title: str) -> None:
+    try:
+        figure.draw_without_rendering()  # what cannot be set is known before a file is opened
+    except ValueError as error:
+        raise ReportError(
+            f"cannot set the title {title!r}: {error} Write \\\\$ for a dollar sign that begins no "
+            "formula."
+        ) from error
     try:
         figure.savefig(path, dpi=150)
     except OSError as error:
         raise ReportError(f"cannot write the picture to {path}: {error}") from error
-    return path
 
 
 def _batches(history: History) -> list[tuple[int, int]]:

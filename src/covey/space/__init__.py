@@ -7,15 +7,18 @@ from covey.space.constraints import Linear
 from covey.space.description import space_from_description
 from covey.space.parameters import Integer, Parameter, Real
 from covey.space.pool import Pool
+from covey.space.reading import Frame, records_of
 from covey.space.space import Space
 
 __all__ = [
     "Choice",
+    "Frame",
     "Integer",
     "Linear",
     "Parameter",
     "Pool",
     "Real",
     "Space",
+    "records_of",
     "space_from_description",
 ]

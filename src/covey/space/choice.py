@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from covey.arrays import Array, Indices
 
 
+_UNWRITABLE = 10**4300  # Python turns no larger number into digits
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
     """One of the options, each its own column; with ``ordered`` one column in their order.
@@ -182,6 +185,11 @@ def _listed_options(options: Any) -> tuple[Any, ...]:
         )
     if not options:
         raise SpaceError("a Choice needs at least one option, got none")
+    if any(isinstance(o, int) and abs(o) >= _UNWRITABLE for o in options):
+        raise SpaceError(
+            "an option of a Choice is a whole number of more than 4300 digits, which cannot be "
+            "written down; give it as text"
+        )
     return tuple(plain(option) for option in options)
 
 

@@ -14,6 +14,7 @@ from covey.space.column import Column, as_column
 from covey.space.names import check_distinct
 from covey.space.reading_csv import read_csv
 from covey.space.reading_parquet import read_parquet
+from covey.space.scalars import plain
 from covey.space.source import Source
 from covey.space.table import Table, from_array, from_records
 
@@ -75,6 +76,19 @@ def _frame_library(rows: object) -> str | None:
     return None
 
 
+def records_of(rows: object) -> list[dict[str, Any]] | None:
+    """The rows of a pandas or polars frame as dicts of Python scalars; None if it is no frame."""
+    library = _frame_library(rows)
+    if library is None:
+        return None
+    frame = cast("Frame", rows)
+    names = list(frame.columns)
+    check_distinct(names, "the frame")
+    columns = [as_column(_SERIES[library](frame[name])) for name in names]
+    cells = zip(*columns, strict=True)
+    return [{n: plain(cell) for n, cell in zip(names, row, strict=True)} for row in cells]
+
+
 def _from_frame(frame: Frame, values: Callable[[Any], Any]) -> Table:
     names = list(frame.columns)
     check_distinct(names, "the frame")
@@ -105,7 +119,12 @@ _SERIES = {"pandas": _pandas_values, "polars": _polars_values}
 
 def _from_path(path: str | os.PathLike[str], is_carried: Callable[[str], bool]) -> Table:
     file = Path(path)
-    if not file.is_file():
+    try:
+        found = file.is_file()
+    except OSError as error:  # a name that is too long
+        name = os.fspath(path)
+        raise SpaceError(f"cannot look for {name[:80]!r}: {error.strerror}.") from error
+    if not found:
         raise SpaceError(
             f"there is no file {os.fspath(path)!r} to read rows from{_instead(file)}; check the "
             "path, or pass the pool itself as space=..."

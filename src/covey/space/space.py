@@ -130,6 +130,19 @@ class Space:
             snapped[:, columns] = parameter.snap(u[:, columns])
         return snapped
 
+    def condensed(self, u: Array) -> Array:
+        """Coordinates (n, p) with one column for each parameter: of a Choice, which option it is.
+
+        Of snapped coordinates they tell the same points apart, and as nearly the same ones as
+        ``u`` itself: two options are a whole number apart. With many options they are far shorter.
+        """
+        u = self._coordinates(u)
+        short = np.empty((len(u), len(self._parameters)))
+        for i, columns in enumerate(self._slices.values()):
+            some = u[:, columns]
+            short[:, i] = some[:, 0] if some.shape[1] == 1 else np.argmax(some, axis=1)
+        return short
+
     def feasible(self, u: Array) -> Mask:
         """Whether the points at coordinates (n, d) satisfy every constraint.
 

@@ -1,9 +1,12 @@
 """The command itself: help, examples that run, errors in one line."""
 
+import fcntl
+import os
 import re
 import shlex
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -189,9 +192,6 @@ def test_a_file_without_end_is_refused_after_a_bounded_look(study, words):
 
 
 def test_a_sheet_may_still_come_through_a_pipe(study):
-    import os
-    import threading
-
     study("ask")
     os.mkfifo("pipe")
     writer = threading.Thread(target=lambda: Path("pipe").write_text("id,value\n0,1.5\n"))
@@ -256,3 +256,14 @@ def test_what_a_row_does_wrong_is_a_sentence_of_its_own(study):
     done = study("next", "--in", "r.csv")
     assert done.code == 5
     assert re.search(r"[^.]\. Nothing was recorded\.\n$", done.err)
+
+
+def test_a_command_that_waits_for_a_locked_journal_says_so(study, monkeypatch):
+    study("ask", "--out", "batch.csv")
+    monkeypatch.setattr("covey.journal.disk._PATIENCE", 0.05)
+    theirs = os.open("covey.jsonl", os.O_RDWR)
+    fcntl.flock(theirs, fcntl.LOCK_EX)
+    threading.Timer(0.5, os.close, (theirs,)).start()
+    done = study("tell", "0=1.5")
+    assert done.code == 0
+    assert f"covey.jsonl is locked by process {os.getpid()}" in done.err

@@ -1,6 +1,9 @@
 import sys
 
+import pytest
+
 from covey.cli.demo import run_demo
+from covey.cli.exits import Stop
 
 
 def test_the_demo_talks_on_stderr_and_answers_on_stdout(tmp_path, capsys):
@@ -19,3 +22,14 @@ def test_without_matplotlib_the_demo_still_answers(tmp_path, capsys, monkeypatch
     said = capsys.readouterr()
     assert said.out.startswith("best value ")
     assert "covey[plot]" in said.err.replace("\n", "")
+
+
+def test_the_demo_draws_its_picture_again_but_not_over_a_photograph(tmp_path):
+    for name in ("demo.png", "demo.svg", "demo.pdf"):
+        for _ in range(2):
+            run_demo(batch=2, rounds=1, seed=0, out=tmp_path / name)
+    photo = tmp_path / "photo.png"
+    photo.write_bytes(b"\x89PNG\r\n of a bird")
+    with pytest.raises(Stop, match="is kept"):
+        run_demo(batch=2, rounds=1, seed=0, out=photo)
+    assert photo.read_bytes() == b"\x89PNG\r\n of a bird"

@@ -112,3 +112,39 @@ def test_a_journal_that_is_there_keeps_its_seed(study):
     study("ask")
     study("init", "--force", "--real", "lr=1e-5:0.1:log", "--integer", "layers=1:8")
     assert read_settings(Path("covey.toml")).seed == 1
+
+
+def choice(call, words):
+    done = call("init", "--force", "--choice", f"c={words}")
+    assert done.code == 0, done.err
+    return read_settings(Path("covey.toml")).space.parameters["c"], done.err
+
+
+def test_a_choice_is_a_line_of_csv(call):
+    found, said = choice(call, 'DMF,"1,4-dioxane", "N,N-DMA",THF')
+    assert found == Choice(["DMF", "1,4-dioxane", "N,N-DMA", "THF"])
+    assert "c: one of 'DMF', '1,4-dioxane', 'N,N-DMA', 'THF'" in said
+    found, said = choice(call, "DMF,1,4-dioxane")
+    assert "c: one of 'DMF', '1', '4-dioxane'" in said  # which its writer sees
+    assert choice(call, '5" pipe,6" pipe')[0] == Choice(['5" pipe', '6" pipe'])
+    for words in ('a,"b', 'a,"b"c', "a,,b", 'a,""', "a\nb,c"):
+        assert call("init", "--force", "--choice", f"c={words}").code == 2, words
+
+
+def test_options_that_are_numbers_are_numbers_in_their_order(call):
+    found, said = choice(call, "0.05,1.0,0.1")
+    assert found == Choice([0.05, 0.1, 1.0], ordered=True)
+    assert "c: one of 0.05, 0.1, 1.0, in this order" in said
+    assert choice(call, "8,-2,16")[0] == Choice([-2, 8, 16], ordered=True)
+    for words in ("1,2,many", "007,008", "1,nan", "1_0,2", "1e999,2"):
+        assert choice(call, words)[0] == Choice(words.split(",")), words
+    assert call("init", "--force", "--choice", "c=1,1.0").code == 2
+
+
+def test_init_repeats_the_space_it_understood(call):
+    done = call("init", "--real", "lr=1e-5:0.1:log", "--integer", "n=1:8", "--json")
+    assert "lr: real, 1e-05 to 0.1, log" in done.err
+    assert "n: integer, 1 to 8" in done.err
+    Path("pool.csv").write_text("id,a\n1,2\n3,4\n")
+    done = call("init", "--force", "--pool", "pool.csv", "--label", "id")
+    assert "2 candidates, inputs a, labels id" in done.err

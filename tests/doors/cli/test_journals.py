@@ -32,6 +32,7 @@ def test_damage_is_exit_6_with_line_and_byte_everywhere(damaged):
         assert done.out
         assert "line 3 (byte" in done.err
     assert damaged("status").code == damaged("export", "--json").code == 6
+    assert damaged("tell", "2=1", "--dry-run").code == 6  # as it would end
 
 
 def test_repair_writes_a_new_file(damaged):

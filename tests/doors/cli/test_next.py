@@ -18,7 +18,7 @@ def test_results_in_the_next_plate_out(results):
         *("--batch", "12", "--out", "plate.csv"),
     )
     assert done.code == 0, done.err
-    assert "2 results and 1 row without one" in done.err
+    assert "2 results, 0 failures and 1 row without one" in done.err
     lines = Path("plate.csv").read_text().splitlines()
     assert lines[0] == "lr,layers,opt,yield"
     assert len(set(lines)) == 13
@@ -62,7 +62,10 @@ def test_the_study_may_come_from_its_file_with_all_it_says(call):
     ("text", "words"),
     [
         (RESULTS.replace("yield", "yeild"), "no column 'yield'"),
-        (RESULTS.replace("0.8", "high"), "results.csv:3: yield is 'high'"),
+        (RESULTS.replace("0.8", "high"), "results.csv:3: the yield 'high' is no number"),
+        (RESULTS.replace("0.8", "nan"), "results.csv:3: the yield must be finite"),
+        (RESULTS.replace("0.8", "1e200"), "results.csv:3: the yield must be finite"),
+        (RESULTS.replace("0.8", "1_000"), "results.csv:3: the yield '1_000' is no number"),
         (RESULTS.replace("sgd,0.8", "sdg,0.8"), "results.csv:3: opt: 'sdg' is not an option"),
         (RESULTS.replace("0.01,4", "0.01,4.5"), "results.csv:3: parameter 'layers'"),
         (RESULTS.replace("0.01,4", "much,4"), "results.csv:3: lr: 'much' is not a number"),
@@ -91,4 +94,89 @@ def test_a_failure_is_neither_a_result_nor_under_way(results):
     Path("results.csv").write_text(RESULTS.replace("0.8", "failed"))
     done = results("next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2")
     assert done.code == 0
-    assert "1 result and 1 row without one" in done.err
+    assert "1 result, 1 failure and 1 row without one" in done.err
+
+
+def test_several_files_are_all_read_in_order(results):
+    Path("more.csv").write_text("opt,layers,yield,lr\nadam,3,failed,0.03\nadam,3,0.7,0.04\n")
+    words = ["next", "--in", "results.csv", "--in", "more.csv", "--value", "yield", *SPACE]
+    done = results(*words, "--batch", "2")
+    assert done.code == 0, done.err
+    assert "2 results, 0 failures and 1 row without one read from results.csv" in done.err
+    assert "1 result, 1 failure and 0 rows without one read from more.csv" in done.err
+    one = RESULTS + "0.03,3,adam,failed\n0.04,3,adam,0.7\n"
+    Path("one.csv").write_text(one)
+    alone = results("next", "--in", "one.csv", "--value", "yield", *SPACE, "--batch", "2")
+    assert done.out == alone.out
+    Path("more.csv").write_text("opt,layers,yield,lr\nadam,3,high,0.03\n")
+    assert "more.csv:2: the yield 'high'" in results(*words).err
+    assert results(*words, "--out", "more.csv").code == 2
+    assert results(*words, "--in", "./results.csv").code == 2
+
+
+def test_the_plate_has_the_columns_of_the_file_and_names_those_it_does_not_know(results):
+    rows = "well,opt,yield,layers,lr,sem\nA1,adam,0.5,2,0.001,0.1\nA2,sgd,0.8,4,0.01,\n"
+    Path("results.csv").write_text(rows)
+    words = ["next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2"]
+    done = results(*words)
+    lines = done.out.splitlines()
+    assert lines[0] == "well,opt,yield,layers,lr,sem"
+    assert [line.split(",")[0] for line in lines[1:]] == ["", ""]
+    assert {line.split(",")[1] for line in lines[1:]} <= {"adam", "sgd"}
+    assert "not used: well, sem" in done.err
+    Path("plate.csv").write_text(done.out)
+    again = results(*words, "--in", "plate.csv")  # as it came out, it goes in again
+    assert again.code == 0, again.err
+
+
+def test_an_export_goes_in_without_a_word_about_its_columns(study):
+    study("ask")
+    study("tell", "0=1.5", "1=failed")
+    Path("all.csv").write_text(study("export").out)
+    done = study("next", "--in", "all.csv", "--batch", "1")
+    assert done.code == 0, done.err
+    assert "1 result, 1 failure and 1 row without one read from all.csv" in done.err
+    assert "not used: sem." in done.err
+
+
+def test_without_a_file_the_columns_come_in_the_order_of_the_flags(call):
+    words = ["--choice", "opt=adam,sgd", "--real=lr=0:1", "--integer", "n=1:8", "--real", "b=0:1"]
+    assert call("next", *words, "--batch", "1").out.splitlines()[0] == "opt,lr,n,b,value"
+
+
+def test_what_the_order_of_the_columns_is_changes_no_point(call):
+    one = ["--choice", "opt=adam,sgd", "--real", "lr=0:1"]
+    two = ["--real", "lr=0:1", "--choice", "opt=adam,sgd"]
+    assert call("next", *one, "--json").json == call("next", *two, "--json").json
+
+
+def test_a_label_of_a_pool_is_carried_along_and_no_input(call):
+    Path("pool.csv").write_text("id,x\n" + "".join(f"{90 - i},{i}\n" for i in range(9)))
+    done = call("next", "--pool", "pool.csv", "--label", "id", "--batch", "2")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0] == "id,x,value"
+    assert "inputs x" in done.err
+    Path("done.csv").write_text("x,value\n0,1.0\n4,2.0\n")
+    words = ["next", "--pool", "pool.csv", "--in", "done.csv", "--batch", "2"]
+    assert call(*words, "--label", "id").code == 0
+    assert call(*words).code == 5  # the control: as an input it is missing
+    assert call("next", "--real", "x=0:1", "--label", "id").code == 2
+
+
+def test_booleans_and_numbers_come_back_from_a_spreadsheet(call):
+    Path("covey.toml").write_text(
+        "[study]\nbatch = 1\n[parameters.hot]\ntype = 'choice'\noptions = [true, false]\n"
+        "[parameters.dose]\ntype = 'choice'\noptions = [1.0, 2.5]\n"
+    )
+    Path("r.csv").write_text("hot,dose,value\nTRUE,1,1\nFALSE,1.0,2\nfalse,2.5,3\n")
+    done = call("next", "--in", "r.csv", "--json")
+    assert done.code == 0, done.err
+    assert done.json["points"] == [{"hot": True, "dose": 2.5}]
+
+
+def test_next_repeats_the_space_it_understood(call):
+    done = call("next", "--choice", "s=DMF,1,4-dioxane", "--real", "x=0:1:log", "--batch", "1")
+    assert done.code == 2  # a log range cannot begin at 0
+    done = call("next", "--choice", "s=DMF,1,4-dioxane", "--real", "x=1:2:log", "--batch", "1")
+    assert "s: one of 'DMF', '1', '4-dioxane'" in done.err
+    assert "x: real, 1.0 to 2.0, log" in done.err

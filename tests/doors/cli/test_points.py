@@ -32,3 +32,32 @@ def test_rows_of_a_pool_are_found_by_their_inputs():
         point_from_text(pool, {"dye": "2"})
     with pytest.raises(SpaceError, match="t: 'warm' is not a number"):
         point_from_text(pool, cells | {"t": "warm"})
+
+
+def test_blanks_tell_options_apart_where_they_must_and_are_passed_over_elsewhere():
+    space = Space({"c": Choice(["a", " a", "'=x", "=x"]), "d": Choice(["b"])})
+    assert point_from_text(space, {"c": " a", "d": " b "}) == {"c": " a", "d": "b"}
+    assert point_from_text(space, {"c": "a", "d": "b"})["c"] == "a"
+    pool = Pool([{"dye": " red"}, {"dye": "blue"}])
+    assert point_from_text(pool, {"dye": " red"}) == {"dye": " red"}
+    assert point_from_text(pool, {"dye": " blue "}) == {"dye": "blue"}
+
+
+def test_an_option_is_found_as_a_spreadsheet_writes_it():
+    options = Choice([True, False, 1.0, "2.50", None, "x"])
+    space = Space({"c": options})
+
+    def found(text):
+        return point_from_text(space, {"c": text})["c"]
+
+    assert [found(t) for t in ("TRUE", "false", "1", "2.5", "", " x ")] == list(options.options)
+    with pytest.raises(SpaceError, match="'X' is not an option"):
+        found("X")
+
+
+def test_options_that_look_alike_are_not_guessed():
+    space = Space({"c": Choice([1, "1", True, "True"])})
+    for text in ("1", "True"):
+        with pytest.raises(SpaceError, match="look alike"):
+            point_from_text(space, {"c": text})
+    assert point_from_text(Space({"c": Choice([1, 1.0])}), {"c": "1.0"})["c"] == 1.0

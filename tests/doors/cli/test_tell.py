@@ -140,3 +140,160 @@ def test_a_number_with_underscores_is_a_slip_of_the_pen(study):
     Path("r.csv").write_text("lr,layers,opt,value\n0.0_1,1,adam,1\n")
     assert study("next", "--in", "r.csv").code == 5
     assert study("ask", "--new", "--fix", "layers=0_1").code == 5
+
+
+def test_odd_options_make_the_round_trip_through_a_sheet(call):
+    Path("covey.toml").write_text(
+        "[study]\nbatch = 6\n[parameters.c]\ntype = 'choice'\n"
+        'options = ["=x", "\'=x", " a", "a", "b\\rc", "d;=1"]\n'
+    )
+    call("ask", "--out", "batch.csv")
+    lines = Path("batch.csv").read_bytes().decode().removesuffix("\n").split("\n")
+    text = "\n".join([lines[0], *(line + "1.5" for line in lines[1:])])
+    Path("batch.csv").write_bytes(text.encode())
+    assert call("tell", "batch.csv").code == 0
+    done = call("next", "--in", "batch.csv", "--batch", "1")  # all six are known
+    assert done.code == 7, done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["0=failed", "1=1e200"],
+        ["0=1.5", "1=failed", "2=1e200"],
+    ],
+)
+def test_all_of_them_or_none(asked, words):
+    before = Path("covey.jsonl").read_bytes()
+    for extra in ([], ["--dry-run"]):
+        done = asked("tell", *words, *extra)
+        assert done.code == 5
+        assert "within" in done.err
+        assert Path("covey.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("sem", ["-3", "1e200", "nan", "x"])
+def test_a_standard_error_is_checked_before_anything_is_recorded(asked, sem):
+    Path("sheet.csv").write_text(f"id,value,sem\n0,failed,\n1,1.5,{sem}\n2,2.5,0.1\n")
+    before = Path("covey.jsonl").read_bytes()
+    for extra in ([], ["--dry-run"]):
+        done = asked("tell", "sheet.csv", *extra)
+        assert done.code == 5
+        assert "sheet.csv:3:" in done.err
+        assert "Nothing was recorded." in done.err
+        assert Path("covey.jsonl").read_bytes() == before
+
+
+def test_failures_wait_for_values_that_cannot_be_recorded(call):
+    """The file of a pool has changed: its values are refused, so its failures are not taken."""
+    Path("pool.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
+    call("init", "--pool", "pool.csv", "--batch", "2")
+    call("ask")
+    before = Path("covey.jsonl").read_bytes()
+    Path("pool.csv").write_text("a,b\n1,2\n3,4\n5,9\n")
+    for extra in ([], ["--dry-run"]):
+        assert call("tell", "0=failed", "1=1.5", *extra).code == 5
+        assert Path("covey.jsonl").read_bytes() == before
+
+
+def test_a_dry_run_refuses_what_belongs_to_another_study(asked):
+    text = Path("covey.toml").read_text()
+    Path("covey.toml").write_text(text.replace('goal = "max"', 'goal = "min"'))
+    assert asked("tell", "0=1.5").code == 5
+    assert asked("tell", "0=1.5", "--dry-run").code == 5
+
+
+def test_a_standard_error_that_comes_later_is_recorded(asked):
+    asked("tell", "0=1.5", "1=2.5")
+    Path("sheet.csv").write_text("id,value,sem\n0,1.5,0.2\n1,2.5,\n2,3.5,0.3\n")
+    assert "1 standard error" in asked("tell", "sheet.csv", "--dry-run").out
+    done = asked("tell", "sheet.csv")
+    assert done.out == (
+        "1 result and 0 failures recorded, 2 known already, 1 standard error added\n"
+    )
+    assert [t["sem"] for t in asked("export", "--json").json["trials"]] == [0.2, None, 0.3]
+    before = Path("covey.jsonl").read_bytes()
+    assert asked("tell", "sheet.csv", "--json").json["sems"] == 0
+    assert Path("covey.jsonl").read_bytes() == before
+
+
+def test_another_standard_error_for_a_told_trial_is_refused(asked):
+    asked("tell", "-", stdin="id,value,sem\n0,1.5,0.2\n")
+    done = asked("tell", "-", stdin="id,value,sem\n0,1.5,0.3\n")
+    assert done.code == 5
+    assert "with the sem 0.2 already" in done.err
+    assert asked("tell", "-", stdin="id,value,sem\n0,1.5,\n").code == 0
+
+
+def test_columns_may_be_spelled_in_capitals(asked):
+    assert asked("tell", "-", stdin="ID,Value,SEM\n0,1.5,0.2\n").code == 0
+    assert asked("export", "--json").json["trials"][0]["sem"] == 0.2
+    done = asked("tell", "-", stdin="id,value,SEM,Sem\n1,1.5,0.2,0.3\n")
+    assert done.code == 5
+    assert "'SEM' and 'Sem'" in done.err
+
+
+def test_a_parameter_in_capitals_is_no_standard_error(call):
+    call("init", "--real", "SEM=0:1", "--batch", "1")
+    call("ask", "--out", "batch.csv")
+    filled([1.5])
+    assert call("tell", "batch.csv").code == 0
+    assert call("export", "--json").json["trials"][0]["sem"] is None
+
+
+def test_the_value_may_stand_in_a_column_of_another_name(asked):
+    Path("sheet.csv").write_text("id,yield\n0,1.5\n1,failed\n")
+    assert "--value" in asked("tell", "sheet.csv").err
+    assert asked("tell", "sheet.csv", "--value", "yield").code == 0
+    assert asked("export", "--json").json["trials"][0]["value"] == 1.5
+    done = asked("tell", "batch.csv", "--value", "lr")
+    assert done.code == 2
+    assert "a parameter" in done.err
+
+
+def test_columns_that_are_not_recorded_are_named(asked):
+    text = "id,value,notes,by-product,empty\n0,1.5,slow,,\n1,2.5,,7,\n"
+    done = asked("tell", "-", stdin=text)
+    assert done.code == 0
+    assert "not recorded: notes, by-product" in done.err
+    assert "empty" not in done.err
+    assert "not recorded" not in asked("tell", "-", stdin=asked("export").out).err
+    done = asked("tell", "-", stdin="id,value,reason\n0,1.5,spilt\n")  # no export of ours
+    assert "not recorded: reason" in done.err
+
+
+def test_booleans_and_numbers_come_back_from_a_spreadsheet(call):
+    Path("covey.toml").write_text(
+        "[study]\nbatch = 4\n[parameters.hot]\ntype = 'choice'\noptions = [true, false]\n"
+        "[parameters.dose]\ntype = 'choice'\noptions = ['1.0', '0.50']\n"
+    )
+    call("ask", "--out", "batch.csv")
+    text = Path("batch.csv").read_text()
+    for ours, theirs in (("True", "TRUE"), ("False", "FALSE"), ("1.0", "1"), ("0.50", "0.5")):
+        text = text.replace(ours, theirs)
+    Path("batch.csv").write_text(text.replace(",\n", ",1.5\n"))
+    assert call("tell", "batch.csv").code == 0
+    swapped = text.replace(",\n", ",1.5\n").replace("TRUE", "?").replace("FALSE", "TRUE")
+    Path("batch.csv").write_text(swapped.replace("?", "FALSE"))
+    assert "Was the sheet sorted" in call("tell", "batch.csv").err
+
+
+@pytest.mark.parametrize("text", ["0=1_000", "9" * 5000 + "=1", "0=१"])
+def test_what_only_looks_like_a_number_is_refused(asked, text):
+    assert asked("tell", text).code == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x,value\n0.5,1\n", "`covey ask --out` writes a sheet with ids"),
+        ("id,value\n0,1\ncontrol,2\n", "Leave out rows of no trial"),
+        ("id,value\n0,1\n24,2\n", "study.add(points, values)"),
+        ("id,value\n0,cancelled\n", "write failed if it crashed, nothing if it is to come"),
+        ("id,value\n0,1\n0;2\n", "1 cell, but 2 columns"),
+    ],
+)
+def test_what_cannot_be_told_names_a_way(asked, text, words):
+    done = asked("tell", "-", stdin=text)
+    assert done.code == 5
+    assert words in done.err

@@ -106,3 +106,50 @@ def test_a_point_for_which_there_is_no_other():
     )
     with pytest.raises(ExhaustedError):
         field_of(corner, {}, taken([{"x": 0.0, "y": 0.0}])).in_order(3)
+
+
+MIXED = covey.Space(
+    {
+        "x": covey.Real(0.0, 1.0),
+        "n": covey.Integer(1, 9),
+        "kind": covey.Choice(list("abcdefgh")),
+        "one": covey.Choice(["alone"]),
+        "size": covey.Choice([1, 2, 4], ordered=True),
+    }
+)
+
+
+def points_of(space, seed):
+    """A short run that comes back to where it was."""
+    study = covey.Study(space, seed=seed)
+    for _ in range(4):
+        batch = study.ask(4)
+        study.tell(batch, [t.point["x"] + "hgab".find(t.point["kind"]) for t in batch])
+    return [dict(trial.point) for trial in study.history.trials]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_condensed_coordinates_tell_the_same_points_apart(seed, monkeypatch):
+    """The batches are those of the coordinates themselves, bit for bit."""
+    found = points_of(MIXED, seed)
+    monkeypatch.setattr(covey.Space, "condensed", lambda space, u: u)
+    assert points_of(MIXED, seed) == found
+
+
+def test_points_are_told_apart_by_one_column_for_each_parameter(monkeypatch):
+    """A thousand options took half a minute: trees in a thousand dimensions are slow."""
+    import scipy.spatial
+
+    seen = []
+
+    class Tree(scipy.spatial.cKDTree):
+        def __init__(self, at):
+            seen.append(at.shape[1])
+            super().__init__(at)
+
+    monkeypatch.setattr(scipy.spatial, "cKDTree", Tree)
+    space = covey.Space({"x": covey.Real(0.0, 1.0), "kind": covey.Choice(range(300))})
+    study = covey.Study(space, seed=0)
+    study.tell(study.ask(2), [0.0, 1.0])
+    study.ask(2)
+    assert set(seen) == {2}

@@ -55,7 +55,7 @@ def test_tiny_outcomes_are_not_constant():
 
 
 def test_penalties_are_brought_to_just_below_the_rest():
-    values = np.array([0.3, -1e6, 0.9, 0.5, 0.1, -2e7, 0.2, 0.8])
+    values = np.array([0.3, -1e6, 0.9, 0.5, 0.1, -1.005e6, 0.2, 0.8])
     reined = reined_in(values)
     assert reined[[1, 5]] == pytest.approx([-0.7, -0.7])
     assert np.array_equal(np.delete(reined, [1, 5]), np.delete(values, [1, 5]))
@@ -69,6 +69,8 @@ def test_penalties_are_brought_to_just_below_the_rest():
         [-1e6, -1e6, 0.0, 1.0, 2.0],  # more than a quarter: that is what f is like
         [-1e6, 2.0, 2.0, 2.0, 2.0],  # the rest has no range
         [-1e6, 1.0, 2.0],  # too few to tell
+        [-900.0, 0.0, 1.0, 0.5, 0.2],  # alone, and not a thousand ranges off
+        [0.3, -1e6, 0.9, 0.5, 0.1, -2e7, 0.2, 0.8],  # not alike
         [1.0],
     ],
 )
@@ -119,3 +121,15 @@ def test_some_rows_keep_what_belongs_to_them_and_the_units_of_all():
     mixed = observe(at, values, errors)
     assert mixed.rows(np.flatnonzero(~mixed.learnt)).scatter == 0.0
     assert mixed.scatter > 0.0
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_outcomes_and_errors_of_any_size_are_standardised(seed):
+    rng = np.random.default_rng(seed)
+    size, spread, error = 10.0 ** rng.uniform(-320.0, 300.0, 3)
+    values = rng.choice([0.0, size]) + spread * rng.uniform(-1.0, 1.0, 6)
+    sems = np.where(rng.random(6) < 0.5, error, NAN)
+    data = observe(rng.random((6, 1)), values, sems)
+    assert np.isfinite(data.values).all()
+    assert 0.0 < data.scale < np.inf
+    assert np.isfinite(data.known[~data.learnt]).all()

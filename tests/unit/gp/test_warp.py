@@ -93,3 +93,31 @@ def test_the_price_of_a_bend_is_its_slope():
     slopes = (warp.bend(z + step) - warp.bend(z - step)) / (2 * step)
     assert warp.log_slopes(z) == pytest.approx(np.log(slopes), abs=1e-5)
     assert np.all(Warp().log_slopes(z) == 0.0)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_mean_of_a_noisy_look_against_monte_carlo(sign):
+    """E[z | w] as a function of w, and its moments over a belief; the median is elsewhere."""
+    rng = np.random.default_rng(0)
+    z = sign * np.exp(1.2 * rng.standard_normal(80))
+    warp = fitted_warp((z - z.mean()) / z.std())
+    noise, looks = 0.9, rng.standard_normal(400_000)
+    at = np.array([-1.0, 0.0, 1.0])
+    found = warp.expected(at, noise)
+    true = np.array([warp.straighten(w + noise * looks).mean() for w in at])
+    assert found == pytest.approx(true, abs=0.02)
+    assert np.all(sign * (found - warp.straighten(at)) > 0.05)
+    mean, std = warp.moments(at, np.full(3, 0.5), noise)
+    drawn = np.array([warp.expected(w + 0.5 * looks, noise) for w in at])
+    assert mean == pytest.approx(drawn.mean(axis=1), abs=0.02)
+    assert std == pytest.approx(drawn.std(axis=1), rel=0.02)
+    wide = np.hypot(0.5, noise)
+    assert mean == pytest.approx(  # E E[z|w] = E z
+        [warp.straighten(w + wide * looks).mean() for w in at], abs=0.02
+    )
+
+
+def test_without_noise_or_bend_a_look_is_what_it_looks_at():
+    warp = fitted_warp(np.exp(np.random.default_rng(0).standard_normal(30)))
+    assert np.array_equal(warp.expected(Z, 0.0), warp.straighten(Z))
+    assert np.array_equal(Warp().expected(Z, 0.7), Z)

@@ -223,3 +223,16 @@ def test_the_frame_says_why_a_trial_failed_and_in_which_batch_it_was():
     assert list(frame["reason"]) == ["", "out of memory", ""]
     assert list(frame["batch"]) == [64, 32, 1]  # the parameter keeps its name
     assert frame["trial.batch"].fillna(0).tolist() == [1, 1, 0]
+
+
+def test_a_history_is_a_sequence_of_its_trials():
+    first = History().then(Asked((Point(x=0.1), Point(x=0.9)), "random"))
+    history = first.then(Told((1,), (2.5,)))
+    assert list(history) == list(history.trials)
+    assert [len(history), history[1].value, history[-1].value] == [2, 2.5, 2.5]
+    assert history[:1] == history.trials[:1]
+    assert history[0] in history
+    assert first[1].value is None  # an older view stays what it was
+    for wrong in (2, -3, "x", 1.0):
+        with pytest.raises(HistoryError, match="trial"):
+            history[wrong]

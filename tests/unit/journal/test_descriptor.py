@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 
 import pytest
 
 from covey.journal import descriptor
-from covey.journal.descriptor import Descriptor
+from covey.journal.descriptor import Descriptor, Mutex
 
 
 def is_open(fd: int) -> bool:
@@ -42,3 +43,22 @@ def test_a_child_closes_all_of_them(file, tmp_path):
     descriptor._close_all()
     assert not is_open(file.fd)
     assert not is_open(other.fd)
+
+
+def test_a_lock_between_threads_is_free_in_a_child(monkeypatch):
+    """What is done in a forked child, whoever held it."""
+    monkeypatch.setattr(descriptor, "_mutexes", weakref.WeakSet())
+    mutex, taken, leave = Mutex(), threading.Event(), threading.Event()
+
+    def hold():
+        with mutex:
+            taken.set()
+            leave.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    descriptor._renew_all()
+    with mutex, mutex:
+        leave.set()
+        thread.join()  # and whoever held it lets go of what it held, in silence

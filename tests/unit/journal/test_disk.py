@@ -3,7 +3,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import threading
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import pytest
 
@@ -170,8 +172,64 @@ def test_without_flock_or_directory_handles_it_still_works(tmp_path, monkeypatch
     elsewhere = module_from_spec(spec)
     spec.loader.exec_module(elsewhere)
     elsewhere.publish(tmp_path / "run", b"data")
-    with elsewhere.locked(-1):
+    with elsewhere.locked(-1, Path("run")):
         pass
     assert (tmp_path / "run").read_bytes() == b"data"
-    with pytest.raises(ValueError, match="descriptor"), disk.locked(-1):
+    with pytest.raises(ValueError, match="descriptor"), disk.locked(-1, Path("run")):
         pass
+
+
+def test_whoever_waits_for_a_lock_is_told_for_whom_and_goes_on_waiting(
+    tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr(disk, "_PATIENCE", 0.05)
+    path, seen = tmp_path / "run", []
+    mine, theirs = (os.open(path, os.O_RDWR | os.O_CREAT) for _ in range(2))
+    assert disk.try_lock(theirs)
+    free = threading.Timer(0.5, lambda: (seen.append(len(caplog.records)), os.close(theirs)))
+    free.start()
+    with disk.locked(mine, path):
+        free.join()
+    os.close(mine)
+    assert seen == [1]  # while it waited, and once
+    (said,) = caplog.records
+    assert said.levelname == "WARNING"
+    assert str(path) in said.getMessage()
+    if sys.platform == "linux":
+        assert f"process {os.getpid()} (" in said.getMessage()
+
+
+def test_a_short_wait_is_not_worth_a_word(tmp_path, caplog):
+    path = tmp_path / "run"
+    mine, theirs = (os.open(path, os.O_RDWR | os.O_CREAT) for _ in range(2))
+    assert disk.try_lock(theirs)
+    threading.Timer(0.05, os.close, (theirs,)).start()
+    with disk.locked(mine, path):
+        pass
+    os.close(mine)
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    "locks",
+    [None, "", "nonsense\n1: POSIX ADVISORY WRITE 1 08:01:{ino} 0 EOF\n", "1: -> FLOCK\n"],
+)
+def test_a_holder_that_nobody_knows_is_another_process(tmp_path, monkeypatch, locks):
+    path = tmp_path / "run"
+    path.touch()
+    if locks is not None:
+        (tmp_path / "locks").write_text(locks.format(ino=path.stat().st_ino))
+    monkeypatch.setattr(disk, "_LOCKS", tmp_path / "locks")
+    with path.open() as file:
+        assert disk.holder_of(file.fileno()) is None
+
+
+@pytest.mark.parametrize(("pid", "said"), [(0, None), (2**22 + 1, "process 4194305")])
+def test_a_holder_out_of_sight_has_no_name(tmp_path, monkeypatch, pid, said):
+    path = tmp_path / "run"
+    path.touch()
+    line = f"4: FLOCK  ADVISORY  WRITE {pid} fd:01:{path.stat().st_ino} 0 EOF\n"
+    (tmp_path / "locks").write_text(line)
+    monkeypatch.setattr(disk, "_LOCKS", tmp_path / "locks")
+    with path.open() as file:
+        assert disk.holder_of(file.fileno()) == said

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -349,7 +350,7 @@ def test_append_waits_for_the_lock(journal, path):
     done = threading.Event()
     thread = threading.Thread(target=lambda: (journal.append({"n": 1}), done.set()))
     try:
-        with disk.locked(fd):
+        with disk.locked(fd, path):
             thread.start()
             assert not done.wait(0.2)
             assert numbers(path) == []
@@ -436,3 +437,34 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
     result = subprocess.run([sys.executable, "-c", code, str(path)], timeout=60, check=False)
     assert result.returncode == 7
+
+
+def test_a_held_journal_is_written_by_its_holder_alone(path):
+    """And another writes once it is free, not before."""
+    mine, theirs, order = Journal.create(path, {}), Journal.open(path), []
+
+    def write():
+        theirs.catch_up()
+        theirs.append({"by": "them"})
+        order.append("them")
+
+    other = threading.Thread(target=write)
+    with mine.held():
+        other.start()
+        mine.append({"by": "me"})
+        with mine.held():
+            mine.append({"by": "me"})
+        time.sleep(0.1)
+        mine.append({"by": "me"})
+        order.append("me")
+    other.join()
+    assert order == ["me", "them"]
+    assert [event["by"] for event in read(path).events] == ["me", "me", "me", "them"]
+
+
+def test_what_goes_wrong_while_a_journal_is_held_is_not_said_of_it(path):
+    journal = Journal.create(path, {})
+    with pytest.raises(ValueError, match="mine"), journal.held():
+        raise ValueError("mine")
+    with Journal.open(path) as other:
+        other.append({"n": 1})  # the lock is free

@@ -2,6 +2,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -93,3 +94,84 @@ def test_what_is_no_lock_holds_nothing(tmp_path):
     lock_path(journal).unlink()
     os.mkfifo(lock_path(journal))
     assert holder(journal) is None  # and does not wait for a writer
+
+
+@pytest.fixture
+def journal(tmp_path):
+    path = tmp_path / "run.jsonl"
+    path.write_text("a log")
+    return path
+
+
+def refused(journal, words):
+    with pytest.raises(JournalError, match=words), running(journal):
+        pytest.fail("it ran")
+
+
+@pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to])
+def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(journal, make):
+    precious = journal.with_name("precious.txt")
+    precious.write_text("mine")
+    make(lock_path(journal), precious)
+    refused(journal, r"run\.jsonl\.lock is (a link|known by 2 names).*[Dd]elete it")
+    assert precious.read_text() == "mine"
+
+
+def test_a_link_to_nothing_makes_no_file(journal):
+    lock_path(journal).symlink_to(journal.with_name("new.txt"))
+    refused(journal, "is a link")
+    assert not journal.with_name("new.txt").exists()
+
+
+def test_a_lock_that_is_no_plain_file_is_refused_at_once(journal):
+    os.mkfifo(lock_path(journal))
+    refused(journal, "is no plain file")
+    lock_path(journal).unlink()
+    lock_path(journal).mkdir()
+    refused(journal, "cannot lock|is no plain file")
+
+
+def test_a_file_of_something_else_is_no_lock_and_is_kept(journal):
+    lock_path(journal).write_text("dependencies of my project")
+    refused(journal, "holds something else.*[Dd]elete it")
+    assert lock_path(journal).read_text() == "dependencies of my project"
+
+
+@pytest.mark.parametrize("left", ["", '{"pid": 7, "ho', '{"pid": 7, "host": "a", "since": "b"}'])
+def test_what_a_killed_run_left_is_a_lock(journal, left):
+    lock_path(journal).write_text(left)
+    with running(journal):
+        assert f'"pid": {os.getpid()}' in lock_path(journal).read_text()
+
+
+def test_a_lock_of_another_user_is_refused(journal, monkeypatch):
+    """Whoever may write a lock may also wait for somebody to trust it; his own journal is his."""
+    lock_path(journal).write_text("")
+    owner = journal.stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with running(journal):  # the journal's owner ran it before
+        pass
+    stranger = journal.with_name("theirs.jsonl")  # not there: no owner to trust
+    lock_path(stranger).write_text("")
+    refused(stranger, f"belongs to another user \\(uid {owner}\\)")
+
+
+def test_a_journal_known_by_two_names_is_not_run(journal, tmp_path):
+    """Each name would have a lock of its own."""
+    (tmp_path / "elsewhere").mkdir()
+    other = tmp_path / "elsewhere" / "copy.jsonl"
+    other.hardlink_to(journal)
+    for name in (journal, other):
+        refused(name, "2 names.*hard links")
+    other.unlink()
+    with running(journal):
+        pass
+
+
+def test_the_name_a_journal_was_staged_under_is_no_second_one(journal):
+    """A kill in the moment of creation leaves it; the file is the same, and so nothing is lost."""
+    staged = journal.with_name(f"{journal.name}.new-0123abcd")
+    staged.hardlink_to(journal)
+    with running(journal):
+        assert not staged.exists()
+        assert journal.read_text() == "a log"

@@ -295,3 +295,10 @@ def test_a_space_prints_as_it_is_written():
 def test_a_space_refuses(arguments, message):
     with pytest.raises(SpaceError, match=message):
         Space(**arguments)
+
+
+def test_condensed_coordinates_have_one_column_for_each_parameter():
+    space = Space({"x": Real(0, 2), "c": Choice(list("pabc")), "n": Integer(0, 3)})
+    points = [{"x": 1.0, "c": "b", "n": 3}, {"x": 2.0, "c": "p", "n": 0}]
+    short = space.condensed(space.encode(points))
+    assert short.tolist() == [[0.5, 2.0, 0.875], [1.0, 0.0, 0.125]]

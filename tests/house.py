@@ -70,7 +70,9 @@ def imports(source: Path = SOURCE) -> dict[str, set[str]]:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("covey"):
                 found[name] |= {home(node.module, alias.name) for alias in node.names}
     ours = {name: {n for n in names if n in every and n != name} for name, names in found.items()}
-    ours.get("covey.study", set()).discard("covey.run")  # the one import that points up, when called
+    ours.get("covey.study", set()).discard(
+        "covey.run"
+    )  # the one import that points up, when called
     return ours
 
 

@@ -101,6 +101,46 @@ def test_the_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert len(said) == 6
 
 
+INLINE = {  # `covey.something(...)` in running text, but for the file and what is an extra
+    span
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    for span in re.findall(r"`(covey\.[A-Za-z][^`]*)`", page.read_text())
+    if not span.startswith(("covey.toml", "covey.jsonl", "covey.integrations."))
+}
+
+
+def test_what_the_pages_mention_is_there_after_import_covey():
+    """In an interpreter of its own: here, some test may have opened the room before."""
+    names = sorted({re.match(r"[\w.]+", span)[0].rstrip(".") for span in INLINE})
+    assert {"covey.report.draw_run", "covey.run.run", "covey.kernels.Matern52"} <= set(names)
+    for room in sorted({name.split(".")[1] for name in names}):
+        of_it = [name for name in names if name.split(".")[1] == room]
+        code = "; ".join(["import covey", *of_it])
+        done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=False)
+        assert done.returncode == 0, (of_it, done.stderr)
+
+
+def test_the_line_of_the_readme_that_draws_a_run_draws_it(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="pip install '.[plot]'")
+    monkeypatch.chdir(tmp_path)
+    (span,) = [span for span in INLINE if span.startswith("covey.report.draw_run(")]
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0)
+    study.tell(study.ask(2), [1.0, 2.0])
+    eval(span, {"covey": covey, "study": study})
+    assert (tmp_path / "run.png").exists()
+
+
+def test_the_rooms_are_offered_and_opened_only_when_entered():
+    code = (
+        "import sys, covey\n"
+        "rooms = {'report', 'run', 'kernels', 'strategies', 'gp', 'dpp', 'policies'}\n"
+        "print(sorted(rooms - set(dir(covey))), [m for m in sys.modules if 'covey.' in m])\n"
+        "print(callable(covey.run.run), covey.run.run is covey.run.run, covey.kernels.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[] []", "True True covey.kernels"]
+
+
 def test_the_first_code_of_the_readme_is_twelve_lines():
     lines = [line for line in blocks(ROOT / "README.md")[0].splitlines() if line.strip()]
     assert len(lines) <= 12

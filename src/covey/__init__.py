@@ -50,6 +50,13 @@ __all__ = [
     "minimize",
 ]
 
+# Whole modules, for `covey.report.draw_run(...)` after `import covey`.
+_MODULES = (
+    *("arrays", "baselines", "belief", "bench", "catalog", "cluster", "diagnostics", "dpp"),
+    *("errors", "gp", "history", "integrations", "journal", "kernels", "policies", "propose"),
+    *("region", "report", "run", "selection", "shortlist", "space", "strategies", "study"),
+)
+
 # Rooms are opened when first entered, so that `import covey` and `covey --help` stay quick.
 _ROOMS = {
     "GP": "covey.gp",
@@ -74,7 +81,7 @@ _ROOMS = {
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         value = getattr(import_module(_ROOMS[name]), name)
-    elif name in ("dpp", "errors", "gp", "policies", "strategies", "baselines", "diagnostics"):
+    elif name in _MODULES:
         value = import_module(f"covey.{name}")
     else:
         raise AttributeError(f"module 'covey' has no attribute {name!r}")
@@ -83,4 +90,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return sorted({*__all__, *_MODULES, "__version__"})

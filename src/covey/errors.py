@@ -34,6 +34,34 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     return f" Did you mean {by_text[nearest[0]]!r}?" if nearest else ""
 
 
+def several(count: int, noun: str) -> str:
+    """A count and its noun.
+
+    >>> several(1, "batch"), several(3, "batch"), several(2, "point")
+    ('1 batch', '3 batches', '2 points')
+    """
+    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count} {noun}{ending}"
+
+
+def brief(text: str, most: int) -> str:
+    r"""A text in one line of so many characters: its middle goes, as errors end with what matters.
+
+    >>> brief("status 1: Traceback:\n  line 3\n  ^^^^^^^^\nValueError: x", 40)
+    'status 1: Traceback: … ValueError: x'
+    """
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    lines = text.strip().splitlines()
+    if len(lines) > 1:
+        line = " ".join(f"{lines[0]} … {lines[-1]}".split())
+    if len(line) > most:
+        head = most // 3
+        line = f"{line[:head]}…{line[len(line) - (most - head - 1) :]}"
+    return line
+
+
 class CoveyError(Exception):
     """The root: ``except CoveyError`` catches whatever Covey raises on purpose."""
 
@@ -99,4 +127,5 @@ class MissingExtraError(CoveyError, ImportError):
     """An optional package is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs {package}: pip install 'covey[{extra}]'")
+        checkout = f"'.[{extra}]' in a checkout"
+        super().__init__(f"this needs {package}: pip install 'covey[{extra}]', or {checkout}")

@@ -10,6 +10,8 @@ import numpy as np
 from covey.arrays import Array, Indices
 from covey.errors import StrategyError
 
+_SHOWN = 12  # indices in a message
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
@@ -49,11 +51,18 @@ def checked_selection(chosen: Selection | Sequence[int], k: int, n: int) -> Sele
 
     A strategy of one's own may return the plain indices.
     """
+    wanted = f"a strategy must choose {k} distinct indices from 0 to {n - 1}"
     if not isinstance(chosen, Selection):
-        chosen = Selection(tuple(int(i) for i in chosen))
+        given = tuple(chosen)
+        odd = [i for i in given if not float(i).is_integer()]
+        if odd:
+            raise StrategyError(
+                f"{wanted}, which are whole numbers; it returned {float(odd[0])!r} among "
+                f"{len(given)} values. Scores become indices by np.argsort(-scores)[:k]."
+            )
+        chosen = Selection(tuple(int(i) for i in given))
     found = chosen.indices
     if len(found) != k or len(set(found)) != k or min(found) < 0 or max(found) >= n:
-        raise StrategyError(
-            f"a strategy must choose {k} distinct indices from 0 to {n - 1}; it chose {found}."
-        )
+        shown = ", ".join(map(str, found[:_SHOWN])) + (", ..." if len(found) > _SHOWN else "")
+        raise StrategyError(f"{wanted}; it chose {len(found)}: ({shown}).")
     return chosen

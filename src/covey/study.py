@@ -16,7 +16,7 @@ from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.cost import Cost
 from covey.diagnostics import Diagnostics
-from covey.errors import HistoryError, JournalConflict, JournalDamaged, JournalError
+from covey.errors import HistoryError, JournalConflict, JournalDamaged, JournalError, several
 from covey.gp import GP
 from covey.history import History, Point, Trial, events
 from covey.journal import Contents, Journal, Mutex
@@ -128,7 +128,7 @@ class Study:
         use = replace(self._resources, seconds=arguments.checked_seconds(time_budget))
         request = Request(arguments.checked_count(k), chosen, name, held, use)
         cost = partial(cost_of, self.history, self._recipe, request)
-        with self._lock, waiting(cost, f"choosing {k} points", progress=progress):
+        with self._lock, waiting(cost, f"choosing {several(k, 'point')}", progress=progress):
             for _ in range(_TRIES):
                 self._log.refresh()
                 with suppress(JournalConflict):  # somebody wrote while we thought: think again

@@ -4,6 +4,7 @@ import re
 import pytest
 
 from covey import errors
+from covey.errors import brief
 
 CLASSES = [
     c for _, c in inspect.getmembers(errors, inspect.isclass) if c.__module__ == "covey.errors"
@@ -26,3 +27,13 @@ def test_the_tree_in_the_docstring_is_complete():
 def test_a_missing_extra_says_how_to_get_it():
     with pytest.raises(ImportError, match=r"pip install 'covey\[plot\]'"):
         raise errors.MissingExtraError("matplotlib", "plot")
+
+
+def test_a_text_in_brief_keeps_its_beginning_and_its_end():
+    assert brief("short\n text", 20) == "short text"
+    cut = brief("the command ended: " + "noise " * 100 + "CUDA out of memory", 60)
+    assert len(cut) == 60
+    assert cut.startswith("the command ended")
+    assert cut.endswith("CUDA out of memory")
+    trace = "status 1: Traceback:\n" + "  File x\n    ^^^^^^^\n" * 9 + "RuntimeError: oops\n"
+    assert brief(trace, 60) == "status 1: Traceback: … RuntimeError: oops"

@@ -26,3 +26,18 @@ def test_plain_indices_will_do():
 def test_what_is_not_k_distinct_candidates_is_refused(wrong):
     with pytest.raises(StrategyError, match="2 distinct indices from 0 to 2"):
         checked_selection(wrong, 2, 3)
+
+
+def test_a_strategy_that_returns_floats_is_told_so_in_a_line():
+    scores = np.linspace(0.0, 1.0, 3235)
+    with pytest.raises(StrategyError, match="whole numbers") as error:
+        checked_selection(scores, 3, 3235)
+    assert len(str(error.value)) < 300
+    with pytest.raises(StrategyError, match=r"whole numbers.*0\.25"):
+        checked_selection([0.25, 0.5], 2, 9)  # as many as were wanted, and cut off they would fit
+    with pytest.raises(StrategyError, match="it returned nan"):
+        checked_selection([np.nan, 1.0], 2, 9)
+    with pytest.raises(StrategyError, match="it chose 3235") as error:
+        checked_selection(range(3235), 3, 9999)
+    assert len(str(error.value)) < 300
+    assert checked_selection(np.array([2.0, 0.0]), 2, 3).indices == (2, 0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from covey.arrays import Array, Indices
 from covey.candidates.field import Candidates, Taken, among, sobol_blocks
-from covey.errors import ExhaustedError
+from covey.errors import ExhaustedError, several
 from covey.gp import Posterior
 from covey.space import Pool, Space
 
@@ -56,9 +56,9 @@ class Listed:
     def _require(self, k: int) -> None:
         if len(self.rows) < k:
             raise ExhaustedError(
-                f"asked for {k} points; left that are feasible, match what is fixed and were not "
-                f"asked, told or failed before: {len(self.rows)}. Ask for fewer, cancel trials "
-                "that will not run, or repeat points with study.enqueue.",
+                f"asked for {several(k, 'point')}; left that are feasible, match what is fixed and "
+                f"were not asked, told or failed before: {len(self.rows)}. Ask for fewer, "
+                "cancel trials that will not run, or repeat points with study.enqueue.",
                 left=len(self.rows),
             )
 

@@ -13,7 +13,7 @@ from covey.arrays import Array, Mask
 from covey.candidates.ascent import ascend
 from covey.candidates.field import BLOCK, Candidates, Taken, among, row_keys, sobol_blocks
 from covey.candidates.listed import listed_grid, read_points
-from covey.errors import ExhaustedError
+from covey.errors import ExhaustedError, several
 from covey.gp import Posterior
 from covey.space import Space
 from covey.space.inside import many_inside, one_inside
@@ -140,9 +140,9 @@ class Open:
             return listed_grid(self.space, grid, self.fixed, self.taken).everything(k).at
         hint = "" if self.space.linear else " A narrow region is found more easily as covey.Linear."
         raise ExhaustedError(
-            f"asked for {k} points but found {found} that are feasible and new among {tried} "
-            "tries. Check the constraints in `where` and what is fixed: together they may exclude "
-            f"(almost) everything. Tighter bounds on the parameters help.{hint}",
+            f"asked for {several(k, 'point')} but found {found} that are feasible and new among "
+            f"{tried} tries. Check the constraints in `where` and what is fixed: together they "
+            f"may exclude (almost) everything. Tighter bounds on the parameters help.{hint}",
             left=found,
         )
 

@@ -6,11 +6,13 @@ import io
 import json
 import logging
 import sys
+import traceback
+from pathlib import Path
 
 import typer
 
 from covey.cli import verbs, views
-from covey.cli.exits import ExitCode, code_of
+from covey.cli.exits import ExitCode, code_of, sentence
 from covey.cli.group import ClickException
 from covey.cli.root import app
 from covey.cli.voice import say
@@ -54,8 +56,29 @@ def _run(words: list[str]) -> tuple[ExitCode, str]:
     except (typer.Abort, KeyboardInterrupt):
         code = ExitCode.INTERRUPTED
     except ClickException as error:
-        return ExitCode.USAGE, f"{error} See --help."
+        return ExitCode.USAGE, f"{sentence(_usage(error))} See --help."
     except OSError as error:  # a full disk behind stdout, most likely
         return ExitCode.FAILED, f"cannot go on: {error.strerror or error}."
+    except (ValueError, TypeError, RecursionError) as error:  # bad input that nobody thought of
+        return ExitCode.INVALID, _unforeseen(error)
+    except Exception as error:
+        return ExitCode.FAILED, _unforeseen(error)
     ended = ExitCode(int(code))  # typer, too, hands on Ctrl-C as 130
     return ended, "stopped; what was recorded is safe." if ended == ExitCode.INTERRUPTED else ""
+
+
+def _usage(error: Exception) -> str:
+    """What is wrong with the command line, with the option that is; str leaves its name out."""
+    named = getattr(error, "param", None) is not None
+    return str(error.format_message() if named else error)  # type: ignore[attr-defined]
+
+
+def _unforeseen(error: Exception) -> str:
+    """The last resort: one sentence instead of a traceback, with what a report of it needs."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    said = " ".join(str(error).split())[:300]
+    return (
+        f"an error that nobody foresaw: {type(error).__name__}{': ' if said else ''}{said} "
+        f"(at {Path(place.filename).name}:{place.lineno}). That is a defect of covey; please "
+        "report this line, with what `covey doctor` prints, where you got covey from."
+    )

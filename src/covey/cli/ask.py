@@ -15,9 +15,10 @@ from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.look import end, look_at
 from covey.cli.outputs import Output
-from covey.cli.points import fixed_from_text
+from covey.cli.points import fixed_from_text, point_to_json
 from covey.cli.settings import Settings
-from covey.cli.voice import put, put_json, say, table
+from covey.cli.voice import put, put_exactly, put_json, say, table
+from covey.errors import several
 from covey.history import Trial
 from covey.propose import Request, propose
 from covey.study import Study
@@ -55,7 +56,8 @@ def ask(settings: Settings, options: AskOptions) -> None:
         return None
     k = options.batch or settings.batch
     fixed = fixed_from_text(study.space, _pairs(options.fix))
-    say(f"choosing {k} points after {len(study.history.told)} results ...")
+    told = several(len(study.history.told), "result")
+    say(f"choosing {several(k, 'point')} after {told} ...")
     if options.dry_run:
         points = _proposed(study, k, options.strategy or settings.strategy or "auto", fixed)
         first = len(study.history)
@@ -66,7 +68,8 @@ def ask(settings: Settings, options: AskOptions) -> None:
     key = None if options.new else f"covey-ask-{study.history.rounds + 1}"
     trials = study.ask(k, strategy=options.strategy, fixed=fixed, key=key)
     _show(study, trials, options, output)
-    say(f"batch {study.history.rounds} is open: {k} trials recorded in {settings.journal}.")
+    made = several(len(trials), "trial")
+    say(f"batch {study.history.rounds} is open: {made} recorded in {settings.journal}.")
     say("next: evaluate them, then  covey tell results.csv  or  covey tell ID=VALUE ...")
     return None
 
@@ -88,7 +91,8 @@ def _proposed(study: Study, k: int, strategy: str, fixed: Mapping[str, Any]) -> 
 def _open(study: Study) -> str:
     history = study.history
     count = len(history.pending)
-    return f"{count} trial{'s are' if count > 1 else ' is'} still open (batch {history.rounds})"
+    verb = "is" if count == 1 else "are"
+    return f"{several(count, 'trial')} {verb} still open (batch {history.rounds})"
 
 
 def _output(settings: Settings, options: AskOptions) -> Output | None:
@@ -133,11 +137,11 @@ def _show(
     names = list(study.space.names)
     if output is not None:
         output.write(sheets.write(*_sheet(study, trials)))
-        say(f"{len(trials)} points written to {output.path}; fill in the column value.")
+        say(f"{several(len(trials), 'point')} written to {output.path}; fill in the column value.")
     if options.json:
-        listed = [{"id": t.id, "point": study.space.to_json(t.point)} for t in trials]
+        listed = [{"id": t.id, "point": point_to_json(study.space, t.point)} for t in trials]
         put_json("covey.ask/1", {"trials": listed})
     elif options.out is None and sys.stdout.isatty():
         put(table(["id", *names], [[t.id, *(t.point.get(n) for n in names)] for t in trials]))
     elif output is None:
-        put(sheets.write(*_sheet(study, trials)))
+        put_exactly(sheets.write(*_sheet(study, trials)))

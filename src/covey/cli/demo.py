@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from covey.bench import hartmann6
 from covey.cli.outputs import Output
+from covey.cli.voice import printable
 from covey.errors import MissingExtraError
 from covey.report import draw_run, picture_path
 from covey.study import Study
@@ -51,7 +52,7 @@ def run_demo(batch: int, rounds: int, seed: int, out: Path) -> None:
     data.print(f"best value {best.value:.5f} (regret {problem.regret(best.value):.2g}) at {point}")
     try:
         where = draw_run(study.history, "max", out, f"Hartmann-6, batches of {batch}")
-        data.print(f"picture saved to {where.resolve()}")
+        data.print(printable(f"picture saved to {where.resolve()}"))
     except MissingExtraError as error:
         talk.print(f"no picture: {error}")
 

@@ -84,6 +84,8 @@ def _study(path: Path) -> str:
         settings = read_settings(path)
         if not settings.journal.exists():
             return f"{path.name} is fine, nothing was asked yet"
-        return f"{path.name} is fine, {len(read(settings.journal).events)} events verify"
+        events = len(read(settings.journal).events)
+        verify = "event verifies" if events == 1 else "events verify"
+        return f"{path.name} is fine, {events} {verify}"
     except CoveyError as error:
         return f"error: {error}"

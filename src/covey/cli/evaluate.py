@@ -10,9 +10,14 @@ import time
 from dataclasses import dataclass, field, replace
 
 from covey.cli.exits import ExitCode, Stop
+from covey.cli.points import point_to_json
 from covey.cli.settings import RunSettings, Settings
 from covey.cli.voice import mutter, put, put_json, say
+from covey.errors import several
 from covey.run import Command, Progress, run
+from covey.run.plan import Plan
+from covey.run.runner import as_call
+from covey.run.workers import check_workers
 from covey.study import Study
 
 _QUIET = 10.0  # seconds between lines where there is no terminal
@@ -47,8 +52,8 @@ def evaluate(settings: Settings, options: RunOptions) -> None:
             "no command to run; write it after --, as in `covey run -- python train.py "
             "--lr={x.lr}`, or as command in the table [run].",
         )
-    command = Command(plan.command, result=plan.result)
     batch = options.batch or settings.batch
+    command = _command(settings, plan, batch)
     if options.dry_run:
         _dry_run(settings, plan, command, batch)
         return
@@ -69,11 +74,20 @@ def evaluate(settings: Settings, options: RunOptions) -> None:
     )
     _say_how_it_ended(study, before, plan.rounds * batch)
     if options.json:
-        point = study.space.to_json(result.point)
+        point = point_to_json(study.space, result.point)
         put_json("covey.run/1", {"value": result.value, "point": point})
     else:
         shown = ", ".join(f"{name}={value}" for name, value in result.point.items())
         put(f"{result.value!r} at {shown}")
+
+
+def _command(settings: Settings, plan: RunSettings, batch: int) -> Command:
+    """What will be run, with all that can be checked before there is a journal."""
+    how = {"timeout": plan.timeout, "asynchronous": plan.asynchronous}
+    Plan.of(batch, plan.rounds, how)
+    command = Command(plan.command, result=plan.result)
+    check_workers(plan.workers, as_call(command, settings.space))
+    return command
 
 
 def _require_program(name: str) -> None:
@@ -87,11 +101,11 @@ def _require_program(name: str) -> None:
 
 def _say_how_it_ended(study: Study, before: int, budget: int) -> None:
     """A run that did nothing, or less than it might, says why."""
-    history = study.history
+    history, whole = study.history, several(budget, "evaluation")
     if len(history.told) == before:
-        say(f"the budget of {budget} evaluations was used up before; raise --rounds to go on.")
+        say(f"the budget of {whole} was used up before; raise --rounds to go on.")
     elif history.asked_count < budget and study.space.size is not None:
-        say(f"the space is exhausted after {history.asked_count} of {budget} evaluations.")
+        say(f"the space is exhausted after {history.asked_count} of {whole}.")
 
 
 def _dry_run(settings: Settings, plan: RunSettings, command: Command, batch: int) -> None:
@@ -99,8 +113,8 @@ def _dry_run(settings: Settings, plan: RunSettings, command: Command, batch: int
     words = command.words(example, trial=0, seed=0, result="RESULT.json")
     put(shlex.join(words))
     say(
-        f"dry run: {plan.rounds} batches of {batch}, {plan.workers} at a time, each as above; "
-        "nothing was run or recorded."
+        f"dry run: {several(plan.rounds, 'batch')} of {batch}, {plan.workers} at a time, each as "
+        "above; nothing was run or recorded."
     )
 
 

@@ -37,6 +37,16 @@ class Stop(CoveyError):  # noqa: N818 - the verb says it
         self.code = code
 
 
+def sentence(text: object) -> str:
+    """The text with a full stop, so that another sentence may follow.
+
+    >>> sentence("widen the range"), sentence("Did you mean 'x'?")
+    ('widen the range.', "Did you mean 'x'?")
+    """
+    said = str(text).rstrip()
+    return said if said.endswith((".", "?", "!")) else f"{said}."
+
+
 def code_of(error: CoveyError) -> ExitCode:
     """The exit code of an error.
 

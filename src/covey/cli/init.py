@@ -17,7 +17,7 @@ from covey.arguments import checked_seed
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.outputs import Output
 from covey.cli.settings import parse_settings
-from covey.cli.voice import put, put_json, say
+from covey.cli.voice import put_exactly, put_json, say
 from covey.errors import SpaceError
 from covey.journal import read
 from covey.space import Choice, Integer, Parameter, Pool, Real, Space
@@ -45,6 +45,7 @@ class Flags:
         found: dict[str, Parameter] = {}
         for words, parse in ((self.real, _real), (self.integer, _integer), (self.choice, _choice)):
             for word in words:
+                _require_utf8(word)
                 name, equals, rest = word.partition("=")
                 if not equals or not name:
                     raise Stop(ExitCode.USAGE, f"a parameter is given as {_HOW}; got {word!r}.")
@@ -88,18 +89,33 @@ def init(path: Path, options: InitOptions) -> None:
         goal = _answer(f"max or min [{options.goal}]") or options.goal
         options = replace(options, goal=goal)
     text = _text(parameters, options, path)
-    if options.dry_run:
-        put(text)
-        return
+    _require_utf8(text)
     settings = parse_settings(text, path)  # what is written must be readable, the pool included
+    if options.dry_run:
+        put_exactly(text)
+        return
     for line in spoken(settings.space):
         say(line)
     output.write(text)
     if options.json:
         put_json("covey.init/1", {"path": str(path), "parameters": list(parameters)})
     else:
-        put(str(path))
-    say("next: look at it, then  covey ask")
+        put_exactly(str(path))
+    say(f"next: look at it, then  covey {'run' if options.command else 'ask'}")
+
+
+def _require_utf8(text: str) -> None:
+    """Refuse bytes of a command line that are no text: no file, and no other machine, reads them.
+
+    Python hands them on as lone surrogates.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        odd = text[error.start : error.end].encode("utf-8", "surrogateescape")
+        raise Stop(
+            ExitCode.USAGE, f"{odd!r} is not UTF-8 text; names and options are. Write them so."
+        ) from error
 
 
 def _output(path: Path, force: bool) -> Output:
@@ -255,8 +271,8 @@ def _from(pool: Path, path: Path) -> str:
 
 
 def _text_of(value: object) -> str:
-    """A string, or a list of them, as TOML has it."""
-    return json.dumps(value, ensure_ascii=False)
+    """A string, or a list of them, as TOML has it: JSON, but for the character DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _key(name: str) -> str:

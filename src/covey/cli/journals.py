@@ -6,6 +6,7 @@ from pathlib import Path
 
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.voice import put, put_json, say
+from covey.errors import several
 from covey.journal import read, repair
 
 
@@ -23,11 +24,13 @@ def verify(path: Path, as_json: bool) -> None:
         }
         put_json("covey.journal.verify/1", fields)
     else:
-        put(f"{path}: {len(contents.events)} events in {contents.size} bytes verify")
+        verify = "verifies" if len(contents.events) == 1 else "verify"
+        events = several(len(contents.events), "event")
+        put(f"{path}: {events} in {contents.size} bytes {verify}")
     if contents.torn:
         say(
-            f"a torn line of {len(contents.torn)} bytes at the end was never acknowledged; the "
-            "next write sets it aside."
+            f"a torn line of {several(len(contents.torn), 'byte')} at the end was never "
+            "acknowledged; the next write sets it aside."
         )
     if damage is not None:
         raise damage
@@ -38,7 +41,7 @@ def mend(path: Path, out: Path, as_json: bool, dry_run: bool) -> None:
     contents = read(path, prefix=True) if dry_run else repair(path, out)
     if not as_json:
         verb = "would be written" if dry_run else "written"
-        put(f"{len(contents.events)} events {verb} to {out}")
+        put(f"{several(len(contents.events), 'event')} {verb} to {out}")
     else:
         fields = {"path": str(path), "out": str(out), "events": len(contents.events)}
         put_json("covey.journal.repair/1", {**fields, "dry_run": dry_run})

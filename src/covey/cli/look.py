@@ -1,10 +1,12 @@
-"""`covey status`, `covey best`, `covey export`: look, and change nothing."""
+"""`covey status`, `best`, `export`, `logs` and `report`: look, and change nothing."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -12,12 +14,17 @@ from typing import Any, get_args
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.outputs import Output
+from covey.cli.points import point_to_json
 from covey.cli.settings import Settings
-from covey.cli.voice import put, put_json, say, table
+from covey.cli.voice import put, put_exactly, put_json, say, table
+from covey.errors import brief, several
 from covey.history import Trial
 from covey.history.trial import Status
+from covey.journal import holder, read
 from covey.study import Study
 
+_FAILURES = 3  # named by `status`
+_WORDS = 160  # characters of why, there
 # What an earlier export may say of a trial that has its result by now.
 _EARLIER = {"status": get_args(Status), "value": ("",), "sem": ("",)}
 
@@ -26,7 +33,7 @@ def look_at(settings: Settings) -> Study:
     """The study, only to look at; of a damaged journal, what precedes the damage."""
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
-    study = Study.load(settings.journal, settings.space, settings.strategy, read_only=True)
+    study = settings.look()
     if study.damage is not None:
         say(f"covey: {study.damage}")
         say("covey: what follows is only what precedes the damage.")
@@ -45,11 +52,14 @@ def status(settings: Settings, as_json: bool) -> None:
         if as_json:
             put_json("covey.status/1", {"journal": str(settings.journal), "trials": {}})
         else:
-            put(f"{settings.path}: nothing was asked yet. next: covey ask")
+            put(f"{settings.path}: nothing was asked yet. next: {_following(settings)}")
         return None
     study = look_at(settings)
     history, best = study.history, study.best
     counts = dict(Counter(trial.status for trial in history.trials))
+    runner = holder(settings.journal)
+    running = sum(bool(history.attempts(trial)) for trial in history.pending) if runner else 0
+    failures = [trial for trial in history.trials if trial.status in ("failed", "lost")]
     if as_json:
         fields = {
             "journal": str(settings.journal),
@@ -59,15 +69,42 @@ def status(settings: Settings, as_json: bool) -> None:
             "trials": counts,
             "open": [trial.id for trial in history.pending],
             "best": _described(study, best),
+            "failures": [
+                {"id": t.id, "batch": history.batch(t), "reason": history.reason(t)}
+                for t in failures
+            ],
+            "run": None if runner is None else {**asdict(runner), "running": running},
         }
         put_json("covey.status/1", fields)
         return end(study)
-    put(f"{settings.journal}: {history.rounds} batches, goal {study.goal}, seed {study.seed}")
+    batches = several(history.rounds, "batch")
+    put(f"{settings.journal}: {batches}, goal {study.goal}, seed {study.seed}")
     put("trials: " + (", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "none"))
     if best is not None:
         put(f"best: {best.value:.6g} (trial {best.id})")
-    put(f"next: covey {'tell' if history.pending else 'ask'}")
+    _put_failures(study, failures)
+    if runner is not None:
+        put(f"run: {runner}, {running} running")
+        put("next: covey run is at work; wait for it")
+    else:
+        put(f"next: {_following(settings, study)}")
     return end(study)
+
+
+def _following(settings: Settings, study: Study | None = None) -> str:
+    """The command that carries the study on."""
+    if settings.run.command:
+        return "covey run"
+    return "covey tell" if study is not None and study.history.pending else "covey ask"
+
+
+def _put_failures(study: Study, failures: Sequence[Trial]) -> None:
+    """The latest of them, newest first, each in a line."""
+    for trial in reversed(failures[-_FAILURES:]):
+        why = brief(study.history.reason(trial), _WORDS)
+        put(f"{trial.status}: {_named(study, trial)}: {why or 'nobody said why'}")
+    if failures:
+        put(f"why: covey logs {failures[-1].id}")
 
 
 def best(settings: Settings, as_json: bool) -> None:
@@ -81,7 +118,7 @@ def best(settings: Settings, as_json: bool) -> None:
         fields = {
             "best": _described(study, found),
             "recommended": {
-                "point": study.space.to_json(advised.point),
+                "point": point_to_json(study.space, advised.point),
                 "mean": advised.mean,
                 "std": advised.std,
             },
@@ -100,6 +137,57 @@ def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]
     return [word, value, *(point.get(name) for name in study.space.names)]
 
 
+def _named(study: Study, trial: Trial) -> str:
+    batch = study.history.batch(trial)
+    return f"trial {trial.id}" + (f" (batch {batch})" if batch else "")
+
+
+def logs(settings: Settings, id: int, as_json: bool) -> None:
+    """Why a trial came to what it did, and what is kept of its evaluations."""
+    from covey.run.workers import work_folder
+
+    study = look_at(settings)
+    trial = study.history.trial(id)
+    reason = study.history.reason(trial)
+    attempts = study.history.attempts(trial)
+    folder = work_folder(settings.journal)
+    kept = [found for sent in attempts for found in _kept(folder / Path(sent.name).name)]
+    if as_json:
+        fields = {
+            **(_described(study, trial) or {}),
+            "batch": study.history.batch(trial),
+            "reason": reason,
+            "attempts": len(attempts),
+            "folder": str(folder),
+            "logs": [{"file": str(file), "text": text} for file, text in kept],
+        }
+        put_json("covey.logs/1", fields)
+        return end(study)
+    ended = f"told {trial.value!r}" if trial.status == "told" else trial.status
+    put(f"{_named(study, trial)}: {ended}")
+    if trial.status in ("failed", "lost"):
+        put(f"reason: {reason or 'nobody said'}")
+    for file, text in kept:
+        put(f"--- {file}\n{text}")
+    if not attempts:
+        say("it was never run by covey, so there is no log.")
+    elif not kept:
+        say(
+            f"nothing is kept of {several(len(attempts), 'attempt')} in {folder}; the logs of "
+            "those that failed are, until somebody removes them."
+        )
+    return end(study)
+
+
+def _kept(folder: Path) -> list[tuple[Path, str]]:
+    """What an evaluation printed, as far as it is kept; the log of a command repeats the rest."""
+    from covey.run.workplace import tail
+
+    found = [(folder / name, tail(folder / name)) for name in ("stdout", "stderr", "log")]
+    found = [(file, text) for file, text in found if text.strip()]
+    return found[:-1] if len(found) > 1 and found[-1][0].name == "log" else found
+
+
 def export(settings: Settings, out: Path | None, as_json: bool) -> None:
     """Every trial, as CSV or JSON."""
     if out is not None:
@@ -107,23 +195,68 @@ def export(settings: Settings, out: Path | None, as_json: bool) -> None:
         Output(out, settings.files).require_csv()
     study = look_at(settings)
     trials = study.history.trials
+    stories = _stories(study, settings.journal)
     if as_json:
-        put_json("covey.export/1", {"trials": [_described(study, trial) for trial in trials]})
+        listed = [{**(_described(study, t) or {}), **stories[t.id]} for t in trials]
+        put_json("covey.export/1", {"trials": listed})
         return end(study)
+    story = sheets.story(study.space.names)
+    columns = [*sheets.COLUMNS, *map(sheets.heading, study.space.names), *story.values()]
     rows = [
         {name: getattr(trial, name) for name in sheets.COLUMNS}
         | {sheets.heading(name): value for name, value in trial.point.items()}
+        | {story[name]: value for name, value in stories[trial.id].items()}
         for trial in trials
     ]
-    columns = [*sheets.COLUMNS, *map(sheets.heading, study.space.names)]
     text = sheets.write(columns, rows)
     if out is None:
-        put(text)
+        put_exactly(text)
     else:
-        ours = partial(sheets.says_only, columns=columns, rows=rows, earlier=_EARLIER)
+        earlier = _EARLIER | {story[name]: ("",) for name in ("reason", "ended", "seconds")}
+        ours = partial(sheets.says_only, columns=columns, rows=rows, earlier=earlier)
         Output(out, settings.files, ours).write(text)
-        say(f"{len(rows)} trials written to {out}")
+        say(f"{several(len(rows), 'trial')} written to {out}")
     return end(study)
+
+
+def _stories(study: Study, journal: Path) -> list[dict[str, Any]]:
+    """Of each trial: its batch, why it failed, and the times of the journal's lines about it.
+
+    Its seconds go from the line that hands it out to the one that says what came of it.
+    """
+    asked: dict[int, str] = {}
+    begun: dict[int, str] = {}
+    ended: dict[int, str] = {}
+    for line in read(journal, prefix=True).events:
+        kind, at = line.get("type"), str(line.get("at", ""))
+        if kind == "dispatched":
+            begun[line["id"]] = at
+        if kind in ("asked", "enqueued", "added"):
+            asked |= dict.fromkeys(line["ids"], at)
+        if kind in ("added", "told", "failed", "cancelled", "lost"):
+            ended |= dict.fromkeys(line["ids"], at)
+    history = study.history
+    return [
+        {
+            "batch": history.batch(id),
+            "reason": history.reason(id),
+            "asked": asked.get(id),
+            "ended": ended.get(id),
+            "seconds": _between(begun.get(id), ended.get(id)),
+        }
+        for id in range(len(history))
+    ]
+
+
+def _between(begun: str | None, ended: str | None) -> float | None:
+    """Seconds from one time to another; None where one is not known, or a clock was set back."""
+    if begun is None or ended is None:
+        return None
+    try:
+        seconds = (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
+    except (ValueError, TypeError):  # no time, or one without a zone: not of our writing
+        return None
+    return round(seconds, 3) if seconds >= 0.0 else None
 
 
 def report(settings: Settings, out: Path, as_json: bool) -> None:
@@ -143,12 +276,12 @@ def report(settings: Settings, out: Path, as_json: bool) -> None:
     again = python_commands(history, lots_of(history), str(settings.journal)).again
     made = card(study, Commands((following,), again))
     if as_json:
-        put(json.dumps(made.to_json(), allow_nan=False))
+        put_json("covey.report/1", made.to_json())
         return end(study)
     output.require_free()
     write_page(made, out)
     say(made.headline)
-    put(str(out.resolve()))
+    put_exactly(str(out.resolve()))
     return end(study)
 
 
@@ -161,5 +294,5 @@ def _described(study: Study, trial: Trial | None) -> dict[str, Any] | None:
         "value": trial.value,
         "sem": trial.sem,
         "origin": trial.origin,
-        "point": study.space.to_json(trial.point),
+        "point": point_to_json(study.space, trial.point),
     }

@@ -13,12 +13,12 @@ from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.init import Flags, spoken
 from covey.cli.outputs import Output
-from covey.cli.points import point_from_text
+from covey.cli.points import point_from_text, point_to_json
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import Row
 from covey.cli.tell import FAILED
-from covey.cli.voice import put, put_json, say
-from covey.errors import SpaceError, did_you_mean
+from covey.cli.voice import put_exactly, put_json, say
+from covey.errors import SpaceError, did_you_mean, several
 from covey.space import Pool, Space
 from covey.study import Study
 
@@ -92,19 +92,20 @@ def next_batch(settings: Settings, options: NextOptions) -> None:
         study.fail(study.enqueue(found.failed))
     if found.waiting:
         study.enqueue(found.waiting)
-    say(f"choosing {settings.batch} points, goal {settings.goal} ...")
+    say(f"choosing {several(settings.batch, 'point')}, goal {settings.goal} ...")
     trials = study.ask(settings.batch)
     if options.json:
-        points = [study.space.to_json(trial.point) for trial in trials]
+        points = [point_to_json(study.space, trial.point) for trial in trials]
         put_json("covey.next/1", {"points": points})
         return
     rows = [{_column(n, columns): v for n, v in t.point.items()} for t in trials]
     text = sheets.write(columns, rows)
     if output is None:
-        put(text)
+        put_exactly(text)
     else:
         output.write(text)
-        say(f"{len(rows)} points written to {output.path}; fill in the column {options.value}.")
+        count = several(len(rows), "point")
+        say(f"{count} written to {output.path}; fill in the column {options.value}.")
 
 
 def _output(settings: Settings, options: NextOptions) -> Output | None:
@@ -131,9 +132,10 @@ def _read(space: Space | Pool, options: NextOptions) -> _Found:
         found.columns |= dict.fromkeys(names)
         for row in rows:
             _sort_in(found, row, _point(space, row, options.value), options.value)
-        told, failed, waiting = (a - b for a, b in zip(found.counts, before, strict=True))
-        say(f"{told} results, {failed} failures and {waiting} rows without one read from {path}")
-    known = _known(space, options.value)
+        new = [a - b for a, b in zip(found.counts, before, strict=True)]
+        told, failed, waiting = map(several, new, ("result", "failure", "row"))
+        say(f"{told}, {failed} and {waiting} without one read from {path}")
+    known = _known(space, found, options.value)
     unknown = [name for name in found.columns if name not in known]
     if unknown:
         say(f"not used: {', '.join(unknown)}. No parameter has this name.")
@@ -159,10 +161,11 @@ def _sort_in(found: _Found, row: Row, point: dict[str, object], value: str) -> N
         found.waiting.append(point)
 
 
-def _known(space: Space | Pool, value: str) -> set[str]:
+def _known(space: Space | Pool, found: _Found, value: str) -> set[str]:
     """The columns that mean something here; of those that `export` writes, all but sem."""
     own = {value, *sheets.COLUMNS} - {"sem"}
-    return own | {*space.names, *(f"point.{name}" for name in space.names)}
+    own |= {*space.names, *(f"point.{name}" for name in space.names)}
+    return own | sheets.exported(found.columns, space.names)
 
 
 def _point(space: Space | Pool, row: Row, value: str) -> dict[str, object]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from covey.errors import SpaceError, did_you_mean
 from covey.space import Choice, Integer, Pool, Real, Space
+
+# Stricter than float(), which takes 1_000 and the digits of every script.
+_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,300}")  # of more digits, Python reads none; no space has such
 
 
 def point_from_text(space: Space | Pool, cells: Mapping[str, str]) -> dict[str, Any]:
@@ -29,17 +35,50 @@ def fixed_from_text(space: Space | Pool, given: Mapping[str, str]) -> dict[str, 
     return {name: _value(space.parameters[name], name, text) for name, text in given.items()}
 
 
+def number_from_text(text: str) -> float:
+    """The number a person wrote, in a cell or in a word of the command line; perhaps no finite one.
+
+    Raises:
+        SpaceError: It is no number; 1_000, which Python would read, is a slip of the pen.
+    """
+    if not _NUMBER.fullmatch(text.strip()):
+        raise SpaceError(f"{text!r} is not a number.")
+    return float(text)
+
+
+def point_to_json(space: Space | Pool, point: Mapping[str, Any]) -> dict[str, Any]:
+    """The point for whoever reads our JSON: an option that is no scalar by its value.
+
+    (The journal holds its place among the options, which is exact and tells a reader nothing.)
+    """
+    written = space.to_json(point)
+    return {name: v if v == point[name] else _readable(point[name]) for name, v in written.items()}
+
+
+def _readable(option: Any) -> Any:
+    if isinstance(option, datetime.date | datetime.time):
+        return option.isoformat()
+    if isinstance(option, Mapping):
+        return {str(key): _readable(value) for key, value in option.items()}
+    if isinstance(option, list | tuple):
+        return [_readable(value) for value in option]
+    return option if isinstance(option, str | int | float | bool | None) else str(option)
+
+
 def _value(parameter: Real | Integer | Choice, name: str, text: str) -> Any:
     if isinstance(parameter, Choice):
         return _option(parameter, name, text)
+    number = _number(name, text)
+    if isinstance(parameter, Integer) and _WHOLE.fullmatch(text.strip()):
+        return int(text)
+    return number  # 3.0 is an Integer too; the space decides
+
+
+def _number(name: str, text: str) -> float:
     try:
-        return int(text) if isinstance(parameter, Integer) else float(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)  # 3.0 is an Integer too; the space decides
-    except ValueError as error:
-        raise SpaceError(f"{name}: {text!r} is not a number.") from error
+        return number_from_text(text)
+    except SpaceError as error:
+        raise SpaceError(f"{name}: {error}") from error
 
 
 def _option(choice: Choice, name: str, text: str) -> Any:
@@ -70,7 +109,7 @@ def _rewritten(option: Any, text: str) -> bool:
     if option is None or isinstance(option, bool):
         return text.lower() == str(option).lower()
     try:
-        return float(text) == float(option)
+        return number_from_text(text) == float(option)
     except (TypeError, ValueError, OverflowError):
         return False
 
@@ -89,10 +128,7 @@ def _pool_value(pool: Pool, name: str, cells: Mapping[str, str]) -> Any:
         return {"true": True, "false": False}.get(cells[name].strip().lower(), cells[name])
     if not isinstance(example, int | float):
         return _pool_text(pool, name, cells[name])
-    try:
-        return float(cells[name])
-    except ValueError as error:
-        raise SpaceError(f"{name}: {cells[name]!r} is not a number.") from error
+    return _number(name, cells[name])
 
 
 def _pool_text(pool: Pool, name: str, text: str) -> str:
@@ -106,6 +142,6 @@ def _pool_text(pool: Pool, name: str, text: str) -> str:
 
 def _number_or_text(text: str) -> Any:
     try:
-        return float(text)
-    except ValueError:
+        return number_from_text(text)
+    except SpaceError:
         return text

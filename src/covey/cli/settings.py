@@ -10,12 +10,17 @@ from typing import Any, Literal
 
 from covey.catalog import strategy_of
 from covey.cli.exits import ExitCode, Stop
+from covey.cli.sheets import bounded
 from covey.errors import SpaceError, StrategyError, did_you_mean
+from covey.opening import reopen
 from covey.propose import Goal
 from covey.space import Choice, Integer, Linear, Parameter, Pool, Real, Space
 from covey.study import Study
 
 FILE = "covey.toml"
+_MOST = 2**24  # bytes of it
+_DEEPEST = 50  # lists and tables within each other
+_BITS = 1024  # of an integer: what a float can hold
 
 _KINDS: dict[str, tuple[type[Real] | type[Integer] | type[Choice], tuple[str, ...]]] = {
     "real": (Real, ("low", "high", "log")),
@@ -68,11 +73,16 @@ class Settings:
         """The study, begun or continued."""
         return Study(self.space, self.goal, self.strategy, self.seed, self.journal)
 
+    def look(self) -> Study:
+        """The study that its journal holds, only to look at, if it is the one described here."""
+        contents = reopen(self.journal, read_only=True)
+        return Study(self.space, self.goal, self.strategy, self.seed, contents)
+
 
 def read_settings(path: Path) -> Settings:
     """Read and check covey.toml."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = bounded(path, _MOST).decode("utf-8-sig")
     except FileNotFoundError as error:
         raise Stop(
             ExitCode.CONFLICT,
@@ -91,10 +101,36 @@ def parse_settings(text: str, path: Path) -> Settings:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise Stop(ExitCode.INVALID, f"{path} is not TOML: {error}.") from error
+    except RecursionError as error:
+        raise Stop(
+            ExitCode.INVALID, f"{path} nests lists or tables too deeply to be read."
+        ) from error
+    except ValueError as error:  # Python reads no integer of more than some thousand digits
+        raise Stop(ExitCode.INVALID, f"{path} holds a number too long to be read.") from error
     try:
+        _require_sane(tables)
         return _settings(tables, path)
     except (SpaceError, StrategyError) as error:
         raise Stop(ExitCode.INVALID, f"{path}: {error}") from error
+
+
+def _require_sane(tables: Mapping[str, Any]) -> None:
+    """Refuse what messages could not even show: integers no float can hold, endless nesting."""
+    level: list[Any] = [tables]
+    for _ in range(_DEEPEST):
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, Mapping):
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+            elif isinstance(value, int) and value.bit_length() > _BITS:
+                digits = round(value.bit_length() * 0.30103)
+                raise SpaceError(f"it holds an integer of about {digits} digits; 300 are enough.")
+        if not inner:
+            return
+        level = inner
+    raise SpaceError(f"it nests lists or tables more than {_DEEPEST} levels deep.")
 
 
 def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
@@ -133,7 +169,7 @@ def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:
 
 def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
     kind = entry.get("type")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         hint = did_you_mean(kind, _KINDS)
         raise SpaceError(
             f'[parameters.{name}]: type must be "real", "integer" or "choice", got {kind!r}.{hint}'

@@ -14,12 +14,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
-from covey.cli.exits import ExitCode, Stop
+from covey.cli.exits import ExitCode, Stop, sentence
+from covey.cli.points import number_from_text
+from covey.errors import SpaceError, several
 from covey.history.fields import MOST
+from covey.history.history import beside
 
 COLUMNS = ("id", "status", "value", "sem", "origin")
 """Columns that are not parameters."""
+STORY = ("batch", "reason", "asked", "ended", "seconds")
+"""What became of a trial, which only an export says."""
 
+_LARGEST = 2**26  # bytes of a sheet, a million rows; a device or a pipe may have no end
 # A spreadsheet takes a cell that begins so for a formula. Cells begin where it splits the line: one
 # that expects semicolons or tabs splits inside our cells, and minds no quotes there.
 _FORMULA = r"(?=['\"]*[=+\-@\t\r\n\0＝＋－＠])"
@@ -27,8 +33,6 @@ _START = r"(?:\A|(?<=[;\t\r\n]))"
 _BARE = re.compile(_START + _FORMULA)
 _ESCAPED = re.compile(_START + "'" + _FORMULA)
 _QUOTED = re.compile(r"[\",;\t\r\n\0]|\A\s|\s\Z")
-# Stricter than float(), which takes 1_000 and the digits of every script.
-_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
 # What a spreadsheet may have saved instead of a CSV file, by its first bytes.
 _KINDS = {
     (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"): "an Excel workbook, which covey does not read",
@@ -51,18 +55,18 @@ class Row:
     def number(self, column: str, hint: str = "") -> float:
         """The number in a cell: finite, of a size that a study takes."""
         text = self.text(column)
-        if not _NUMBER.fullmatch(text):
+        try:
+            value = number_from_text(text)
+        except SpaceError as error:
             comma = " Write decimal numbers with a point." if "," in text else ""
-            raise self.error(f"the {column} {text!r} is no number{hint}.{comma}")
-        value = float(text)
+            raise self.error(f"the {column} {text!r} is no number{hint}.{comma}") from error
         if not abs(value) <= MOST:
             raise self.error(f"the {column} must be finite, within ±{MOST:g}, got {text}{hint}.")
         return value
 
     def error(self, message: str) -> Stop:
         """An error about this line."""
-        message = message if message.endswith((".", "?")) else f"{message}."
-        return Stop(ExitCode.INVALID, f"{self.where}: {message} Nothing was recorded.")
+        return Stop(ExitCode.INVALID, f"{self.where}: {sentence(message)} Nothing was recorded.")
 
 
 def write(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -110,6 +114,18 @@ def _names(cells: list[str], file: str) -> list[str]:
 def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
     """The column of a parameter; one that bears the name of another column is ``point.<name>``."""
     return f"point.{name}" if name in taken else name
+
+
+def story(parameters: Iterable[str]) -> dict[str, str]:
+    """The columns in which an export of these parameters tells the story of each trial."""
+    taken = [*COLUMNS, *map(heading, parameters)]
+    return {name: beside(name, taken) for name in STORY}
+
+
+def exported(names: Iterable[str], parameters: Iterable[str]) -> set[str]:
+    """Those of the columns that `export` added; one alone that is named so is somebody's own."""
+    added = set(story(parameters).values())
+    return added if added <= set(names) else set()
 
 
 def says_only(
@@ -169,9 +185,29 @@ def _lines(file: BinaryIO) -> Iterator[list[str]]:
         text.detach()  # whoever opened the file closes it
 
 
+def bounded(path: str | Path, most: int) -> bytes:
+    """What a file holds, a pipe or a device too; "-" is stdin. More than ``most`` bytes is refused.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if path == "-":
+        data = sys.stdin.buffer.read(most + 1)
+    else:
+        with Path(path).open("rb") as stream:
+            data = stream.read(most + 1)
+    if len(data) > most:
+        raise Stop(
+            ExitCode.INVALID,
+            f"{'stdin' if path == '-' else path} is larger than {most / 2**20:.0f} MiB; is it the "
+            "file you meant?",
+        )
+    return data
+
+
 def _text(path: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        data = bounded(path, _LARGEST)
     except FileNotFoundError as error:
         raise Stop(ExitCode.CONFLICT, f"there is no file {path}.") from error
     except OSError as error:
@@ -189,8 +225,9 @@ def _row(names: list[str], line: list[str], where: str) -> Row:
     if len(line) < len(names) or any(cell.strip() for cell in line[len(names) :]):
         raise Stop(
             ExitCode.INVALID,
-            f"{where}: {len(line)} cells, but {len(names)} columns. Name each column in the first "
-            "line, and put text with a comma in quotes. Nothing was recorded.",
+            f"{where}: {several(len(line), 'cell')}, but {several(len(names), 'column')}. Name "
+            "each column in the first line, and put text with a comma in quotes. Nothing was "
+            "recorded.",
         )
     return Row({n: _plain(cell) for n, cell in zip(names, line, strict=False)}, where)
 

@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from covey.cli import sheets
 from covey.cli.exits import ExitCode, Stop
-from covey.cli.look import end
+from covey.cli.look import end, look_at
+from covey.cli.points import number_from_text
 from covey.cli.settings import Settings
 from covey.cli.sheets import Row
 from covey.cli.voice import put, put_json, say
-from covey.errors import did_you_mean
+from covey.errors import did_you_mean, several
 from covey.history import Amended, Failed, Told, Trial
-from covey.opening import reopen
 from covey.space import Pool
 from covey.study import Study
 
@@ -77,7 +77,7 @@ def tell(settings: Settings, words: Sequence[str], options: TellOptions) -> None
     """Record results; whatever is already recorded with the same value is passed over."""
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
-    study = _look_at(settings) if options.dry_run else settings.study()
+    study = look_at(settings) if options.dry_run else settings.study()
     results = _results(words, study, options.value)
     for result in results:
         _require_same_point(result, study)
@@ -91,24 +91,16 @@ def tell(settings: Settings, words: Sequence[str], options: TellOptions) -> None
         put_json("covey.tell/1", {**fields, "pending": len(study.history.pending)})
     else:
         verb = "would be recorded" if options.dry_run else "recorded"
-        sems = f", {counts['sems']} standard errors added" if news.sems else ""
-        told = f"{counts['told']} results and {counts['failed']} failures {verb}"
-        put(f"{told}, {known} known already{sems}")
+        told, failed = several(counts["told"], "result"), several(counts["failed"], "failure")
+        sems = f", {several(counts['sems'], 'standard error')} added" if news.sems else ""
+        put(f"{told} and {failed} {verb}, {known} known already{sems}")
     left = len(study.history.pending)
     best = study.best
     if best is not None:
         say(f"best so far: {best.value:.6g} (trial {best.id})")
-    say(f"{left} trials are still open" if left else "next: covey ask")
+    still = f"{several(left, 'trial')} {'is' if left == 1 else 'are'} still open"
+    say(still if left else "next: covey ask")
     end(study)
-
-
-def _look_at(settings: Settings) -> Study:
-    """The study as `tell` would open it, with all its checks; nothing can be written."""
-    contents = reopen(settings.journal, read_only=True)
-    study = Study(settings.space, settings.goal, settings.strategy, settings.seed, contents)
-    if study.damage is not None:
-        say(f"covey: {study.damage}")
-    return study
 
 
 def _checked_news(results: Sequence[Result], study: Study) -> _News:
@@ -181,7 +173,7 @@ def _alike(said: str, value: Any) -> bool:
     if isinstance(value, bool):
         return same
     try:
-        return math.isclose(float(said), float(value), rel_tol=6e-3)
+        return math.isclose(number_from_text(said), float(value), rel_tol=6e-3)
     except (TypeError, ValueError, OverflowError):
         return same
 
@@ -274,6 +266,7 @@ def _name_the_rest(
     """Say which columns hold something that no journal has a place for."""
     known = {columns.id, columns.value, columns.sem, "status", "origin"}
     known |= {sheets.heading(name) for name in study.space.names}
+    known |= sheets.exported(names, study.space.names)
     rest = [n for n in names if n not in known and any(row.text(n) for row in rows)]
     if rest:
         say(f"not recorded: {', '.join(rest)}. A journal has no place for it; keep the sheet.")

@@ -1,4 +1,4 @@
-"""The commands that look: status, best, export, report, journal, doctor; and the demo.
+"""The commands that look: status, best, export, logs, report, journal, doctor; and the demo.
 
 Heavy imports happen inside, so that help is quick.
 """
@@ -57,6 +57,24 @@ def export(config: Config = _FILE, out: Out = None, as_json: Json = False) -> No
     from covey.cli.settings import read_settings
 
     write(read_settings(config), out, as_json)
+
+
+@app.command()
+def logs(
+    trial: Annotated[int, typer.Argument(metavar="ID", help="Of a trial.")],
+    config: Config = _FILE,
+    as_json: Json = False,
+) -> None:
+    """Why a trial failed, and what is kept of what its evaluations printed.
+
+    \b
+    covey logs 1
+    covey logs 1 --json
+    """
+    from covey.cli.look import logs as show
+    from covey.cli.settings import read_settings
+
+    show(read_settings(config), trial, as_json)
 
 
 @app.command()

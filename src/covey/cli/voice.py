@@ -11,7 +11,21 @@ from typing import Any
 
 
 def put(text: str) -> None:
-    """Data: the result of the command, on stdout."""
+    """The result of the command in words, on stdout."""
+    _write(printable(text))
+
+
+def put_exactly(text: str) -> None:
+    """The result as a program will read it (a sheet, a path), on stdout.
+
+    As it is into a file or a pipe; but no control characters to a terminal, which obeys them.
+    """
+    if sys.stdout is not None and sys.stdout.isatty():
+        text = printable(text)
+    _write(text)
+
+
+def _write(text: str) -> None:
     if sys.stdout is None:  # closed by whoever started us
         return
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
@@ -20,7 +34,8 @@ def put(text: str) -> None:
 
 def put_json(schema: str, fields: Mapping[str, Any]) -> None:
     """Data as one JSON object; ``schema`` names its shape."""
-    put(json.dumps({"schema": schema, **fields}, allow_nan=False, default=str))
+    text = json.dumps({"schema": schema, **fields}, allow_nan=False, default=str)
+    _write(text.replace("\x7f", "\\u007f"))  # the one control character that JSON leaves as it is
 
 
 def say(text: str) -> None:

@@ -72,7 +72,7 @@ class Added:
         points = points_of(self.points)
         places = range(1, len(points) + 1)
         names = [f"point {place} of {len(points)}" for place in places]
-        values = sized(self.values, len(points), "points", "values")
+        values = sized(self.values, len(points), "point", "value")
         hint = "Leave out points without a result."
         _assign(
             self,
@@ -94,7 +94,7 @@ class Told:
 
     def __post_init__(self) -> None:
         ids = trial_ids(self.ids)
-        values = sized(self.values, len(ids), "trials", "values")
+        values = sized(self.values, len(ids), "trial", "value")
         _assign(
             self,
             ids=ids,

@@ -10,7 +10,7 @@ from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 
-from covey.errors import HistoryError
+from covey.errors import HistoryError, several
 from covey.history.trial import Point
 
 MOST = 1e100  # in size, of a value or its error: squares of it must not overflow
@@ -71,7 +71,7 @@ def standard_errors(
     given = tuple(sems)
     if not given:
         return (None,) * len(places)
-    sized(given, len(places), f"{noun}s", "sems")
+    sized(given, len(places), noun, "sem")
     return tuple(standard_error(s, f"{noun} {i}") for s, i in zip(given, places, strict=True))
 
 
@@ -131,7 +131,7 @@ def sized(items: Iterable[object], size: int, of: str, what: str) -> tuple[objec
     """As many as there should be."""
     out = tuple(items)
     if len(out) != size:
-        raise HistoryError(f"{size} {of} but {len(out)} {what}; give one for each.")
+        raise HistoryError(f"{several(size, of)} but {several(len(out), what)}; give one for each.")
     return out
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from covey.errors import HistoryError, MissingExtraError
 from covey.history.events import Dispatched, Event
+from covey.history.fields import trial_ids
 from covey.history.ledger import Ledger, check, known
 from covey.history.trial import Status, Trial
 
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("id", "status", "value", "sem", "origin")
+
+
+def beside(name: str, taken: Container[str]) -> str:
+    """A column of ours beside parameters, which keep their names.
+
+    >>> beside("batch", ["x"]), beside("batch", ["x", "batch"])
+    ('batch', 'trial.batch')
+    """
+    while name in taken:
+        name = f"trial.{name}"
+    return name
 
 
 class History:
@@ -66,7 +78,7 @@ class History:
             HistoryError: The event does not fit; this history goes on as it was.
         """
         with self._ledger.lock:
-            ledger = self._ledger if self._newest else Ledger(self._prefix())
+            ledger = self._as_it_stood()
             check(event, ledger.trials)
             ledger.apply(event)
             return History.__new__(History)._stamp(ledger)
@@ -76,8 +88,7 @@ class History:
         """Every trial, in the order of ids."""
         if self._trials is None:
             with self._ledger.lock:
-                ledger = self._ledger if self._newest else Ledger(self._prefix())
-                self._trials = tuple(ledger.trials)
+                self._trials = tuple(self._as_it_stood().trials)
         return self._trials
 
     def trial(self, id: int) -> Trial:
@@ -87,12 +98,31 @@ class History:
                 return self._ledger.trials[id]
         return known(id, self.trials)
 
-    def attempts(self, id: int) -> tuple[Dispatched, ...]:
+    def attempts(self, trial: Trial | int) -> tuple[Dispatched, ...]:
         """How often this trial was handed to an engine, and under which names."""
-        known(id, self.trials)
+        id = self._id(trial)
         with self._ledger.lock:
-            ledger = self._ledger if self._newest else Ledger(self._prefix())
-            return tuple(ledger.attempts.get(id, ()))
+            return tuple(self._as_it_stood().attempts.get(id, ()))
+
+    def reason(self, trial: Trial | int) -> str:
+        """Why this trial failed or was lost; empty if it was not, or if nobody said why."""
+        id = self._id(trial)
+        with self._ledger.lock:
+            return self._as_it_stood().reasons.get(id, "")
+
+    def batch(self, trial: Trial | int) -> int | None:
+        """The number of the batch this trial was asked for in, from 1; None if it was not."""
+        id = self._id(trial)
+        with self._ledger.lock:
+            return self._as_it_stood().batches[id]
+
+    def _id(self, trial: Trial | int) -> int:
+        (id,) = trial_ids([trial.id if isinstance(trial, Trial) else trial])
+        return known(id, self.trials).id
+
+    def _as_it_stood(self) -> Ledger:
+        """The ledger as far as this view goes; ask only while holding the lock."""
+        return self._ledger if self._newest else Ledger(self._prefix())
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -160,9 +190,11 @@ class History:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per trial: id, status, value, sem, origin, then the parameters.
+        """One row per trial: id, status, value, sem, origin, the parameters, batch and reason.
 
-        A parameter that bears the name of one of those columns is called ``point.<name>``.
+        A parameter that bears the name of one of the first five is called ``point.<name>``. Its
+        ``batch`` is the number of the ask that made it; the ``reason`` says why it failed or was
+        lost. Where a parameter has their name, they are ``trial.batch`` and ``trial.reason``.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -182,6 +214,12 @@ class History:
             while column in _COLUMNS or (column != name and column in names):
                 column = f"point.{column}"
             data[column] = [trial.point.get(name) for trial in trials]
+        with self._ledger.lock:
+            ledger = self._as_it_stood()
+            batches = pd.Series(ledger.batches[: len(trials)], dtype="Int64")
+            reasons = [ledger.reasons.get(trial.id, "") for trial in trials]
+        data[beside("batch", data)] = batches
+        data[beside("reason", data)] = reasons
         return pd.DataFrame(data)
 
     def _prefix(self) -> tuple[Event, ...]:

@@ -70,12 +70,17 @@ class Ledger:
     it is stamped with one step.
     """
 
-    __slots__ = ("asked_count", "attempts", "events", "lock", "models", "rounds", "trials")
+    __slots__ = (
+        *("asked_count", "attempts", "batches", "events", "lock", "models", "reasons", "rounds"),
+        "trials",
+    )
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = []
         self.trials: list[Trial] = []
         self.attempts: dict[int, list[Dispatched]] = {}  # trial id -> its dispatches, in order
+        self.batches: list[int | None] = []  # of each trial, from 1; None unless it was asked for
+        self.reasons: dict[int, str] = {}  # trial id -> why it failed or was lost
         self.asked_count = 0
         self.rounds = 0
         self.models: tuple[dict[str, Any], ...] | None = None
@@ -88,11 +93,16 @@ class Ledger:
         """Append an event that ``check`` has passed."""
         if isinstance(event, Asked | Enqueued | Added):
             self.trials += _created(event, len(self.trials))
+            batch = self.rounds + 1 if isinstance(event, Asked) else None
+            self.batches += [batch] * len(event.points)
         elif isinstance(event, Dispatched):
             self.attempts.setdefault(event.id, []).append(event)
         elif not isinstance(event, Late):
             for trial in _changed(event, self.trials):
                 self.trials[trial.id] = trial
+                self.reasons.pop(trial.id, None)
+                if isinstance(event, Failed | Lost):
+                    self.reasons[trial.id] = event.reason
         if isinstance(event, Asked):
             self.asked_count += len(event.points)
             self.rounds += 1

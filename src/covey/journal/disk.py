@@ -72,6 +72,18 @@ def try_lock(fd: int) -> bool:
     return True
 
 
+def is_locked(fd: int) -> bool:
+    """Whether somebody else has the file's lock; it is free again when this returns."""
+    if _fcntl is None:
+        return False
+    try:
+        _fcntl.flock(fd, _fcntl.LOCK_SH | _fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    _fcntl.flock(fd, _fcntl.LOCK_UN)
+    return False
+
+
 @contextmanager
 def _told_after(seconds: float, fd: int, path: Path) -> Iterator[None]:
     """Warn of a lock, from a thread beside: to wait in the kernel is fair, to try again is not."""

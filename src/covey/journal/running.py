@@ -8,12 +8,13 @@ import socket
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from covey.errors import JournalConflict, JournalError
 from covey.journal.descriptor import Descriptor
-from covey.journal.disk import forget_staged, reporting, try_lock
+from covey.journal.disk import forget_staged, is_locked, reporting, try_lock
 
 _FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
 _SIGNED = b'{"pid": '  # how the account of whoever holds the lock begins
@@ -54,6 +55,37 @@ def running(journal: Path) -> Iterator[None]:
         yield
     finally:
         file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who runs a journal; process 0 where it has only just begun and not signed yet."""
+
+    pid: int
+    host: str
+    since: str  # a time in ISO format
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "another process"
+        return f"process {self.pid} on {self.host}, since {self.since}"
+
+
+def holder(journal: Path) -> Holder | None:
+    """Who runs a journal now; None if nobody does. Looking takes nothing from anybody."""
+    try:
+        fd = os.open(lock_path(journal), os.O_RDONLY | _FLAGS)
+    except OSError:  # there is none, it is a link, or it is not for our eyes
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        who = _holder(fd)
+        # To try the lock is to hold it for a moment, in which a run that starts would be refused:
+        # not where it is known to be free.
+        return None if _gone(who) or not is_locked(fd) else who
+    finally:
+        os.close(fd)
 
 
 def _opened(path: Path) -> int:
@@ -111,9 +143,22 @@ def _require_one_name(journal: Path) -> None:
         )
 
 
-def _holder(fd: int) -> str:
+def _holder(fd: int) -> Holder:
     try:
         who = json.loads(os.pread(fd, 4096, 0))
-        return f"process {who['pid']} on {who['host']}, since {who['since']}"
+        return Holder(int(who["pid"]), str(who["host"]), str(who["since"]))
     except (ValueError, KeyError, TypeError):  # it has only just begun to write
-        return "another process"
+        return Holder(0, "", "")
+
+
+def _gone(who: Holder) -> bool:
+    """Whether the process is known to have ended: it was on this machine, and is no more."""
+    if os.name != "posix" or who.pid <= 0 or who.host != socket.gethostname():
+        return False
+    try:
+        os.kill(who.pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:  # it is somebody else's
+        return False
+    return False

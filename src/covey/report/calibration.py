@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from covey.errors import several
 from covey.history import Trial
 from covey.report.forecast import HALF, MOST, Forecast
 from covey.report.hindsight import Hindsight
 from covey.report.lots import Lot
-from covey.report.words import several
 
 _FEW = 10
 _UNLIKELY = 0.025  # in either tail

@@ -11,6 +11,7 @@ import numpy as np
 
 from covey import __version__
 from covey.arrays import one_thread
+from covey.errors import brief, several
 from covey.history import History
 from covey.history.trial import Origin, Status
 from covey.propose import Goal, Recipe, understand
@@ -24,12 +25,14 @@ from covey.report.hindsight import MOST_TOLD, Hindsight, look_back
 from covey.report.lots import Lot, looked_at, lots_of, recent
 from covey.report.reasons import Reason, reason, repeats
 from covey.report.slices import Slice, slices
-from covey.report.words import several, shown
+from covey.report.words import plain_text, shown
 
 if TYPE_CHECKING:
     from covey.study import Study
 
 _SCHEMA = "covey.report/1"
+_MOST_FAILURES = 20
+_WORDS = 300  # characters of why a trial failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,16 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """One trial that failed or was lost, and why, in a line."""
+
+    id: int
+    batch: int | None
+    status: Status
+    reason: str  # empty where nobody said
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """Everything the report says.
 
@@ -85,6 +98,7 @@ class Card:
         way: every trial in order, for the chart of the best so far.
         batches: names of the lots in ``rows``; ``still_open`` if results are awaited.
         rows: the open batch, or the last one.
+        failures: the latest trials that failed or were lost, newest first, and why.
         calibration: predicted against measured, of the last batches.
         diversity: of ``rows``.
         slices: through the best point; empty while nothing was told.
@@ -100,6 +114,7 @@ class Card:
     batches: tuple[str, ...]
     still_open: bool
     rows: tuple[Row, ...]
+    failures: tuple[Failure, ...]
     calibration: Calibration
     diversity: Diversity
     slices: tuple[Slice, ...]
@@ -123,7 +138,8 @@ def card(study: Study, commands: Commands | None = None) -> Card:
     history, recipe = study.history, study.recipe
     lots = lots_of(history)
     with one_thread():
-        return _card(history, recipe, lots, commands or python_commands(history, lots))
+        commands = commands or python_commands(history, lots, study.journal)
+        return _card(history, recipe, lots, commands)
 
 
 def _card(history: History, recipe: Recipe, lots: tuple[Lot, ...], commands: Commands) -> Card:
@@ -140,6 +156,7 @@ def _card(history: History, recipe: Recipe, lots: tuple[Lot, ...], commands: Com
         batches=tuple(lot.name for lot in shown_lots),
         still_open=bool(history.pending),
         rows=_rows(history, recipe, shown_lots, hindsight),
+        failures=_failures(history),
         calibration=calibrate(window, trials, hindsight),
         diversity=diversity(recipe.space, trials, ids),
         slices=_slices(history, recipe),
@@ -213,6 +230,14 @@ def _rows(
     return tuple(rows)
 
 
+def _failures(history: History) -> tuple[Failure, ...]:
+    bad = [trial for trial in history.trials if trial.status in ("failed", "lost")]
+    return tuple(
+        Failure(t.id, history.batch(t), t.status, plain_text(brief(history.reason(t), _WORDS)))
+        for t in reversed(bad[-_MOST_FAILURES:])
+    )
+
+
 def _error(expected: Forecast | None, value: float | None) -> float | None:
     return None if expected is None or value is None else error_of(expected, value)
 
@@ -224,7 +249,7 @@ def _notes(lots: tuple[Lot, ...], window: tuple[Lot, ...], told: int) -> tuple[s
     if len(modelled) < asked:
         notes.append(
             f"{asked - len(modelled)} of {several(asked, 'batch')} came without a model (the "
-            "first, or one by random or sobol): nothing was predicted there."
+            "first ones, or any by random or sobol): nothing was predicted there."
         )
     if len(window) < len(modelled):
         notes.append(

@@ -23,13 +23,17 @@ class Commands:
 
 
 def python_commands(
-    history: History, lots: Sequence[Lot], journal: str | Path = "run.jsonl"
+    history: History, lots: Sequence[Lot], journal: str | Path | None = None
 ) -> Commands:
-    """The commands of the Python API; a command line passes its own instead."""
-    load = f"study = covey.Study.load({str(journal)!r})"
+    """The commands of the Python API; a command line passes its own instead.
+
+    Without a journal they go on with the ``study`` at hand: there is nothing to load.
+    """
+    load = () if journal is None else (f"study = covey.Study.load({str(journal)!r})",)
     asked = [lot for lot in lots if lot.batch is not None]
     again = _again(asked[-1], load) if asked else ()
-    return Commands(("import covey", load, *_next(history, asked)), again)
+    first = ("import covey", *load) if load else ()
+    return Commands((*first, *_next(history, asked)), again)
 
 
 def _next(history: History, asked: Sequence[Lot]) -> tuple[str, ...]:
@@ -47,14 +51,14 @@ def _next(history: History, asked: Sequence[Lot]) -> tuple[str, ...]:
     )
 
 
-def _again(lot: Lot, load: str) -> tuple[str, ...]:
+def _again(lot: Lot, load: tuple[str, ...]) -> tuple[str, ...]:
     known = f"strategy_of({lot.strategy!r})"
     yours = f"{lot.strategy!r}, strategy  # your own object"
     return (
         "import covey",
         "from covey.catalog import strategy_of",
         "from covey.propose import Request, propose",
-        load,
+        *load,
         f"before = covey.History(study.history.events[:{lot.place}])  # up to batch {lot.batch}",
         f"name, strategy = {known if lot.strategy in STRATEGIES else yours}",
         f"request = Request({lot.size}, strategy, name)  # fixed={{...}} too, if you held some",

@@ -6,14 +6,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from covey.errors import MissingExtraError, ReportError
+from covey.errors import MissingExtraError, ReportError, several
 from covey.files import write_whole
 from covey.report.card import Card, Row
 from covey.report.figures import agreement_figure, slice_figure, way_figure
 from covey.report.hindsight import MOST_TOLD
 from covey.report.reasons import MEANING
 from covey.report.summaries import of_diversity
-from covey.report.words import number, plus_minus, several, share, shown
+from covey.report.words import number, plus_minus, share, shown
 
 _MOST_ROWS = 100
 _MOST_COLUMNS = 16

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from covey.report.words import number, several, share, shown
+from covey.errors import several
+from covey.report.words import number, share, shown
 
 if TYPE_CHECKING:
     from covey.report.calibration import Calibration

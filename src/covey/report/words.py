@@ -47,16 +47,6 @@ def share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({100.0 * part / whole:.0f} %)" if whole else "0 of 0"
 
 
-def several(count: int, noun: str) -> str:
-    """A count and its noun.
-
-    >>> several(1, "batch"), several(3, "batch"), several(2, "point")
-    ('1 batch', '3 batches', '2 points')
-    """
-    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
-    return f"{count} {noun}{ending}"
-
-
 def shown(value: Any) -> str:
     r"""A value of a parameter as text, safe to look at.
 
@@ -69,8 +59,12 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return number(value, 6)
     text = value if isinstance(value, str) else _told(value)
-    cut = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return "".join(c if c.isprintable() else _spelled(c) for c in cut)
+    return plain_text(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
+
+
+def plain_text(text: str) -> str:
+    """The text with what does not print spelled out."""
+    return "".join(c if c.isprintable() else _spelled(c) for c in text)
 
 
 def _told(value: object) -> str:

@@ -7,7 +7,13 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from covey.errors import EvaluationError, ExhaustedError, JournalConflict, JournalError
+from covey.errors import (
+    EvaluationError,
+    ExhaustedError,
+    JournalConflict,
+    JournalError,
+    several,
+)
 from covey.history import Added, Asked, Enqueued, History, Trial
 from covey.run.desk import Desk
 from covey.run.interrupt import Interrupt
@@ -32,7 +38,7 @@ class Campaign:
         self._desk = desk
         self._interrupt = interrupt
         self._wide = wide  # how many to keep under way, asynchronously
-        self._began = self._talked = time.monotonic()
+        self._talked = time.monotonic()
         self._batch: Sequence[int] = ()
         self._unwatched = False  # watch has raised
         self._stopped = False  # what runs was stopped, or killed
@@ -48,8 +54,10 @@ class Campaign:
         except JournalError:
             # Nothing can be written down, so nothing is stopped: evaluations that can be found
             # again go on, and their results wait for the next run.
+            out = self._desk.running
+            was = "was" if out == 1 else "were"
             _log.error(
-                "%d evaluations were out when the log, or their folder, failed", self._desk.running
+                "%s %s out when the log, or their folder, failed", several(out, "evaluation"), was
             )
             raise
         except BaseException:
@@ -95,7 +103,7 @@ class Campaign:
                 self._work()
             self._batch = self._desk.awaited
             if self._desk.streak >= self._plan.batch:
-                raise _nothing_came(f"the last {self._desk.streak} evaluations", self._desk)
+                raise _nothing_came(self._desk.streak, "the last", "", self._desk)
 
     def _work(self) -> None:
         self._interrupt.check()
@@ -138,7 +146,7 @@ class Campaign:
         ended = [self._study.history.trial(id).status for id in self._batch]
         bad = self._desk.streak and ("failed" in ended or "lost" in ended)
         if bad and "told" not in ended:
-            raise _nothing_came(f"all {len(ended)} evaluations of this batch", self._desk)
+            raise _nothing_came(len(ended), "all", " of this batch", self._desk)
 
     def _report(self, *, something: bool) -> None:
         progress = self._progress()
@@ -169,7 +177,9 @@ class Campaign:
         failed = ended.count("failed")
         done = ended.count("told") + failed
         total = done + max(0, self._left()) + len(self._desk.awaited)
-        pace = (time.monotonic() - self._began) / self._desk.settled if self._desk.settled else None
+        # By what one takes, not by the clock: that would count the waiting, and so grow with it.
+        wide = self._wide if self._plan.asynchronous else min(self._wide, self._plan.batch)
+        one = self._desk.seconds
         return Progress(
             done,
             total,
@@ -177,7 +187,7 @@ class Campaign:
             failed,
             None if best is None else best.value,
             self._waiting_for(),
-            None if pace is None else pace * (total - done),
+            None if one is None else one * (total - done) / wide,
         )
 
     def _waiting_for(self) -> str:
@@ -210,13 +220,18 @@ class Campaign:
         """What is recorded, and how to go on."""
         history, journal = self._study.history, self._study.journal
         if self._plan.asynchronous:
-            kept = f"{len(history.told)} results"
+            kept, verb = several(len(history.told), "result"), _are(len(history.told))
         else:
             here = [history.trial(id).status != "pending" for id in self._batch]
-            kept = f"{sum(here)} of {len(here)} results of this batch"
+            kept = f"{sum(here)} of {several(len(here), 'result')} of this batch"
+            verb = _are(sum(here))
         if journal is None:
-            return f"{kept} are recorded in memory, in this study; run it again to go on"
-        return f"{kept} are recorded in {journal}; run the same command again to go on"
+            return f"{kept} {verb} recorded in memory, in this study; run it again to go on"
+        return f"{kept} {verb} recorded in {journal}; run the same command again to go on"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _last_batch(history: History) -> range:
@@ -230,12 +245,14 @@ def _last_batch(history: History) -> range:
     return found
 
 
-def _nothing_came(which: str, desk: Desk) -> EvaluationError:
-    last, point = desk.last
-    verb = {"lost": "were lost", "timed-out": "timed out"}.get(last.status, "failed")
-    error = EvaluationError(
-        f"{which} {verb}; the last one with {last.reason}. Try f({point!r}) by hand."
-    )
+def _nothing_came(count: int, which: str, where: str, desk: Desk) -> EvaluationError:
+    last, by_hand = desk.last
+    one = count == 1
+    lost = "was lost" if one else "were lost"
+    verb = {"lost": lost, "timed-out": "timed out"}.get(last.status, "failed")
+    whose = f"the only evaluation{where}" if one else f"{which} {count} evaluations{where}"
+    why = f"{last.reason.rstrip('.')}. {by_hand}"
+    error = EvaluationError(f"{whose} {verb}{'' if one else '; the last one'}: {why}")
     if last.log.strip():
         error.add_note(last.log[-2000:])
     return error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import threading
@@ -62,11 +63,11 @@ class Command:
     def _check_placeholders(self) -> None:
         for name in self._placeholders(self.argv):
             if not name.startswith("x.") and name not in _OWN:
-                near = did_you_mean(name, (*_OWN, f"x.{name}"))
+                if_one = f" (so {{x.{name}}}, if {name} is one)" if name.isidentifier() else ""
                 raise StrategyError(
-                    f"unknown placeholder {{{name}}}; there are {{x.NAME}} for a parameter, "
-                    f"{{id}}, {{seed}} and {{result}}; write {{{{{name}}}}} to have it as it is."
-                    f"{near}"
+                    f"unknown placeholder {{{name}}}; there are {{x.NAME}} for a parameter"
+                    f"{if_one}, {{id}}, {{seed}} and {{result}}; write {{{{{name}}}}} to have it "
+                    f"as it is.{did_you_mean(name, _OWN)}"
                 )
         if any(name.startswith("x.") for name in self._placeholders(self.argv[:1])):
             raise StrategyError(
@@ -111,6 +112,15 @@ class Command:
         values: dict[str, Any] = {"id": trial, "seed": seed, "result": result}
         values |= {f"x.{name}": value for name, value in point.items()}
         return [_filled(word, values) for word in self.argv]
+
+    def line(self, point: Mapping[str, Any], *, trial: int, seed: int) -> str:
+        """What to type at a shell to run it for one point; the command itself if it cannot be."""
+        try:
+            typed = shlex.join(self.words(point, trial=trial, seed=seed))
+            given = self._input(point)
+        except StrategyError:
+            return shlex.join(self.argv)
+        return f"echo {shlex.quote(given)} | {typed}" if given else typed
 
     def evaluate(self, task: Task, folder: Path, /) -> Outcome:
         """Run it and wait for it."""

@@ -8,13 +8,13 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
 from covey.errors import HistoryError
 from covey.history import Dispatched, Late, Lost, Trial
 from covey.run.call import Call
+from covey.run.command import Command
 from covey.run.engine import Engine
 from covey.run.retries import Retries
 from covey.run.task import Outcome, Task, name_of
@@ -48,7 +48,10 @@ class Desk:
         self._settling = False  # what the engine said may not be in the log yet
         self.settled = 0  # trials that came to an end in this life
         self.streak = 0  # of those, since the last one with a value
-        self.last: tuple[Outcome, dict[str, Any]] = Outcome("", "lost"), {}  # that went wrong
+        # What went wrong last, and how to try it without us.
+        self.last: tuple[Outcome, str] = Outcome("", "lost"), ""
+        self._began: dict[str, float] = {}  # attempts of this life, by name
+        self._took: list[float] = []  # seconds of those that came to an end
 
     @property
     def running(self) -> int:
@@ -59,6 +62,11 @@ class Desk:
     def awaited(self) -> list[int]:
         """The ids of all trials that are not settled, running or queued."""
         return sorted({*self._queue, *(task.id for task in self._open.values())})
+
+    @property
+    def seconds(self) -> float | None:
+        """What an evaluation takes, on average; None before one of this life has ended."""
+        return sum(self._took) / len(self._took) if self._took else None
 
     def admit(self, trials: Iterable[Trial]) -> None:
         """Take these on."""
@@ -144,6 +152,7 @@ class Desk:
         self._study.note(sent)  # before the engine hears of it
         task = self._task(trial, sent)
         self._sent[name] = self._open[name] = task
+        self._began[name] = time.monotonic()
         self._engine.submit(task)
 
     def _task(self, trial: Trial, sent: Dispatched) -> Task:
@@ -156,6 +165,9 @@ class Desk:
         if task is None:
             return  # not of this study
         awaited = self._open.pop(outcome.name, None) is not None
+        began = self._began.pop(outcome.name, None)
+        if began is not None and outcome.status != "lost":
+            self._took.append(time.monotonic() - began)
         if outcome.status == "succeeded":
             self._tell(task, outcome)
         elif awaited:
@@ -198,7 +210,7 @@ class Desk:
         reason = outcome.reason.encode(errors="replace").decode()
         _log.warning("trial %d %s: %s", task.id, outcome.status, reason)
         self.settled, self.streak = self.settled + 1, self.streak + 1
-        self.last = outcome, dict(task.point)
+        self.last = outcome, by_hand(task)
         with self._unless_settled(task.id):
             if outcome.status == "lost":
                 self._study.note(Lost((task.id,), reason))
@@ -225,6 +237,13 @@ class Desk:
 
     def _pending(self, id: int) -> bool:
         return self._study.history.trial(id).status == "pending"
+
+
+def by_hand(task: Task) -> str:
+    """How to repeat an evaluation without a run around it, in a sentence."""
+    if isinstance(task.call, Command):
+        return f"Try it by hand: {task.call.line(task.point, trial=task.id, seed=task.seed)}"
+    return f"Try f({dict(task.point)!r}) by hand."
 
 
 def evaluation_seed(seed: int, trial: int) -> int:

@@ -15,4 +15,4 @@ class Progress:
     failed: int
     best: float | None
     waiting_for: str  # what holds it up, in words
-    left: float | None  # seconds, guessed from the pace so far
+    left: float | None  # seconds, by what an evaluation took so far; None before one has ended

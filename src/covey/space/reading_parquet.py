@@ -24,7 +24,9 @@ def read_parquet(file: Path) -> dict[str, Column]:
     try:
         with parquet.ParquetFile(file) as opened:
             return _columns(opened, file)
-    except (pa.ArrowException, OSError) as error:
+    except SpaceError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:  # text that is no UTF-8 any more
         raise SpaceError(
             f"{file} is not a Parquet file that can be read: {error}. Is it all there? Write it, "
             "or copy it, again."
@@ -53,9 +55,13 @@ def _columns(opened: Any, file: Path) -> dict[str, Column]:
 
 def _unnamed_indexes(schema: Any) -> set[str]:
     """Columns that pandas wrote to number its rows: no part of what they describe."""
-    written = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-    indexes = {name for name in written.get("index_columns", ()) if isinstance(name, str)}
-    named = {one["field_name"] for one in written.get("columns", ()) if one.get("name") is not None}
+    try:
+        written = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        columns = written.get("columns", ())
+        indexes = {name for name in written.get("index_columns", ()) if isinstance(name, str)}
+        named = {one["field_name"] for one in columns if one.get("name") is not None}
+    except (ValueError, TypeError, KeyError, AttributeError):  # not as pandas writes it
+        return set()
     return indexes - named
 
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 import covey
 
 COMMANDS = ["init", "ask", "tell", "status", "best", "run", "next", "export", "report", "doctor"]
-COMMANDS += ["demo", "journal verify", "journal repair"]
+COMMANDS += ["logs", "demo", "journal verify", "journal repair"]
 
 
 def examples(call, *words):
@@ -65,7 +66,7 @@ def test_every_example_in_the_help_runs(call, command):
     )
     rows = "".join(f"{x / 1000},{i},adam,{x}\n" for i, x in enumerate(range(1, 8), start=1))
     Path("results.csv").write_text("lr,layers,opt,value\n" + rows)
-    rows = "".join(f"{i},{i},{i * i}\n" for i in range(20))
+    rows = "".join(f"dye {i},{i},{i * i}\n" for i in range(20))
     Path("candidates.csv").write_text("id,a,b\n" + rows)
     for line in found:
         given = [sys.executable if w == "python" else w for w in shlex.split(line)[1:]]
@@ -102,6 +103,159 @@ def test_an_interrupt_has_a_code_of_its_own(call, monkeypatch):
     done = call("status")
     assert done.code == 130
     assert "safe" in done.err
+
+
+def write_settings(parameter='type = "real"\nlow = 0\nhigh = 1\n', more=""):
+    Path("covey.toml").write_text(f"{more}\n[parameters.x]\n{parameter}", encoding="utf-8")
+
+
+DIGITS = "9" * 5000
+
+WRONG_FILES = {
+    "a type that is a list": {"parameter": 'type = ["real"]\nlow = 0\nhigh = 1\n'},
+    "a type that is a table": {"parameter": "type = {a = 1}\nlow = 0\nhigh = 1\n"},
+    "lists within lists": {"more": f"[run]\ncommand = {'[' * 5000}{']' * 5000}"},
+    "tables within tables": {"more": f"[run]\ncommand = {'{a=' * 5000}1{'}' * 5000}"},
+    "an integer of 5000 digits": {"parameter": f'type = "integer"\nlow = 0\nhigh = {DIGITS}\n'},
+    "a seed of 5000 digits": {"more": f"[study]\nseed = 0x{DIGITS}"},
+    "a batch of 5000 digits": {"more": f"[study]\nbatch = -0x{DIGITS}"},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_FILES)
+def test_a_file_that_makes_no_sense_is_refused_in_a_sentence(call, wrong):
+    write_settings(**WRONG_FILES[wrong])
+    done = call("ask")
+    assert done.code == 5
+    assert done.err.startswith("covey: covey.toml")
+    assert done.err.count("\n") == 1
+    assert "defect" not in done.err  # it is the file that is wrong, not covey
+    assert not Path("covey.jsonl").exists()
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "１" * 5000])
+def test_an_id_of_thousands_of_digits_is_no_trial(study, number):
+    study("ask")
+    Path("r.csv").write_text(f"id,value\n{number},1\n")
+    for words in ([f"{number}=1"], ["r.csv"]):
+        done = study("tell", *words)
+        assert done.code == 5
+        assert "an id is a whole number" in done.err
+        assert "defect" not in done.err
+
+
+NOT_UTF8 = "a\udcff"  # what Python makes of the byte 0xff of a command line
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["init", "--real", f"{NOT_UTF8}=0:1"],
+        ["init", "--choice", f"c={NOT_UTF8},b"],
+        ["init", "--real", "x=0:1", "--", "echo", NOT_UTF8],
+        ["init", "--dry-run", "--real", f"{NOT_UTF8}=0:1"],
+        ["next", "--real", f"{NOT_UTF8}=0:1", "--out", "plate.csv"],
+        ["next", "--choice", f"c={NOT_UTF8},b", "--out", "plate.csv"],
+    ],
+    ids=" ".join,
+)
+def test_words_that_are_not_utf_8_are_refused_before_anything_is_written(call, words):
+    done = call(*words)
+    assert done.code in (2, 5)
+    assert "not UTF-8" in done.err
+    assert list(Path().iterdir()) == []
+
+
+def test_a_name_with_a_delete_character_is_written_as_it_can_be_read(call):
+    assert call("init", "--real", "a\x7f=0:1", "--choice", "b=c\x7f,d").code == 0
+    done = call("ask", "--json")
+    assert done.code == 0, done.err
+    assert "\x7f" not in done.out
+    assert set(done.json["trials"][0]["point"]) == {"a\x7f", "b"}
+
+
+ENDLESS = Path("/dev/zero")
+
+
+@pytest.mark.skipif(not ENDLESS.exists(), reason="no endless file here")
+@pytest.mark.parametrize(
+    "words",
+    [["tell", "/dev/zero"], ["status", "--config", "/dev/zero"], ["next", "--in", "/dev/zero"]],
+    ids=" ".join,
+)
+def test_a_file_without_end_is_refused_after_a_bounded_look(study, words):
+    study("ask")
+    done = study(*words)
+    assert done.code == 5
+    assert "/dev/zero" in done.err
+    assert "larger than" in done.err
+
+
+def test_a_sheet_may_still_come_through_a_pipe(study):
+    study("ask")
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: Path("pipe").write_text("id,value\n0,1.5\n"))
+    writer.start()
+    done = study("tell", "pipe")
+    writer.join()
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ValueError("odd"), 5),
+        (TypeError("odd"), 5),
+        (RecursionError("odd"), 5),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "odd"), 5),
+        (MemoryError(), 1),
+        (KeyError("odd"), 1),
+        (AssertionError("odd"), 1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_nobody_thought_of_is_one_sentence_and_where_to_report_it(
+    call, monkeypatch, error, code
+):
+    from covey.cli import look
+
+    def surprised(*_):
+        raise error
+
+    call("init", "--real", "x=0:1")
+    monkeypatch.setattr(look, "status", surprised)
+    done = call("status")
+    assert done.code == code
+    assert done.err.count("\n") == 1
+    assert type(error).__name__ in done.err
+    assert "test_app.py" in done.err  # where it was raised
+    assert "covey doctor" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--workers", "0"], "--workers"),
+        (["ask", "--batch", "many"], "--batch"),
+        (["ask", "--label", "x"], "--label"),
+        (["next", "--seed", "-1"], "--seed"),
+        (["journal", "repair", "x"], "--out"),
+        (["tell"], "results"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_a_wrong_option_is_named_in_a_sentence_that_ends(call, words, said):
+    done = call(*words)
+    assert done.code == 2
+    assert said in done.err
+    assert re.search(r"[^.]\. See --help\.\n$", done.err)
+
+
+def test_what_a_row_does_wrong_is_a_sentence_of_its_own(study):
+    Path("r.csv").write_text("lr,layers,opt,value\n9,1,adam,1\n")
+    done = study("next", "--in", "r.csv")
+    assert done.code == 5
+    assert re.search(r"[^.]\. Nothing was recorded\.\n$", done.err)
 
 
 def test_a_command_that_waits_for_a_locked_journal_says_so(study, monkeypatch):

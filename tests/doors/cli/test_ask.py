@@ -103,3 +103,23 @@ def test_what_is_for_a_new_batch_needs_new(study):
         done = study("ask", *words)
         assert done.code == 2
         assert "--new" in done.err
+
+
+def test_options_that_are_lists_tables_or_dates_are_shown_as_they_are(call):
+    Path("covey.toml").write_text(
+        '[study]\nseed = 0\nbatch = 4\n[parameters.net]\ntype = "choice"\n'
+        "options = [[64, 64], {wide = 3}, 2024-05-01, 2024-05-01T12:30:00]\n"
+    )
+    shown = [
+        [64, 64],
+        {"wide": 3},
+        "2024-05-01",
+        "2024-05-01T12:30:00",
+    ]
+    trials = call("ask", "--json").json["trials"]
+    assert sorted(str(t["point"]["net"]) for t in trials) == sorted(map(str, shown))
+    call("tell", "0=1", "1=2", "2=3", "3=4")
+    assert call("best", "--json").json["best"]["point"]["net"] in shown
+    assert all(t["point"]["net"] in shown for t in call("export", "--json").json["trials"])
+    found = call("next", "--batch", "1", "--json").json["points"][0]["net"]
+    assert found in shown

@@ -7,7 +7,7 @@ def test_what_an_issue_needs(study):
     facts = study("doctor", "--json").json
     assert facts["packages"]["numpy"] != "missing"
     assert facts["fsync_ms"] > 0.0
-    assert facts["study"] == "covey.toml is fine, 1 events verify"
+    assert facts["study"] == "covey.toml is fine, 1 event verifies"
     Path("covey.toml").write_text("[studdy]")
     assert "error: " in study("doctor").out
     Path("empty").mkdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -74,7 +75,7 @@ def test_what_cannot_be_run_says_why(call):
     assert "x.y" in done.err
     missing = call("run", "--rounds", "1", "--batch", "2", "--", "no-such-program", "{x.x}")
     assert missing.code == 3
-    assert trials() == []
+    assert not Path("covey.jsonl").exists()
 
 
 def test_a_small_space_ends_a_run_early_and_it_says_so(call):
@@ -139,6 +140,28 @@ def test_a_second_run_is_told_who_holds_the_journal(folder):
     assert all(status in ("told", "pending") for _, status, _ in trials())
 
 
+def test_status_knows_that_a_run_is_at_work(folder):
+    Path("f.py").write_text(OBJECTIVE.replace("0.05", "1.0"))
+    first = start("--workers", "2")
+    try:
+        until = time.monotonic() + 60
+        found = None
+        while not (found and found["running"]):
+            assert time.monotonic() < until
+            found = folder("status", "--json").json.get("run")
+        assert found["pid"] == first.pid
+        assert found["running"] in (1, 2)
+        out = folder("status").out
+        assert re.search(rf"run: process {first.pid} on .*, since 20.*, [12] running", out)
+        assert "next: covey run is at work" in out
+        assert "covey tell" not in out
+    finally:
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=60)
+    assert "at work" not in folder("status").out
+    assert folder("status", "--json").json["run"] is None
+
+
 def test_progress_is_a_line_now_and_then_without_a_terminal(capsys):
     watch = Watch()
     for done in range(5):
@@ -156,3 +179,49 @@ def test_on_a_terminal_one_line_is_rewritten(capsys, monkeypatch):
     watch(Progress(1, 2, 1, 0, 0.5, "trial 1", None))
     watch(Progress(2, 2, 0, 0, 0.5, "nothing", None))
     assert capsys.readouterr().err.count("\r\x1b[K") == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--", "echo", "{x.y}"],
+        ["--", "echo", "{slot}"],
+        ["--timeout", "0", "--", "echo", "{x.x}"],
+        ["--config", "workers.toml", "--", "echo", "{x.x}"],
+        ["--config", "rounds.toml", "--", "echo", "{x.x}"],
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_run_leaves_no_journal(call, words):
+    call("init", "--real", "x=0:1")
+    text = Path("covey.toml").read_text()
+    Path("workers.toml").write_text(text + "\nworkers = 0\n")
+    Path("rounds.toml").write_text(text + "\nrounds = 0\n")
+    done = call("run", *words)
+    assert done.code == 5
+    assert not Path("covey.jsonl").exists()
+
+
+def test_a_placeholder_that_is_no_parameter_is_not_suggested(call):
+    call("init", "--real", "lr=0:1")
+    assert "Did you mean 'x.slot'" not in call("run", "--", "echo", "{slot}").err
+    assert "{x.lr}, if lr is one" in call("run", "--", "echo", "{lr}").err
+    assert "Did you mean 'seed'?" in call("run", "--", "echo", "{sed}").err
+
+
+def test_a_batch_that_fails_shows_the_command_to_try_by_hand(call):
+    call("init", "--real", "x=0.5:0.75", "--batch", "2", "--seed", "0")
+    done = call("run", "--rounds", "1", "--", "false", "--x={x.x}", "a b")
+    assert done.code == 1
+    assert re.search(r"Try it by hand: false --x=0\.\d+ 'a b'$", done.err.strip())
+    Path("covey.jsonl").unlink()
+    done = call("run", "--rounds", "1", "--", "false")
+    assert re.search(r"""by hand: echo '{"x": 0\.\d+}' \| false$""", done.err.strip())
+
+
+def test_after_init_with_a_command_the_advice_is_to_run_it(call):
+    assert "covey run" in call("init", "--real", "x=0:1", "--", "echo", "{x.x}").err
+    assert "next: covey run" in call("status").out
+    call("run", "--rounds", "1")
+    assert "next: covey run" in call("status").out
+    assert "covey ask" in call("init", "--force", "--real", "x=0:1").err

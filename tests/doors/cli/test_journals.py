@@ -14,7 +14,7 @@ def damaged(study):
 
 def test_a_whole_journal_verifies(study):
     study("ask")
-    assert "1 events" in study("journal", "verify", "covey.jsonl").out
+    assert "1 event in" in study("journal", "verify", "covey.jsonl").out
     found = study("journal", "verify", "covey.jsonl", "--json").json
     assert (found["events"], found["damage"], found["torn_bytes"]) == (1, None, 0)
 
@@ -41,7 +41,7 @@ def test_repair_writes_a_new_file(damaged):
     assert not Path("m.jsonl").exists()
     done = damaged("journal", "repair", "covey.jsonl", "--out", "m.jsonl")
     assert done.code == 0
-    assert "1 events written" in done.out
+    assert "1 event written" in done.out
     assert Path("covey.jsonl").read_bytes() == before
     assert damaged("journal", "verify", "m.jsonl").code == 0
     assert damaged("journal", "repair", "covey.jsonl", "--out", "m.jsonl").code == 1

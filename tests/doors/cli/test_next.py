@@ -18,7 +18,7 @@ def test_results_in_the_next_plate_out(results):
         *("--batch", "12", "--out", "plate.csv"),
     )
     assert done.code == 0, done.err
-    assert "2 results, 0 failures and 1 rows without one" in done.err
+    assert "2 results, 0 failures and 1 row without one" in done.err
     lines = Path("plate.csv").read_text().splitlines()
     assert lines[0] == "lr,layers,opt,yield"
     assert len(set(lines)) == 13
@@ -94,7 +94,7 @@ def test_a_failure_is_neither_a_result_nor_under_way(results):
     Path("results.csv").write_text(RESULTS.replace("0.8", "failed"))
     done = results("next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2")
     assert done.code == 0
-    assert "1 results, 1 failures and 1 rows without one" in done.err
+    assert "1 result, 1 failure and 1 row without one" in done.err
 
 
 def test_several_files_are_all_read_in_order(results):
@@ -102,8 +102,8 @@ def test_several_files_are_all_read_in_order(results):
     words = ["next", "--in", "results.csv", "--in", "more.csv", "--value", "yield", *SPACE]
     done = results(*words, "--batch", "2")
     assert done.code == 0, done.err
-    assert "2 results, 0 failures and 1 rows without one read from results.csv" in done.err
-    assert "1 results, 1 failures and 0 rows without one read from more.csv" in done.err
+    assert "2 results, 0 failures and 1 row without one read from results.csv" in done.err
+    assert "1 result, 1 failure and 0 rows without one read from more.csv" in done.err
     one = RESULTS + "0.03,3,adam,failed\n0.04,3,adam,0.7\n"
     Path("one.csv").write_text(one)
     alone = results("next", "--in", "one.csv", "--value", "yield", *SPACE, "--batch", "2")
@@ -127,6 +127,16 @@ def test_the_plate_has_the_columns_of_the_file_and_names_those_it_does_not_know(
     Path("plate.csv").write_text(done.out)
     again = results(*words, "--in", "plate.csv")  # as it came out, it goes in again
     assert again.code == 0, again.err
+
+
+def test_an_export_goes_in_without_a_word_about_its_columns(study):
+    study("ask")
+    study("tell", "0=1.5", "1=failed")
+    Path("all.csv").write_text(study("export").out)
+    done = study("next", "--in", "all.csv", "--batch", "1")
+    assert done.code == 0, done.err
+    assert "1 result, 1 failure and 1 row without one read from all.csv" in done.err
+    assert "not used: sem." in done.err
 
 
 def test_without_a_file_the_columns_come_in_the_order_of_the_flags(call):

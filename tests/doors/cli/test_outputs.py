@@ -99,6 +99,19 @@ def test_an_export_is_made_again_but_not_over_results_that_were_typed_into_it(st
     assert Path("all.csv").read_text() == kept
 
 
+def test_a_note_typed_into_an_export_is_kept(study):
+    study("ask")
+    assert study("export", "--out", "all.csv").code == 0
+    lines = Path("all.csv").read_text().splitlines()
+    place = lines[0].split(",").index("reason")
+    cells = lines[1].split(",")
+    cells[place] = "spilt"
+    kept = "\n".join([lines[0], ",".join(cells), *lines[2:]]) + "\n"
+    Path("all.csv").write_text(kept)
+    assert study("export", "--out", "all.csv").code == 3
+    assert Path("all.csv").read_text() == kept
+
+
 def test_a_blank_sheet_of_an_earlier_batch_makes_room_for_the_next(study):
     study("ask", "--out", "batch.csv")
     study("tell", "0=1", "1=2", "2=3")

@@ -130,6 +130,18 @@ def test_parameters_may_bear_the_names_of_columns(call):
     assert [t["sem"] for t in call("export", "--json").json["trials"]] == [None, None]
 
 
+def test_a_number_with_underscores_is_a_slip_of_the_pen(study):
+    study("ask")
+    done = study("tell", "0=1_000")
+    assert done.code == 5
+    assert "'1_000' is no number" in done.err
+    Path("r.csv").write_text("lr,layers,opt,value\n0.01,1,adam,1_000\n")
+    assert study("next", "--in", "r.csv").code == 5
+    Path("r.csv").write_text("lr,layers,opt,value\n0.0_1,1,adam,1\n")
+    assert study("next", "--in", "r.csv").code == 5
+    assert study("ask", "--new", "--fix", "layers=0_1").code == 5
+
+
 def test_odd_options_make_the_round_trip_through_a_sheet(call):
     Path("covey.toml").write_text(
         "[study]\nbatch = 6\n[parameters.c]\ntype = 'choice'\n"
@@ -197,7 +209,7 @@ def test_a_standard_error_that_comes_later_is_recorded(asked):
     assert "1 standard error" in asked("tell", "sheet.csv", "--dry-run").out
     done = asked("tell", "sheet.csv")
     assert done.out == (
-        "1 results and 0 failures recorded, 2 known already, 1 standard errors added\n"
+        "1 result and 0 failures recorded, 2 known already, 1 standard error added\n"
     )
     assert [t["sem"] for t in asked("export", "--json").json["trials"]] == [0.2, None, 0.3]
     before = Path("covey.jsonl").read_bytes()
@@ -246,6 +258,8 @@ def test_columns_that_are_not_recorded_are_named(asked):
     assert "not recorded: notes, by-product" in done.err
     assert "empty" not in done.err
     assert "not recorded" not in asked("tell", "-", stdin=asked("export").out).err
+    done = asked("tell", "-", stdin="id,value,reason\n0,1.5,spilt\n")  # no export of ours
+    assert "not recorded: reason" in done.err
 
 
 def test_booleans_and_numbers_come_back_from_a_spreadsheet(call):
@@ -276,7 +290,7 @@ def test_what_only_looks_like_a_number_is_refused(asked, text):
         ("id,value\n0,1\ncontrol,2\n", "Leave out rows of no trial"),
         ("id,value\n0,1\n24,2\n", "study.add(points, values)"),
         ("id,value\n0,cancelled\n", "write failed if it crashed, nothing if it is to come"),
-        ("id,value\n0,1\n0;2\n", "1 cells, but 2 columns"),
+        ("id,value\n0,1\n0;2\n", "1 cell, but 2 columns"),
     ],
 )
 def test_what_cannot_be_told_names_a_way(asked, text, words):

@@ -28,7 +28,7 @@ def test_a_card_says_everything(rising):
     assert (made.batches, made.still_open) == (("batch 4",), True)
     assert [row.id for row in made.rows] == list(range(21, 27))
     assert made.best == rising.best.id
-    assert made.notes[0].startswith("1 of 4 batches came without a model")
+    assert made.notes[0].startswith("2 of 4 batches came without a model")
 
 
 def test_the_rows_of_the_open_batch(rising):

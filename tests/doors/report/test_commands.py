@@ -1,6 +1,7 @@
 import pytest
 
 import covey
+from covey.report import card
 from covey.report.commands import python_commands
 from covey.report.lots import lots_of
 
@@ -45,3 +46,23 @@ def test_a_strategy_of_your_own_is_named(line):
     line.tell(line.ask(3), [1.0, 2.0, 3.0])
     line.ask(2, strategy=DPP(UCB()))
     assert any("'DPP', strategy  # your own object" in text for text in typed(line).again)
+
+
+def test_without_a_journal_no_file_is_named(line):
+    """Whoever keeps a study in memory has it in hand; a file that does not exist helps nobody."""
+    batch = line.ask(2)
+    line.tell(batch, [1.0, 2.0])
+    said = card(line).commands
+    assert not any("load" in text or "jsonl" in text for text in (*said.next, *said.again))
+    names = {"study": line}
+    exec("\n".join([*said.again[:-1], f"points = {said.again[-1]}"]), names)
+    assert names["points"] == [dict(trial.point) for trial in batch]
+
+
+def test_with_a_journal_its_file_is_named(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0, journal=path)
+    study.ask(2)
+    said = card(study).commands
+    assert f"study = covey.Study.load({str(path)!r})" in said.next
+    assert f"study = covey.Study.load({str(path)!r})" in said.again

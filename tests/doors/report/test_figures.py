@@ -22,7 +22,7 @@ def test_a_long_way_is_cut_and_says_so(card_of):
 
 def test_pairs(card_of):
     found = agreement_figure(card_of("rising").calibration)
-    assert len(found.rows) == len(card_of("rising").calibration.pairs) == 13
+    assert len(found.rows) == len(card_of("rising").calibration.pairs) == 8
     assert agreement_figure(Calibration((), (), "")) is None
     many = tuple(Pair(i, 1, AROUND, 1.0, 0.0) for i in range(400))
     assert "Only the last 300 are drawn." in agreement_figure(Calibration(many, (), "")).words

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey.report.words import number, plus_minus, several, share, shown
+from covey.errors import several
+from covey.report.words import number, plus_minus, share, shown
 
 
 @given(st.floats(-1e300, 1e300), st.integers(3, 8))

@@ -62,7 +62,7 @@ def test_a_nasty_value_reaches_the_program_as_it_is(tmp_path):
         (["train", 3], "list of strings"),
         ([], "needs a program"),
         (["{x.lr}"], "program itself"),
-        (["train", "{lr}"], r"\{lr\}.*Did you mean 'x.lr'"),
+        (["train", "{lr}"], r"\{lr\}.*\{x\.lr\}, if lr is one"),
         (["train", "{sed}"], "Did you mean 'seed'"),
         (["awk", "{print $1}"], r"write \{\{print \$1\}\} to have"),
         (["train", "{result}"], "use both"),

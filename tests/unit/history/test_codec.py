@@ -106,7 +106,7 @@ def test_a_malformed_event_is_refused_by_our_own_error(malformed):
 
 
 def test_what_the_event_itself_refuses_keeps_its_words():
-    with pytest.raises(HistoryError, match="1 trials but 2 values"):
+    with pytest.raises(HistoryError, match="1 trial but 2 values"):
         event_from_json({"type": "told", "v": 1, "ids": [0], "values": [1.0, 2.0]}, Point)
 
 

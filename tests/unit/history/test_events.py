@@ -120,11 +120,11 @@ def test_no_standard_errors_means_none_known_of_each():
 def test_lengths_agree():
     with refuses("8 trials but 7 values; give one for each."):
         Told(range(8), range(7))
-    with refuses("2 trials but 1 sems"):
+    with refuses("2 trials but 1 sem"):
         Told((0, 1), (1.0, 2.0), (0.1,))
-    with refuses("1 points but 2 values"):
+    with refuses("1 point but 2 values"):
         Added((X,), (1.0, 2.0))
-    with refuses("1 points but 2 sems"):
+    with refuses("1 point but 2 sems"):
         Added((X,), (1.0,), (0.1, 0.1))
 
 

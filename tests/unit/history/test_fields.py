@@ -35,8 +35,8 @@ def test_the_rest_of_an_event_is_checked_too():
         trial_ids([1, 1])
     with pytest.raises(HistoryError, match="no point"):
         points_of([])
-    with pytest.raises(HistoryError, match="2 trials but 1 values"):
-        sized([1.0], 2, "trials", "values")
+    with pytest.raises(HistoryError, match="2 trials but 1 value"):
+        sized([1.0], 2, "trial", "value")
     with pytest.raises(HistoryError, match="must be a string"):
         text(3, "reason")
     assert whole(0, "attempt") == 0

@@ -13,9 +13,11 @@ from covey.history import (
     Amended,
     Asked,
     Cancelled,
+    Dispatched,
     Enqueued,
     Failed,
     History,
+    Lost,
     Point,
     Told,
 )
@@ -157,19 +159,20 @@ def test_a_pickled_view_carries_its_own_part_only():
 
 def test_to_frame():
     frame = a_run().to_frame()
-    assert list(frame.columns) == ["id", "status", "value", "sem", "origin", "x"]
+    assert list(frame.columns) == ["id", "status", "value", "sem", "origin", "x", "batch", "reason"]
     assert frame["id"].tolist() == list(range(7))
     assert frame["value"].dropna().tolist() == [1.5, 4.0, 4.0]
     assert frame["sem"].dtype == "float64"
     assert frame["x"].tolist() == [1.0, 2.0, 3.0, 3.0, 1.0, 2.0, 3.0]
-    assert list(History().to_frame().columns) == ["id", "status", "value", "sem", "origin"]
+    empty = ["id", "status", "value", "sem", "origin", "batch", "reason"]
+    assert list(History().to_frame().columns) == empty
 
 
 def test_only_colliding_names_are_prefixed():
     point = Point({"value": 1, "point.value": 2, "lr": 3})
     frame = History([Enqueued((point, Point(other=4)))]).to_frame()
     names = ["point.point.value", "point.value", "lr", "other"]
-    assert list(frame.columns)[5:] == names
+    assert list(frame.columns)[5:-2] == names
     assert frame.loc[0, names[:3]].tolist() == [1, 2, 3]
     assert frame.loc[1, "other"] == 4
     assert frame.loc[0, ["other"]].isna().all()
@@ -179,6 +182,47 @@ def test_frames_name_the_extra_they_need(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'covey\[frames\]'"):
         a_run().to_frame()
+
+
+def test_a_history_knows_why_a_trial_failed_and_in_which_batch_it_was():
+    history = (
+        History()
+        .then(Added((Point(x=0.0),), (1.0,)))
+        .then(Asked((Point(x=0.1), Point(x=0.2)), "random"))
+        .then(Failed((1,), "out of memory"))
+        .then(Asked((Point(x=0.3), Point(x=0.4)), "random"))
+        .then(Lost((3,), "killed"))
+    )
+    assert [history.batch(i) for i in range(5)] == [None, 1, 1, 2, 2]
+    assert [history.reason(i) for i in range(5)] == ["", "out of memory", "", "killed", ""]
+    later = history.then(Told((1,), (2.0,)))  # a late result
+    assert later.reason(1) == ""
+    assert history.reason(1) == "out of memory"  # an older view says what it said
+
+
+def test_a_trial_names_itself_as_well_as_its_id():
+    history = History().then(Asked((Point(x=0.1),), "random")).then(Dispatched(0, 1, "a", 5))
+    trial = history.trials[0]
+    assert history.attempts(trial) == history.attempts(0)
+    assert (history.batch(trial), history.reason(trial)) == (1, "")
+    for wrong in ("0", 0.5, None):
+        with pytest.raises(HistoryError, match="trial"):
+            history.attempts(wrong)
+
+
+def test_the_frame_says_why_a_trial_failed_and_in_which_batch_it_was():
+    pytest.importorskip("pandas", reason="pip install 'covey[frames]'")
+    history = (
+        History()
+        .then(Asked((Point(x=0.1, batch=64), Point(x=0.2, batch=32)), "random"))
+        .then(Failed((1,), "out of memory"))
+        .then(Added((Point(x=0.0, batch=1),), (1.0,)))
+    )
+    frame = history.to_frame()
+    assert list(frame.columns[-4:]) == ["x", "batch", "trial.batch", "reason"]
+    assert list(frame["reason"]) == ["", "out of memory", ""]
+    assert list(frame["batch"]) == [64, 32, 1]  # the parameter keeps its name
+    assert frame["trial.batch"].fillna(0).tolist() == [1, 1, 0]
 
 
 def test_a_history_is_a_sequence_of_its_trials():

@@ -1,4 +1,5 @@
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -6,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from covey.errors import JournalConflict, JournalError
-from covey.journal import lock_path, running
+from covey.journal import holder, lock_path, running
 
 HOLD = """
 import sys, time
@@ -61,6 +62,38 @@ def test_a_link_and_what_it_leads_to_share_one_lock(tmp_path):
         running(link),
     ):
         pass
+
+
+def test_whoever_looks_learns_who_runs_it_and_disturbs_nobody(tmp_path):
+    journal = tmp_path / "run.jsonl"
+    assert holder(journal) is None
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(journal)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert other.stdout.readline() == "held\n"
+        who = holder(journal)
+        assert (who.pid, who.host) == (other.pid, socket.gethostname())
+        assert who.since.startswith("20")
+    finally:
+        other.kill()
+        other.wait()
+        other.stdout.close()
+    assert lock_path(journal).exists()
+    assert holder(journal) is None  # what it wrote stays behind; only the lock counts
+
+
+def test_what_is_no_lock_holds_nothing(tmp_path):
+    journal = tmp_path / "run.jsonl"
+    for text in ("", "{", "[]", '{"pid": "x"}', '{"pid": 1}'):
+        lock_path(journal).write_text(text)
+        assert holder(journal) is None
+    with running(journal):
+        lock_path(journal).write_text("{")
+        assert holder(journal).pid == 0  # it has only just begun
+    lock_path(journal).unlink()
+    os.mkfifo(lock_path(journal))
+    assert holder(journal) is None  # and does not wait for a writer
 
 
 @pytest.fixture

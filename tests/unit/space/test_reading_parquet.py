@@ -97,3 +97,29 @@ def test_a_file_without_rows_or_with_one_name_twice(pa, tmp_path):
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
     with pytest.raises(SpaceError, match=r"pool.parquet has two columns called 'x'"):
         read_parquet(write(pa, tmp_path / "pool.parquet", twice))
+
+
+def test_a_parquet_file_with_a_flipped_bit_is_ours_to_refuse(tmp_path, pa):
+    """A name or a text that is no UTF-8 any more."""
+    whole = tmp_path / "pool.parquet"
+    write(pa, whole, [{"temperature": 1.0, "dye": "solvent"}, {"temperature": 2.0, "dye": "b"}])
+    data = whole.read_bytes()
+    broken = tmp_path / "broken.parquet"
+    refused = 0
+    for place in (i for i in range(len(data)) if data[i : i + 7] in (b"tempera", b"solvent")):
+        broken.write_bytes(data[:place] + bytes([data[place] ^ 0x80]) + data[place + 1 :])
+        try:
+            read_parquet(broken)
+        except SpaceError:
+            refused += 1
+    assert refused
+
+
+def test_a_note_of_pandas_that_makes_no_sense_is_passed_over(tmp_path, pa):
+    from pyarrow import parquet
+
+    table = pa.table({"a": [1.0, 2.0]})
+    for note in (b"{", b"[]", b"\xff", b'{"columns": [1]}', b'{"index_columns": 3}', b"null"):
+        file = tmp_path / "pool.parquet"
+        parquet.write_table(table.replace_schema_metadata({b"pandas": note}), file)
+        assert list(read_parquet(file)) == ["a"]

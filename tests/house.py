@@ -153,4 +153,4 @@ def measure(source: Path = SOURCE) -> dict[str, int]:
 
 if __name__ == "__main__":
     for what, number in measure().items():
-        print(f"{what:22}{number:>7,}")
+        sys.stdout.write(f"{what:22}{number:>7,}\n")

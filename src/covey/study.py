@@ -181,7 +181,7 @@ class Study:
         self._commit(events.Told(ids, told, arguments.each(sem, len(ids))), key)
 
     def fail(self, trials: Trials, reason: str = "") -> None:
-        """These crashed: not proposed again, and without effect on the model's mean."""
+        """These crashed: not proposed again, and batches keep away from where such are."""
         self._commit(events.Failed(arguments.own_ids(trials, self.history), reason))
 
     def cancel(self, trials: Trials) -> None:

@@ -135,11 +135,30 @@ def sized(items: Iterable[object], size: int, of: str, what: str) -> tuple[objec
     return out
 
 
+def plain_metrics(
+    metrics: Iterable[Mapping[str, Any] | None], ids: Sequence[int]
+) -> tuple[dict[str, Any] | None, ...]:
+    """What came beside the value of each trial, as plain JSON objects; none given, none there."""
+    given = tuple(metrics)
+    if not given:
+        return (None,) * len(ids)
+    sized(given, len(ids), "trials", "metrics")
+    try:
+        # An empty object says nothing: the log then has no such field.
+        return tuple(dict(_plain(one)) if one else None for one in given)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise HistoryError(f"metrics must be plain JSON, an object each: {error}.") from error
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
 def plain_models(models: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Hyper-parameters as plain JSON."""
     # Through JSON at once: the running study and the reloaded one then start from equal numbers.
     try:
-        plain = json.loads(json.dumps([dict(model) for model in models], allow_nan=False))
+        plain = _plain([dict(model) for model in models])
     except (TypeError, ValueError, RecursionError) as error:
         raise HistoryError(
             f"models must be plain JSON, one object with finite numbers each: {error}."

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from covey.errors import HistoryError
-from covey.history import Dispatched, Late, Lost, Trial
+from covey.history import Dispatched, Late, Lost, Told, Trial
 from covey.run.call import Call
 from covey.run.engine import Engine
 from covey.run.retries import Retries
@@ -45,6 +45,7 @@ class Desk:
         self._open: dict[str, Task] = {}  # those whose outcome is awaited
         self._queue: dict[int, float] = {}  # trial id -> not to be started before
         self._used: dict[int, Counter[str]] = {}  # retries of this life
+        self._unkept: set[str] = set()  # names that were complained of
         self._settling = False  # what the engine said may not be in the log yet
         self.settled = 0  # trials that came to an end in this life
         self.streak = 0  # of those, since the last one with a value
@@ -167,7 +168,11 @@ class Desk:
             return  # the engine said it twice
         before = self._study.history.trial(task.id).status
         try:
-            self._study.tell(task.id, outcome.value, outcome.sem)
+            if outcome.metrics:
+                told = Told((task.id,), (outcome.value,), (outcome.sem,), (outcome.metrics,))
+                self._study.note(told)
+            else:
+                self._study.tell(task.id, outcome.value, outcome.sem)
         except HistoryError as error:
             if self._study.history.trial(task.id).status != "told":
                 self._give_up(task, Outcome(task.name, "failed", reason=str(error)))
@@ -175,11 +180,23 @@ class Desk:
             self._study.note(Late(task.id, task.attempt, outcome.value))
             _log.info("a further result of trial %d came late: %r", task.id, outcome.value)
             return
+        self._name_unkept(outcome)
         self._queue.pop(task.id, None)  # another attempt is not needed
         self.settled += before == "pending"
         self.streak = 0
         if before != "pending":
             _log.info("the result of trial %d, which was %s, came late", task.id, before)
+
+    def _name_unkept(self, outcome: Outcome) -> None:
+        """Say once of each what was returned beside a value and cannot be in the log."""
+        new = [name for name in outcome.unkept if name not in self._unkept]
+        self._unkept.update(new)
+        if new:
+            _log.warning(
+                "not recorded: %s; the log holds what JSON can, up to 10 kB for an evaluation. The "
+                "value itself is recorded. Have the evaluation save the rest to a file.",
+                ", ".join(new),
+            )
 
     def _give_up(self, task: Task, outcome: Outcome) -> None:
         """Try again, or write down that it came to nothing."""

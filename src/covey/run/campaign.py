@@ -18,6 +18,10 @@ from covey.study import Study
 _log = logging.getLogger("covey")
 
 _TICK = 0.5  # seconds: the longest the engine is waited for before Ctrl-C is noticed
+_SPARED = (
+    " No value came before them, so it may be f: they stay pending, and the next run evaluates "
+    "them again. If it is their points, say so: study.fail(ids), or covey tell ID=failed."
+)
 _TALK = 60.0  # seconds between two lines that say what is awaited
 
 
@@ -44,7 +48,9 @@ class Campaign:
                 self._keep_busy()
             else:
                 self._in_batches()
+            self._desk.convict()
             self._desk.work(0.0)  # so that the engine knows the last ones to be written down
+            self._count_failures()
         except KeyboardInterrupt:
             self._stop()
             raise
@@ -77,7 +83,7 @@ class Campaign:
         exhausted = False
         while True:
             free = min(self._wide - len(self._desk.awaited), self._left())
-            if free > 0 and not exhausted:
+            if free > 0 and not exhausted and not self._desk.doubtful:
                 trials = self._ask(free)
                 exhausted = not trials
                 self._desk.admit(trials)
@@ -86,8 +92,9 @@ class Campaign:
             else:
                 self._work()
             self._batch = self._desk.awaited
-            if self._desk.streak >= self._plan.batch:
-                raise _nothing_came(f"the last {self._desk.streak} evaluations", self._desk)
+            streak = self._desk.lost if self._study.history.told else self._desk.streak
+            if streak >= self._plan.batch:
+                raise _nothing_came(f"the last {streak} evaluations", self._desk)
 
     def _work(self) -> None:
         self._interrupt.check()
@@ -95,6 +102,8 @@ class Campaign:
         self._desk.work(_TICK)
         self._interrupt.check()
         self._report(something=self._desk.settled > before)
+        if self._desk.hopeless:
+            raise _nothing_came("the first {} evaluations", self._desk)
 
     def _ask(self, count: int) -> list[Trial]:
         """The next points; again and again while others write to the log meanwhile."""
@@ -126,11 +135,24 @@ class Campaign:
         return self._plan.batch * self._plan.rounds - used
 
     def _check_batch(self) -> None:
-        """Raise if a whole batch came to nothing in this life."""
-        ended = [self._study.history.trial(id).status for id in self._batch]
-        bad = self._desk.streak and ("failed" in ended or "lost" in ended)
-        if bad and "told" not in ended:
-            raise _nothing_came(f"all {len(ended)} evaluations of this batch", self._desk)
+        """Raise if a whole batch came to nothing in this life, and the next would fare no better.
+
+        Failures do not end a study that has values: they count against its budget, and the next
+        batch keeps away from them. What is lost counts against nothing, so it might go on forever.
+        """
+        ended = {self._study.history.trial(id).status for id in self._batch} - {"cancelled"}
+        if not self._desk.streak or not ended or "told" in ended:
+            return
+        whole = f"all {len(self._batch)} evaluations of this batch"
+        if not self._study.history.told or ended == {"lost"}:
+            raise _nothing_came(whole, self._desk)
+        _log.warning("%s failed; the run goes on", whole)
+
+    def _count_failures(self) -> None:
+        trials = [t.status for t in self._study.history.trials if t.origin != "added"]
+        if self._desk.settled and "failed" in trials:
+            failed, all_ = trials.count("failed"), trials.count("told") + trials.count("failed")
+            _log.warning("%d of %d evaluations failed; the log has their reasons", failed, all_)
 
     def _report(self, *, something: bool) -> None:
         progress = self._progress()
@@ -160,7 +182,7 @@ class Campaign:
         ended = [t.status for t in self._study.history.trials if t.origin != "added"]
         failed = ended.count("failed")
         done = ended.count("told") + failed
-        total = done + max(0, self._left()) + len(self._desk.awaited)
+        total = done + max(0, self._left()) + len(self._desk.awaited) + self._desk.held
         pace = (time.monotonic() - self._began) / self._desk.settled if self._desk.settled else None
         return Progress(
             done,
@@ -220,8 +242,12 @@ def _last_batch(history: History) -> range:
 def _nothing_came(which: str, desk: Desk) -> EvaluationError:
     last, point = desk.last
     verb = {"lost": "were lost", "timed-out": "timed out"}.get(last.status, "failed")
+    spared = desk.spare()
+    if spared:
+        verb += " alike"
     error = EvaluationError(
-        f"{which} {verb}; the last one with {last.reason}. Try f({point!r}) by hand."
+        f"{which.format(spared)} {verb}; the last one with {last.reason}. Try f({point!r}) by hand."
+        + (_SPARED if spared else "")
     )
     if last.log.strip():
         error.add_note(last.log[-2000:])

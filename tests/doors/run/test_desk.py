@@ -106,6 +106,7 @@ def test_failed_is_not_tried_again(study, status):
     desk.admit(study.ask(1))
     desk.work(0.0)
     assert len(engine.tasks) == 1
+    desk.convict()
     assert study.history.trial(0).status == "failed"
     assert desk.last[0].status == status
 
@@ -192,6 +193,7 @@ def test_a_value_the_log_refuses_is_a_failure(study):
     desk, _ = desk_of(study, lambda task: [Outcome(task.name, "succeeded", float("nan"))])
     desk.admit(study.ask(1))
     desk.work(0.0)
+    desk.convict()
     assert study.history.trial(0).status == "failed"
 
 

@@ -109,12 +109,12 @@ def _beside(returned: Mapping[Any, Any]) -> tuple[dict[str, Any] | None, tuple[s
         try:
             text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=_listed)
             size = len(text.encode()) + len(str(name).encode())
-            if size > room:
-                raise ValueError("too long for a log")
         except Exception:  # whatever a foreign object may raise
+            size = _MUCH + 1
+        if size > room:
             unkept.append(_shown.repr(name).strip("'"))
-            continue
-        kept[str(name)], room = json.loads(text), room - size
+        else:
+            kept[str(name)], room = json.loads(text), room - size
     return kept or None, tuple(unkept)
 
 

@@ -13,12 +13,20 @@ CoveyError
 │   ├── JournalMismatch                it belongs to another study
 │   ├── WorkFolderError                the folder of its evaluations is not ours alone
 │   └── JournalDamaged                 a line of it does not verify
-├── EvaluationError    (RuntimeError)  the objective failed on a whole batch
+├── EvaluationError    (RuntimeError)  a run came to nothing, or cannot go on
 ├── ReportError        (OSError)       a picture or a page cannot be written there
 └── MissingExtraError  (ImportError)   an optional package is not installed
 """
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from covey.run.runner import Result
+    from covey.study import Study
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
@@ -116,7 +124,15 @@ class JournalDamaged(JournalError):  # noqa: N818 - the adjective says it
 
 
 class EvaluationError(CoveyError, RuntimeError):
-    """The objective failed on a whole batch."""
+    """A run came to nothing, or cannot go on.
+
+    Attributes:
+        study: with all that was told by then, when it comes from a run.
+        result: the best of it; None if nothing was told.
+    """
+
+    study: Study | None = None
+    result: Result | None = None
 
 
 class ReportError(CoveyError, OSError):

@@ -25,6 +25,7 @@ from covey.errors import HistoryError
 from covey.gp import (
     GP,
     PRIORS,
+    Failures,
     Model,
     Observations,
     Posterior,
@@ -128,18 +129,24 @@ def understand(
     waiting: bool = True,
     recall: Recall | None = None,
 ) -> Posterior:
-    """The model after all that was told; ``waiting``: its covariance also after what is open.
+    """The model after all that was told; ``waiting``: as a batch is chosen by.
+
+    Then the covariance is also after what is open, and the mean lowered where trials failed.
 
     What it can ``recall`` of the last model makes this one quicker, and changes nothing else.
     """
     data, models = _standing(history, recipe) or _fitted(history, recipe, rng)
     if data.penalties:
         _log.info("took %d of %d results for penalties", data.penalties, data.looks)
-    # A failed point will not be looked at again, and tells the mean nothing: to the covariance it
-    # is as good as pending, so that the next batch does not crowd around it.
+    # A failed point will not be looked at again: to the covariance it is as good as pending, so
+    # that the next batch does not crowd around it.
     looked = [t.point for t in (*history.pending, *history.failed)] if waiting else []
     pending = recipe.space.encode(looked) if looked else None
-    return (recall or Recall()).condition(models, data, pending)
+    posterior = (recall or Recall()).condition(models, data, pending)
+    if pending is None or not history.failed:
+        return posterior
+    failed = pending[len(history.pending) :]
+    return replace(posterior, failures=Failures.among(data.at, failed, float(data.values.min())))
 
 
 def _fitted(

@@ -185,7 +185,7 @@ class Study:
         self._commit(events.Told(ids, told, arguments.each(sem, len(ids))), key)
 
     def fail(self, trials: Trials, reason: str = "") -> None:
-        """These crashed: not proposed again, and without effect on the model's mean."""
+        """These crashed: not proposed again, and batches keep away from where such are."""
         self._commit(events.Failed(self._own_ids(trials), reason))
 
     def cancel(self, trials: Trials) -> None:

@@ -1,5 +1,6 @@
 """A small exact Gaussian process: pooled observations in, a Posterior out."""
 
+from covey.gp.failures import Failures
 from covey.gp.fit import fit, fit_best
 from covey.gp.likelihood import Likelihood
 from covey.gp.model import GP, Model
@@ -14,6 +15,7 @@ from covey.gp.warp import Warp
 __all__ = [
     "GP",
     "PRIORS",
+    "Failures",
     "Likelihood",
     "Model",
     "Observations",

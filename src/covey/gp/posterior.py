@@ -15,17 +15,22 @@ from covey.resources import MEMORY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from covey.gp.failures import Failures
     from covey.gp.model import Model
     from covey.gp.observations import Observations
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Fitted models conditioned on observations and on pending locations."""
+    """Fitted models conditioned on observations and on pending locations.
+
+    Where there are ``failures``, the mean is lowered around them.
+    """
 
     models: tuple[Model, ...]
     evidence: tuple[Evidence, ...]  # one per model
     data: Observations
+    failures: Failures | None = None
 
     def belief(self, at: Array, round: int = 1, memory: int = MEMORY) -> Belief:
         """Posterior of f at the candidates (n, d), an array or a tensor on any device.
@@ -44,9 +49,10 @@ class Posterior:
     def _part(self, model: Model, seen: Evidence, at: Array, memory: int) -> Gaussian:
         made = Streamed(model.kernel, beside(seen.at, at), seen.factor, at, memory)
         survey = made.survey(seen.weights)
+        mean = model.mean + host(survey.sums)
         return Gaussian(
             prior=KernelMatrix(model.kernel, at),
-            mean=model.mean + host(survey.sums),
+            mean=mean if self.failures is None else self.failures.lowered(mean, at),
             explained=Explained((survey.layer,), survey.squares, memory),
             noise=model.noise,
             evidence=seen,
@@ -105,13 +111,25 @@ class Posterior:
             white = solve_lower(seen.factor, cross)
             variance = kernel.variance - np.einsum("mn,mn->n", white, white)
             std = np.sqrt(np.maximum(variance, LEAST_VARIANCE * kernel.variance))
-            value += share * (model.mean + seen.weights @ cross + width * std)
+            mean = model.mean + seen.weights @ cross
             # ∂μ = Σ_i w_i ∂k_i and ∂σ = -Σ_i (K⁻¹k)_i ∂k_i / σ, with ∂k_i = 2k' (x - x_i)/ℓ².
             fall = solve_lower(seen.factor, white, transposed=True) * (width / std)
-            pull = slope * (seen.weights[:, None] - fall)
-            moved = at * pull.sum(axis=0)[:, None] - pull.T @ seen.at
-            gradient += share * moved / np.square(kernel.lengths)
+            weights = seen.weights[:, None]
+            if self.failures is None:
+                rise = _moved(at, seen.at, slope * (weights - fall), kernel.lengths)
+            else:
+                rise = _moved(at, seen.at, slope * weights, kernel.lengths)
+                mean, rise = self.failures.climbed(mean, rise, at)
+                rise = rise - _moved(at, seen.at, slope * fall, kernel.lengths)
+            value += share * (mean + width * std)
+            gradient += share * rise
         return value, gradient
+
+
+def _moved(at: Array, seen: Array, pull: Array, lengths: tuple[float, ...]) -> Array:
+    """Σ_i pull_i (x - x_i)/ℓ² at (n, d), for pulls (m, n)."""
+    moved = at * pull.sum(axis=0)[:, None] - pull.T @ seen
+    return moved / np.square(lengths)
 
 
 def condition(

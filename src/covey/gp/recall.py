@@ -78,7 +78,9 @@ class Recall:
         for model, seen, noise in zip(models, posterior.evidence, noises, strict=True):
             left = noise - np.square(noise) * self._factor(model, seen).precision[: len(data)]
             variances.append(np.maximum(left, LEAST_VARIANCE * model.kernel.variance))
-            means.append(data.values - noise * seen.weights[: len(data)])
+            mean = data.values - noise * seen.weights[: len(data)]
+            failures = posterior.failures
+            means.append(mean if failures is None else failures.lowered(mean, data.at))
         spread = np.mean(variances, axis=0) + np.var(means, axis=0)
         return np.mean(means, axis=0), np.sqrt(spread)
 

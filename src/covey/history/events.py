@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from covey.errors import HistoryError
 from covey.history.fields import (
     finite_value,
+    plain_metrics,
     plain_models,
     plain_object,
     points_of,
@@ -91,6 +92,7 @@ class Told:
     ids: tuple[int, ...]
     values: tuple[float, ...]
     sems: tuple[float | None, ...] = ()  # () for none known
+    metrics: tuple[dict[str, Any] | None, ...] = ()  # what came beside each value; no model uses it
 
     def __post_init__(self) -> None:
         ids = trial_ids(self.ids)
@@ -100,6 +102,7 @@ class Told:
             ids=ids,
             values=tuple(trial_value(v, i) for v, i in zip(values, ids, strict=True)),
             sems=standard_errors(self.sems, ids, "trial"),
+            metrics=plain_metrics(self.metrics, ids),
         )
 
 

@@ -146,6 +146,18 @@ def plain_object(given: object, what: str) -> dict[str, Any]:
     return plain
 
 
+def plain_metrics(
+    metrics: Iterable[Mapping[str, Any] | None], ids: Sequence[int]
+) -> tuple[dict[str, Any] | None, ...]:
+    """What came beside the value of each trial, as plain JSON objects; none given, none there."""
+    given = tuple(metrics)
+    if not given:
+        return (None,) * len(ids)
+    sized(given, len(ids), "trial", "metric")
+    # An empty object says nothing: the log then has no such field.
+    return tuple(plain_object(one, "metrics") if one else None for one in given)
+
+
 def plain_models(models: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Hyper-parameters as plain JSON."""
     # Through JSON at once: the running study and the reloaded one then start from equal numbers.

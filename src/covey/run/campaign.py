@@ -24,6 +24,10 @@ from covey.study import Study
 _log = logging.getLogger("covey")
 
 _TICK = 0.5  # seconds: the longest the engine is waited for before Ctrl-C is noticed
+_SPARED = (
+    " No value came before them, so it may be f: they stay pending, and the next run evaluates "
+    "them again. If it is their points, say so: study.fail(ids), or covey tell ID=failed."
+)
 _TALK = 60.0  # seconds between two lines that say what is awaited
 
 
@@ -93,7 +97,7 @@ class Campaign:
         exhausted = False
         while True:
             free = min(self._wide - len(self._desk.awaited), self._left())
-            if free > 0 and not exhausted:
+            if free > 0 and not exhausted and not self._desk.doubtful:
                 trials = self._ask(free)
                 exhausted = not trials
                 self._desk.admit(trials)
@@ -102,8 +106,9 @@ class Campaign:
             else:
                 self._work()
             self._batch = self._desk.awaited
-            if self._desk.streak >= self._plan.batch:
-                raise _nothing_came(self._desk.streak, "the last", "", self._desk)
+            streak = self._desk.lost if self._study.history.told else self._desk.streak
+            if streak >= self._plan.batch:
+                raise _nothing_came(streak, "the last", "", self._desk)
 
     def _work(self) -> None:
         self._interrupt.check()
@@ -111,6 +116,8 @@ class Campaign:
         self._desk.work(_TICK)
         self._interrupt.check()
         self._report(something=self._desk.settled > before)
+        if self._desk.hopeless:
+            raise _nothing_came(self._desk.held, "the first", "", self._desk)
 
     def _ask(self, count: int) -> list[Trial]:
         """The next points; again and again while others write to the log meanwhile."""
@@ -142,11 +149,25 @@ class Campaign:
         return self._plan.batch * self._plan.rounds - used
 
     def _check_batch(self) -> None:
-        """Raise if a whole batch came to nothing in this life."""
-        ended = [self._study.history.trial(id).status for id in self._batch]
-        bad = self._desk.streak and ("failed" in ended or "lost" in ended)
-        if bad and "told" not in ended:
-            raise _nothing_came(len(ended), "all", " of this batch", self._desk)
+        """Raise if a whole batch came to nothing in this life, and the next would fare no better.
+
+        Failures do not end a study that has values: they count against its budget, and the next
+        batch keeps away from them. What is lost counts against nothing, so it might go on forever.
+        """
+        ended = {self._study.history.trial(id).status for id in self._batch} - {"cancelled"}
+        if not self._desk.streak or not ended or "told" in ended:
+            return
+        count = len(self._batch)
+        if not self._study.history.told or ended == {"lost"}:
+            raise _nothing_came(count, "all", " of this batch", self._desk)
+        whole = "the only evaluation" if count == 1 else f"all {count} evaluations"
+        _log.warning("%s of this batch failed; the run goes on", whole)
+
+    def _count_failures(self) -> None:
+        trials = [t.status for t in self._study.history.trials if t.origin != "added"]
+        if self._desk.settled and "failed" in trials:
+            failed, all_ = trials.count("failed"), trials.count("told") + trials.count("failed")
+            _log.warning("%d of %d evaluations failed; the log has their reasons", failed, all_)
 
     def _report(self, *, something: bool) -> None:
         progress = self._progress()
@@ -176,7 +197,7 @@ class Campaign:
         ended = [t.status for t in self._study.history.trials if t.origin != "added"]
         failed = ended.count("failed")
         done = ended.count("told") + failed
-        total = done + max(0, self._left()) + len(self._desk.awaited)
+        total = done + max(0, self._left()) + len(self._desk.awaited) + self._desk.held
         # By what one takes, not by the clock: that would count the waiting, and so grow with it.
         wide = self._wide if self._plan.asynchronous else min(self._wide, self._plan.batch)
         one = self._desk.seconds
@@ -247,12 +268,16 @@ def _last_batch(history: History) -> range:
 
 def _nothing_came(count: int, which: str, where: str, desk: Desk) -> EvaluationError:
     last, by_hand = desk.last
+    alike = desk.spare() > 0
     one = count == 1
     lost = "was lost" if one else "were lost"
     verb = {"lost": lost, "timed-out": "timed out"}.get(last.status, "failed")
     whose = f"the only evaluation{where}" if one else f"{which} {count} evaluations{where}"
+    how = f"{verb} alike" if alike and not one else verb
     why = f"{last.reason.rstrip('.')}. {by_hand}"
-    error = EvaluationError(f"{whose} {verb}{'' if one else '; the last one'}: {why}")
+    error = EvaluationError(
+        f"{whose} {how}{'' if one else '; the last one'}: {why}{_SPARED if alike else ''}"
+    )
     if last.log.strip():
         error.add_note(last.log[-2000:])
     return error

@@ -11,7 +11,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +36,8 @@ class Command:
     ``COVEY_SEED`` and ``PYTHONHASHSEED``.
 
     The value is the last line of standard output that is not empty (``result="stdout"``) or what
-    is in the file (``result="file"``): a number, or ``{"value": 1.5, "sem": 0.1}``. A program that
+    is in the file (``result="file"``): a number, or ``{"value": 1.5, "sem": 0.1}``, and whatever
+    else stands there goes into the log beside the value. A program that
     ends with another status than 0 has failed, one killed by a signal is lost.
 
     >>> command = Command(["train", "--lr={x.lr}", "{x.net}"])
@@ -231,8 +232,7 @@ def _valued(name: str, said: str, where: str, log: str) -> Outcome:
             shown = repr(said[:200]) if said else "nothing"
             reason = f'{where} is {shown}, not a number or {{"value": number}}'
             return Outcome(name, "failed", reason=reason, log=log)
-    outcome = Outcome.of(name, answer)
-    return Outcome(name, outcome.status, outcome.value, outcome.reason, log, outcome.sem)
+    return replace(Outcome.of(name, answer), log=log)
 
 
 def _signal_name(number: int) -> str:

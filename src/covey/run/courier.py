@@ -10,7 +10,7 @@ import pickle
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,17 +81,7 @@ def _attended(process: Process, wanted: Callable[[], bool]) -> list[dict[str, An
     while True:
         outcomes = process.check()
         if outcomes:
-            return [
-                {
-                    "name": outcome.name,
-                    "status": outcome.status,
-                    "value": outcome.value,
-                    "reason": outcome.reason,
-                    "log": outcome.log,
-                    "sem": outcome.sem,
-                }
-                for outcome in outcomes
-            ]
+            return [asdict(outcome) for outcome in outcomes]
         if not process.stopping and not wanted():
             process.stop()
         time.sleep(pause)

@@ -45,9 +45,10 @@ def maximize(
     """Maximise f over a space in ``rounds`` batches.
 
     An evaluation that raises, or returns something that is not a finite number, becomes a failed
-    trial; the run goes on unless a whole batch fails. With ``journal=`` a run that was killed, or
-    stopped by Ctrl-C, goes on where it stopped: results that came in the meantime are found,
-    evaluations that still run are waited for, and what was asked counts.
+    trial; the run goes on, unless it has no value yet and looks broken. With ``journal=`` a run
+    that was killed, or stopped by Ctrl-C, goes on where it stopped: results that came in the
+    meantime are found, evaluations that still run are waited for, and what was asked counts.
+    Without, the error has the ``study`` and the ``result`` so far.
 
     Each evaluation has a process of its own, which takes a tenth of a second to start. For
     functions quicker than that, or that share something with the caller, use threads:

@@ -44,6 +44,10 @@ class Plan:
             raise StrategyError(f"timeout must be a number of seconds > 0, or None; got {limit!r}.")
         if not isinstance(self.retries, Retries):
             raise StrategyError(f"retries is a covey.run.Retries(lost=3); got {self.retries!r}.")
+        if self.watch is not None and not callable(self.watch):
+            raise StrategyError(
+                f"watch is a function of a covey.run.Progress, or None; got {self.watch!r}."
+            )
 
     @classmethod
     def of(cls, batch: int, rounds: int, options: Mapping[str, Any]) -> Plan:

@@ -68,7 +68,8 @@ def run(
             `Retries`; watch, called with a `Progress` now and then.
 
     Raises:
-        EvaluationError: A whole batch came to nothing.
+        EvaluationError: No value came, or the machine lost a whole batch. Like any error and
+            Ctrl-C it has the ``study``, and the ``result`` so far.
         JournalConflict: Another run holds the journal.
     """
     plan = Plan.of(batch, rounds, options)
@@ -84,10 +85,20 @@ def run(
         if isinstance(engine, LocalEngine):
             engine.tidy(_told(study))
         desk = Desk(study, engine, call, plan.timeout, plan.retries)
-        Campaign(study, plan, desk, interrupt, engine.slots or batch).go()
+        try:
+            Campaign(study, plan, desk, interrupt, engine.slots or batch).go()
+            return _required(result_of(study))
+        except BaseException as error:
+            # Without a journal, what was told would be gone with who called us.
+            vars(error).update(study=study, result=result_of(study))
+            raise
+
+
+def result_of(study: Study) -> Result | None:
+    """The best so far; None if nothing was told."""
     best = study.best
     if best is None or best.value is None:
-        raise EvaluationError("no evaluation succeeded; the journal or f itself may say why.")
+        return None
     return Result(best.point, best.value, study)
 
 
@@ -95,6 +106,12 @@ def _told(study: Study) -> set[str]:
     """The names of all attempts at trials that have a value."""
     history = study.history
     return {sent.name for trial in history.told for sent in history.attempts(trial.id)}
+
+
+def _required(result: Result | None) -> Result:
+    if result is None:
+        raise EvaluationError("no evaluation succeeded; the journal or f itself may say why.")
+    return result
 
 
 def as_call(f: Objective, space: Space | Pool) -> Call:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
+import json
 import re
 import reprlib
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, SupportsFloat, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from covey.run.call import Call
@@ -16,6 +17,7 @@ OutcomeStatus: TypeAlias = Literal["succeeded", "failed", "timed-out", "lost"]
 
 _NAME = re.compile(r"covey-[0-9a-f]{8}-([0-9]+)-a([0-9]+)")  # as `name_of` gives them
 _MOST = 1e100  # in size, as the log takes it
+_MUCH = 10_000  # characters of what comes beside the value of one evaluation
 _shown = reprlib.Repr()
 _shown.maxother = _shown.maxstring = 80
 
@@ -67,13 +69,19 @@ class Outcome:
     reason: str = ""
     log: str = ""  # the last of what it printed, where the engine keeps that
     sem: float | None = None  # standard error of the value, where it is known
+    metrics: dict[str, Any] | None = None  # what came beside the value, as plain JSON
+    unkept: Sequence[str] = ()  # names of what came beside it and is no plain JSON, or too long
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unkept", tuple(self.unkept))  # a list, where it came as JSON
 
     @classmethod
     def of(cls, name: str, returned: Any) -> Outcome:
         """What an evaluation that returned this comes to: a value, or a failure that says why.
 
-        >>> Outcome.of("a", {"value": 2, "sem": 0.5})
-        Outcome(name='a', status='succeeded', value=2.0, reason='', log='', sem=0.5)
+        >>> found = Outcome.of("a", {"value": 2, "sem": 0.5, "latency": 3})
+        >>> found.status, found.value, found.sem, found.metrics
+        ('succeeded', 2.0, 0.5, {'latency': 3})
         >>> Outcome.of("a", "2").reason
         "it returned '2', not a finite number"
         """
@@ -89,15 +97,49 @@ class Outcome:
         if sem is not None and (error is None or error < 0.0):
             said = f"it returned the standard error {_shown.repr(sem)}, not a number >= 0"
             return cls(name, "failed", reason=said)
-        return cls(name, "succeeded", number, sem=error)
+        metrics, unkept = _beside(returned) if isinstance(returned, Mapping) else (None, ())
+        return cls(name, "succeeded", number, sem=error, metrics=metrics, unkept=unkept)
 
 
 def _finite(value: Any) -> float | None:
-    """A float of sane size, or None; NumPy scalars and tensors of one element are numbers."""
-    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
-        return None
+    """A float that the log takes, or None; arrays and tensors of one element are numbers."""
+    if type(value) is float:  # nearly always, and then NumPy need not be imported
+        return value if -_MOST <= value <= _MOST else None
+    from covey.history.fields import finite_value
+
     try:
-        number = float(value)
-    except Exception:  # whatever a foreign number may raise
+        return finite_value(_only(value), "", "")
+    except Exception:  # HistoryError, or whatever a foreign number may raise
         return None
-    return number if math.isfinite(number) and abs(number) <= _MOST else None
+
+
+def _only(value: Any) -> Any:
+    """The one element of a NumPy array of one, which people return who mean it; else itself."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or type(value) is not numpy.ndarray or value.size != 1:
+        return value
+    return value.reshape(())[()]
+
+
+def _beside(returned: Mapping[Any, Any]) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """What was returned beside value and sem, as plain JSON; and the names of what is none."""
+    kept: dict[str, Any] = {}
+    unkept, room = [], _MUCH
+    for name, value in returned.items():
+        if name in ("value", "sem"):
+            continue
+        try:
+            text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=_listed)
+            size = len(text.encode()) + len(str(name).encode())
+        except Exception:  # whatever a foreign object may raise
+            size = _MUCH + 1
+        if size > room:
+            unkept.append(_shown.repr(name).strip("'"))
+        else:
+            kept[str(name)], room = json.loads(text), room - size
+    return kept or None, tuple(unkept)
+
+
+def _listed(value: Any) -> Any:
+    """NumPy's numbers and arrays, and tensors, as plain ones."""
+    return value.tolist()

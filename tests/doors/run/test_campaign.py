@@ -86,16 +86,146 @@ def test_a_batch_that_comes_to_nothing_stops_it(study):
     assert {trial.status for trial in study.history.trials} == {"lost"}
 
 
-def test_a_streak_of_failures_stops_it_asynchronously(study):
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_failures_do_not_end_a_run_that_has_values(study, asynchronous, caplog):
     count = iter(range(100))
 
     def answer(task):
         return value(task) if next(count) < 2 else [Outcome(task.name, "failed", reason="too hot")]
 
     engine = Scripted(answer, slots=1)
-    with pytest.raises(EvaluationError, match=r"the last 4 evaluations failed; .*too hot"):
-        run(study, abs, batch=4, rounds=4, workers=engine, asynchronous=True)
+    result = run(study, abs, batch=4, rounds=4, workers=engine, asynchronous=asynchronous)
+    assert len(study.history.failed) == 14
+    assert result.value == study.best.value
+    assert "14 of 16 evaluations failed" in caplog.text
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_machine_that_loses_everything_ends_a_run_that_has_values(study, asynchronous):
+    """What is lost counts against no budget: such a run would have no end."""
+    study.add([{"x": 0.5}], [1.0])
+
+    def answer(task):
+        return [Outcome(task.name, "lost", reason="no route to host")]
+
+    engine = Scripted(answer)
+    with pytest.raises(EvaluationError, match=r"were lost; .*no route to host"):
+        run(study, abs, batch=3, rounds=9, workers=engine, retries=QUICK, asynchronous=asynchronous)
+
+
+def dies_of(reason):
+    return lambda task: [Outcome(task.name, "failed", reason=reason.format(task.id))]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_typo_costs_no_trial(study, asynchronous):
+    """The first four die alike: they stay pending, the others are not begun, and all count."""
+    engine = Scripted(dies_of("NameError: name 'nump' is not defined (line {})"), slots=2)
+    with pytest.raises(EvaluationError, match=r"first 4 evaluations failed alike.*nump") as caught:
+        run(study, abs, batch=8, rounds=2, workers=engine, asynchronous=asynchronous)
+    assert len(engine.tasks) == 4
+    assert {trial.status for trial in study.history.trials} == {"pending"}
+    assert caught.value.study is study
+    assert caught.value.result is None
+    run(study, abs, batch=8, rounds=2, workers=Scripted(value))
+    assert [trial.status for trial in study.history.trials] == ["told"] * 16
+
+
+def test_after_a_typo_the_run_is_what_it_would_have_been(study):
+    twin = covey.Study(SPACE, goal="min", seed=3)
+    with pytest.raises(EvaluationError):
+        run(study, abs, batch=8, rounds=2, workers=Scripted(dies_of("oops")))
+    for one in (study, twin):
+        run(one, abs, batch=8, rounds=2, workers=Scripted(value))
+    assert [t.point for t in study.history.told] == [t.point for t in twin.history.told]
+
+
+def test_what_ctrl_c_interrupts_before_any_value_is_evaluated_again(study):
+    """Somebody saw the warnings, and mends f."""
+
+    def watch(progress):
+        if engine.tasks[2:]:
+            raise KeyboardInterrupt
+
+    engine = Scripted(dies_of("oops"), slots=1)
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=8, rounds=1, workers=engine, watch=watch)
+    names = [sent.name for id in range(3) for sent in study.history.attempts(id)[-1:]]
+    run(study, abs, batch=8, rounds=1, workers=Scripted(value))
+    assert not {task.name for task in engine.tasks} & set(names)
+    assert [trial.status for trial in study.history.trials] == ["told"] * 8
+
+
+def test_a_typo_mended_is_not_found_again_in_what_it_left_behind(study, tmp_path):
+    """Real processes leave their failure in their folder, which the next run must pass over."""
+
+    def broken(point):
+        raise NameError("name 'nump' is not defined")
+
+    with pytest.raises(EvaluationError, match="stay pending"):
+        run(study, broken, batch=6, rounds=1, workers=2)
+    run(study, lambda p: p["x"] ** 2, batch=6, rounds=1, workers=2)
+    assert [trial.status for trial in study.history.trials] == ["told"] * 6
+
+
+def test_a_new_typo_in_a_study_that_has_values_costs_no_trial_either(study):
+    run(study, abs, batch=8, rounds=1, workers=Scripted(value))
+    with pytest.raises(EvaluationError, match="first 4 evaluations failed alike"):
+        run(study, abs, batch=8, rounds=2, workers=Scripted(dies_of("oops"), slots=1))
+    assert study.history.failed == ()
+
+
+def test_a_failure_the_log_knows_is_no_typo(study):
+    """Resumed amid failures of a kind seen before, a run goes on."""
+    study.add([{"x": 0.5}], [1.0])
+    study.fail(study.ask(1), "CUDA out of memory: 12.5 GiB")
+    run(study, abs, batch=5, rounds=2, workers=Scripted(dies_of("CUDA out of memory: {} GiB")))
+    assert len(study.history.failed) == 10
+
+
+def test_a_value_clears_f_and_the_failures_before_it_count(study):
+    engine = Scripted(
+        lambda task: dies_of("too hot")(task) if task.id < 3 else value(task), one_by_one=True
+    )
+    run(study, abs, batch=8, rounds=1, workers=engine)
+    assert [trial.id for trial in study.history.failed] == [0, 1, 2]
+    assert len(study.history.told) == 5
+
+
+def test_those_that_still_run_are_waited_for_before_f_is_blamed(study):
+    polls = iter(range(100))
+
+    def answer(task):
+        if task.id < 4:
+            return dies_of("too hot")(task)
+        return value(task) if next(polls) > 3 else []
+
+    run(study, abs, batch=8, rounds=1, workers=Scripted(answer, slots=5))
     assert len(study.history.failed) == 4
+    assert len(study.history.told) == 4
+
+
+def test_trials_that_each_fail_in_their_own_way_have_failed(study):
+    reasons = iter("abc")
+    engine = Scripted(lambda task: [Outcome(task.name, "failed", reason=next(reasons))])
+    with pytest.raises(EvaluationError, match="all 3 evaluations of this batch failed"):
+        run(study, abs, batch=3, rounds=2, workers=engine)
+    assert len(study.history.failed) == 3
+
+
+def test_few_failures_alike_in_small_batches_do_not_hold_up_a_study_with_values(study):
+    study.add([{"x": 0.5}], [1.0])
+    with pytest.raises(EvaluationError, match="first 4 evaluations failed alike"):
+        run(study, abs, batch=1, rounds=9, workers=Scripted(dies_of("oops")))
+    study.fail(study.history.pending, "oops")  # they are to blame, says the user
+    run(study, abs, batch=1, rounds=6, workers=Scripted(dies_of("oops")))
+    assert len(study.history.failed) == 6
+
+
+def test_what_fails_last_has_failed(study):
+    study.add([{"x": 0.5}], [1.0])
+    run(study, abs, batch=2, rounds=1, workers=Scripted(dies_of("too hot")))
+    assert len(study.history.failed) == 2
 
 
 def test_the_end_of_a_batch_that_was_going_well_may_fail(study):

@@ -28,6 +28,13 @@ def python(code, *more, **options):
     return Command([PYTHON, "-c", code, *more], **options)
 
 
+def test_what_it_prints_beside_the_value_is_kept(tmp_path):
+    code = 'print(\'{"value": 1.5, "latency": 3}\')'
+    task = Task(0, 1, "a", {"x": 1.0}, 0, None, None)
+    found = Command([sys.executable, "-c", code]).evaluate(task, tmp_path)
+    assert (found.value, found.metrics) == (1.5, {"latency": 3})
+
+
 def test_braces_of_others_stand_as_they_are():
     command = Command(["a", '{"lr": {"by": {x.lr}}}', "{", "{}", "{{print $1}}"])
     words = command.words({"lr": 0.5}, trial=0, seed=0)

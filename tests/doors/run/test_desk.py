@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 
 import pytest
 from tests.doors.run.scripted import Scripted, nothing, value
 
 import covey
 from covey.errors import HistoryError
-from covey.history import Dispatched, Late, Lost
+from covey.history import Dispatched, Late, Lost, Told
 from covey.run import Outcome, Retries
 from covey.run.call import Function
 from covey.run.desk import Desk, evaluation_seed
@@ -105,6 +106,7 @@ def test_failed_is_not_tried_again(study, status):
     desk.admit(study.ask(1))
     desk.work(0.0)
     assert len(engine.tasks) == 1
+    desk.convict()
     assert study.history.trial(0).status == "failed"
     assert desk.last[0].status == status
 
@@ -191,7 +193,27 @@ def test_a_value_the_log_refuses_is_a_failure(study):
     desk, _ = desk_of(study, lambda task: [Outcome(task.name, "succeeded", float("nan"))])
     desk.admit(study.ask(1))
     desk.work(0.0)
+    desk.convict()
     assert study.history.trial(0).status == "failed"
+
+
+def test_what_comes_beside_a_value_is_in_the_log(study):
+    answer = Outcome.of("", {"value": 1.0, "sem": 0.5, "latency": 3})
+    desk, _ = desk_of(study, lambda task: [replace(answer, name=task.name)])
+    desk.admit(study.ask(1))
+    desk.work(0.0)
+    (told,) = events(covey.Study.load(study.journal), Told)
+    assert (told.values, told.sems, told.metrics) == ((1.0,), (0.5,), ({"latency": 3},))
+    assert study.history.trial(0).sem == 0.5
+
+
+def test_what_the_log_cannot_hold_is_said_once_and_the_value_told(study, caplog):
+    answer = Outcome.of("", {"value": 1.0, "net": object()})
+    desk, _ = desk_of(study, lambda task: [replace(answer, name=task.name)])
+    desk.admit(study.ask(2))
+    desk.work(0.0)
+    assert [trial.status for trial in study.history.trials] == ["told", "told"]
+    assert caplog.text.count("not recorded: net;") == 1
 
 
 def test_what_somebody_else_settled_is_let_go(study):

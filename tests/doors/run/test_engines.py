@@ -30,6 +30,12 @@ def test_values_come_back(bench):
     assert (found.status, found.value, found.sem) == ("succeeded", 1.5, 0.25)
 
 
+def test_what_comes_beside_a_value_comes_back(bench):
+    found = bench.outcome_of(lambda p: {"value": p["x"], "latency": 3, "net": object()})
+    assert (found.status, found.value, found.metrics) == ("succeeded", 1.5, {"latency": 3})
+    assert tuple(found.unkept) == ("net",)
+
+
 def test_many_at_once(bench):
     tasks = [bench.submit(lambda p: p["x"], str(i), point={"x": float(i)}) for i in range(6)]
     found = by_name(bench.outcomes(6))
@@ -59,6 +65,8 @@ def test_what_is_no_number_is_a_failure(bench):
         (lambda p: -float("inf"), "-inf, not a finite"),
         (lambda p: 1e200, "1e+200, not a finite"),
         (lambda p: None, "None, not a finite"),
+        (lambda p: __import__("numpy").complex128(1 + 2j), "(1+2j), not a finite"),
+        (lambda p: __import__("numpy").str_("2.5"), "'2.5'), not a finite"),
         (lambda p: True, "True, not a finite"),
         (lambda p: "1.5", "'1.5', not a finite"),
         (lambda p: {"value": 1.0, "sem": -1.0}, "the standard error -1.0"),

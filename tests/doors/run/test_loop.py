@@ -100,6 +100,32 @@ def test_a_batch_that_fails_whole_stops_the_run():
     assert "in broken" in caught.value.__notes__[0]  # the traceback, from the other process
 
 
+def test_what_was_told_is_not_lost_with_a_run_that_stops(threads):
+    """Without a journal the error is all that is left of it."""
+    count = iter(range(100))
+
+    class Gone(ThreadPoolExecutor):
+        def submit(self, *args):
+            if next(count) >= 4:
+                raise RuntimeError("cannot schedule new futures")
+            return super().submit(*args)
+
+    with Gone(1) as pool, pytest.raises(EvaluationError, match="takes nothing more") as caught:
+        covey.maximize(bowl, SPACE, batch=4, rounds=3, seed=0, workers=pool)
+    assert len(caught.value.study.history.told) == 4
+    assert caught.value.result.value == caught.value.study.best.value
+
+
+def test_ctrl_c_carries_the_study_too(threads):
+    def watch(progress):
+        if progress.done >= 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        covey.maximize(bowl, SPACE, batch=2, rounds=3, seed=0, workers=threads, watch=watch)
+    assert len(caught.value.study.history.told) == 2
+
+
 def test_a_broken_run_takes_up_what_was_pending(tmp_path, threads):
     path = tmp_path / "run.jsonl"
     covey.Study(SPACE, seed=0, journal=path).ask(3)  # as if the machine had died here
@@ -127,6 +153,7 @@ def test_a_finished_run_is_not_begun_again(tmp_path, threads):
         {"timeout": 0.0},
         {"timeout": "1h"},
         {"retries": 3},
+        {"watch": 5},
     ],
 )
 def test_bad_sizes_are_named(wrong, tmp_path):

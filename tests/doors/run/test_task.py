@@ -11,11 +11,49 @@ from covey.run import Outcome
 
 @pytest.mark.parametrize(
     "number",
-    [2, 2.0, np.float32(2), np.int64(2), np.array(2.0), Fraction(2), {"value": 2}],
+    [2, 2.0, np.float32(2), np.int64(2), np.array(2.0), np.array([2.0]), Fraction(2), {"value": 2}],
     ids=lambda x: type(x).__name__,
 )
 def test_whatever_is_a_number(number):
     assert Outcome.of("a", number) == Outcome("a", "succeeded", 2.0)
+
+
+NOT_REAL = [
+    np.complex128(1 + 2j),
+    np.array(1 + 2j),
+    np.array([1 + 2j]),
+    np.True_,
+    np.str_("2.5"),
+    np.bytes_(b"2.5"),
+    b"2.5",
+    np.array([1.0, 2.0]),
+]
+
+
+@pytest.mark.parametrize("other", NOT_REAL, ids=repr)
+def test_what_the_log_would_refuse_is_refused(other):
+    """Where it ran, with a reason; not told as its real part, or as the number it spells."""
+    found = Outcome.of("a", other)
+    assert (found.status, found.value) == ("failed", None)
+    assert "not a finite number" in found.reason
+    found = Outcome.of("a", {"value": 1.0, "sem": other})
+    assert (found.status, found.sem) == ("failed", None)
+    assert "standard error" in found.reason
+
+
+def test_what_comes_beside_the_value_is_kept_as_plain_data():
+    found = Outcome.of("a", {"value": 2, "latency": np.float32(0.5), "per fold": (1, 2), 3: "x"})
+    assert found.metrics == {"latency": 0.5, "per fold": [1, 2], "3": "x"}
+    assert found.unkept == ()
+
+
+@pytest.mark.parametrize(
+    "odd", [object(), float("nan"), "\ud800", "x" * 20_000, Fraction(1, 2)], ids=type
+)
+def test_what_a_log_cannot_hold_is_named_and_the_value_stays(odd):
+    found = Outcome.of("a", {"value": 2, "loss": 3, "odd": odd})
+    assert (found.status, found.value, found.metrics) == ("succeeded", 2.0, {"loss": 3})
+    assert found.unkept == ("odd",)
 
 
 class Odd:

@@ -43,6 +43,15 @@ A, B = Point(x=1.0), Point(x=2.0)
             | {"sems": [None, 0.5]},
         ),
         (Told((3, 1), (1.0, 2.0)), {"type": "told", "ids": [3, 1], "values": [1.0, 2.0]}),
+        (
+            Told((3, 1), (1.0, 2.0), metrics=(None, {"latency": 3})),
+            {
+                "type": "told",
+                "ids": [3, 1],
+                "values": [1.0, 2.0],
+                "metrics": [None, {"latency": 3}],
+            },
+        ),
         (Failed((3,), "out of memory"), {"type": "failed", "ids": [3], "reason": "out of memory"}),
         (Cancelled((3,)), {"type": "cancelled", "ids": [3]}),
         (Amended(3, 1.0, "typo"), {"type": "amended", "id": 3, "value": 1.0, "reason": "typo"}),

@@ -122,6 +122,8 @@ def test_lengths_agree():
         Told(range(8), range(7))
     with refuses("2 trials but 1 sem"):
         Told((0, 1), (1.0, 2.0), (0.1,))
+    with refuses("2 trials but 1 metric"):
+        Told((0, 1), (1.0, 2.0), metrics=({"latency": 3},))
     with refuses("1 point but 2 values"):
         Added((X,), (1.0, 2.0))
     with refuses("1 point but 2 sems"):

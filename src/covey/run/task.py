@@ -128,11 +128,12 @@ def _beside(returned: Mapping[Any, Any]) -> tuple[dict[str, Any] | None, tuple[s
     for name, value in returned.items():
         if name in ("value", "sem"):
             continue
+        text, size = "", _MUCH + 1
         try:
             text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=_listed)
             size = len(text.encode()) + len(str(name).encode())
         except Exception:  # whatever a foreign object may raise
-            size = _MUCH + 1
+            size = _MUCH + 1  # the text may have been made, and not be UTF-8
         if size > room:
             unkept.append(_shown.repr(name).strip("'"))
         else:

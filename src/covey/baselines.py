@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -49,6 +49,7 @@ class Hallucinated:
         widen: C', by which the width is multiplied (practice: 1).
         budget: C of the two-stage initialisation: until what a batch can still learn is at most C,
             choose by variance alone; then C' = exp(C). None: no initialisation (practice).
+        scout: another policy, for the first point of each batch only.
         design: results to wait for, but no more than two for each encoded input; until then, and
             while all of them are equal, points fill the space instead. 1: begin with the first
             result, whatever it is (the paper).
@@ -57,6 +58,7 @@ class Hallucinated:
     first: Policy
     widen: float = 1.0
     budget: float | None = None
+    scout: Policy | None = None
     design: int = 1
     needs_model: ClassVar[bool] = True
 
@@ -75,18 +77,19 @@ class Hallucinated:
         exploring = self.budget is not None and _can_learn(belief, k) > self.budget
         widen = self.widen if self.budget is None else math.exp(self.budget)
 
-        frozen = [self.first.frozen_at(member) for member in belief.members]
+        def scoring(policy: Policy) -> Callable[[Belief], tuple[Array, float]]:
+            frozen = [policy.frozen_at(member) for member in belief.members]
+            return lambda seen: _scores(seen, frozen, widen, exploring=exploring)
 
-        def scored(seen: Belief) -> tuple[Array, float]:
-            return _scores(seen, frozen, widen, exploring=exploring)
-
+        usual = scoring(self.first)
+        leader = usual if self.scout is None else scoring(self.scout)
         # t counts evaluations here, not batches (the paper's fb[t]).
-        scores, width = scored(replace(belief, round=belief.looks + 1))
+        scores, width = leader(replace(belief, round=belief.looks + 1))
         # C' times EST's ν, which is a minimum over candidates and rises as they are looked at.
         moving = widen != 1.0 and isinstance(self.first, EST | Restless)
         bounded = exploring or (only_falls(self.first) and not moving)
         size = None if bounded else len(belief)
-        batch = in_turn(belief, int(np.argmax(scores)), k, lambda seen: scored(seen)[0], size)
+        batch = in_turn(belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0], size)
         return Selection(tuple(batch), width)
 
 

@@ -13,11 +13,11 @@ from covey.baselines import (
     Thompson,
 )
 from covey.errors import StrategyError, did_you_mean
-from covey.policies import EST, UCB, Restless
+from covey.policies import EST, UCB, ResolvingUCB, Restless
 from covey.strategies import DPP, DPPThompson, Strategy
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
-    "auto": lambda: Hallucinated(Restless(beta=4.0), design=10),
+    "auto": lambda: Hallucinated(ResolvingUCB(), scout=Restless(), design=10),
     "ucb-dpp-max": lambda: DPP(UCB(), then="max"),
     "ucb-dpp-sample": lambda: DPP(UCB(), then="sample"),
     "est-dpp-max": lambda: DPP(EST(), then="max"),

@@ -20,6 +20,8 @@ from covey.errors import StrategyError
 
 _log = logging.getLogger("covey")
 
+_LAST = -1e9  # a score below all others, in standard deviations of the outcomes
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -165,7 +167,7 @@ class Restless:
 
     def judge(self, belief: Belief, /) -> Judgement:
         """Scores s, and the width that they stand for: that of UCB, or the one EST would need."""
-        best, width = self._known(belief), math.sqrt(self.beta)
+        best, width = best_known(belief, self.known), math.sqrt(self.beta)
         upper = belief.mean + width * belief.std - best - self.gain
         likely = (belief.mean - best - self.reach) / belief.std
         scores = np.where(upper > 0.0, upper, likely)
@@ -174,12 +176,58 @@ class Restless:
 
     def frozen_at(self, belief: Belief, /) -> Restless:
         """What is known is known before the batch."""
-        return replace(self, known=self._known(belief))
+        return replace(self, known=best_known(belief, self.known))
 
-    def _known(self, belief: Belief) -> float:
-        if self.known is not None:
-            return self.known
-        return belief.best if belief.told is None else float(belief.told[0].max())
+
+@dataclass(frozen=True, slots=True)
+class ResolvingUCB:
+    r"""UCB that looks at nothing twice: candidates whose value is known well enough come last.
+
+    .. math:: s(x) = \mu(x) + \sqrt\beta\, \sigma(x) \quad\text{where}\quad
+              \sqrt\beta\, \sigma(x) > \epsilon \quad\text{or}\quad s(x) > m + \epsilon
+
+    m is the largest mean where values are known, ε the resolution: a value that is known to within
+    ε is not worth a look, unless its bound promises more than ε. So a batch does not fill up with
+    copies of a summit, each a hair beside the last; its points move to the best place that is not
+    resolved yet. A score only falls as σ falls.
+
+    Attributes:
+        beta: β, a constant.
+        resolution: ε, in standard deviations of the outcomes.
+        known: m where it is fixed for a batch.
+    """
+
+    beta: float = 4.0
+    resolution: float = 1e-2
+    known: float | None = None
+    only_falls: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not self.beta >= 0.0 or not self.resolution > 0.0:
+            raise StrategyError(
+                "ResolvingUCB takes beta >= 0 and resolution > 0; got "
+                f"{self.beta} and {self.resolution}."
+            )
+
+    def judge(self, belief: Belief, /) -> Judgement:
+        """Scores s; those of resolved candidates lie below all others, the least known first."""
+        best, width = best_known(belief, self.known), math.sqrt(self.beta)
+        band = width * belief.std
+        upper = belief.mean + band
+        worth = (band > self.resolution) | (upper > best + self.resolution)
+        scores = np.where(worth, upper, _LAST - 1.0 / belief.std)
+        return Judgement(scores, width, width)
+
+    def frozen_at(self, belief: Belief, /) -> ResolvingUCB:
+        """What is known is known before the batch."""
+        return replace(self, known=best_known(belief, self.known))
+
+
+def best_known(belief: Belief, fixed: float | None = None) -> float:
+    """m: the largest mean where values are known, unless it was fixed for a batch."""
+    if fixed is not None:
+        return fixed
+    return belief.best if belief.told is None else float(belief.told[0].max())
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,14 +42,19 @@ def branin(x: float, y: float) -> float:
     return -(bowl**2) - 10.0 * (1.0 - 1.0 / (8.0 * math.pi)) * math.cos(x) - 10.0
 
 
-def looks_again(strategy) -> int:
-    """Of the last 25 of 100 points on Branin, those within 0.001 of an earlier one."""
+def late_points(strategy) -> np.ndarray:
+    """A hundred points on Branin, encoded; the summit is known after some forty."""
     study = covey.Study(BOX, strategy=strategy, seed=0)
     for _ in range(20):
         batch = study.ask(5)
         study.tell(batch, [branin(**trial.point) for trial in batch])
     assert study.best.value > -0.4  # the maximum is -0.398, the range 308
-    at = BOX.encode([trial.point for trial in study.history.trials])
+    return BOX.encode([trial.point for trial in study.history.trials])
+
+
+def looks_again(strategy) -> int:
+    """Of the last 25 points, those within 0.001 of an earlier one."""
+    at = late_points(strategy)
     gaps = np.linalg.norm(at[-25:, None] - at, axis=2)
     earlier = np.arange(len(at)) < np.arange(len(at) - 25, len(at))[:, None]
     return int((np.where(earlier, gaps, np.inf).min(axis=1) < 1e-3).sum())
@@ -62,3 +67,19 @@ def test_a_converged_study_does_not_measure_its_summit_again_and_again():
 def test_ucb_alone_would():
     """The negative control."""
     assert looks_again(Hallucinated(UCB(beta=4.0))) >= 12
+
+
+def copies(strategy) -> int:
+    """Of the last 50 points, those within 1 % of the range of another of their batch of 5."""
+    at = late_points(strategy)[-50:].reshape(10, 5, 2)
+    gaps = np.abs(at[:, :, None] - at[:, None]).max(axis=3) + np.eye(5)
+    return int((gaps.min(axis=2) < 0.01).sum())
+
+
+def test_the_points_of_a_late_batch_differ():
+    assert copies("auto") <= 5
+
+
+def test_those_of_ucb_are_copies():
+    """The negative control."""
+    assert copies(Hallucinated(UCB(beta=4.0))) >= 25

@@ -60,6 +60,21 @@ def test_a_restless_batch_leaves_a_summit_that_is_known(make_belief):
     assert explores != Hallucinated(UCB(beta=4.0)).choose(bored, 4, rng).indices
 
 
+def test_a_scout_chooses_the_first_point_only(make_belief):
+    belief, rng = make_belief(0), np.random.default_rng(0)
+    bored = replace(belief, told=(np.array([1e3]), np.array([0.1])))
+    plain = Hallucinated(UCB(beta=4.0)).choose(bored, 4, rng).indices
+    scouted = Hallucinated(UCB(beta=4.0), scout=Restless()).choose(bored, 4, rng).indices
+    assert scouted[0] == int(np.argmax(Restless().judge(bored).scores)) != plain[0]
+    seen, batch = bored.after_looking_at(scouted[:1]), [scouted[0]]
+    for _ in range(3):
+        scores = seen.mean + 2.0 * seen.std
+        scores[batch] = -np.inf
+        batch.append(int(np.argmax(scores)))
+        seen = seen.after_looking_at(batch[-1:])
+    assert list(scouted) == batch
+
+
 @pytest.mark.parametrize(
     ("values", "width", "ready"),
     [

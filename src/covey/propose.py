@@ -97,7 +97,7 @@ def propose(
     """
     rng = np.random.default_rng([recipe.seed, history.asked_count])
     where = field_of(recipe.space, request.fixed, taken(history, recipe))
-    if not request.strategy.needs_model or not _ready(history, recipe, request.strategy):
+    if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
         return _without_model(where, recipe, request, rng, told=len(history.told))
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
     watch, haste = Stopwatch(), Haste(use)
@@ -221,7 +221,7 @@ def taken(history: History, recipe: Recipe) -> Taken:
     return Taken(points, recipe.seed, history.asked_count)
 
 
-def _ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
+def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
     """Whether there is enough to learn a model from, in the eyes of the strategy."""
     values = np.array([t.value for t in history.told], dtype=float)
     if not len(values) or not isinstance(strategy, Waits):

@@ -82,7 +82,7 @@ GOOD = {"kernel": "matern52", "lengths": [0.5, 0.5], "variance": 1.0, "noise": 0
 
 def journal_with(path, models):
     """A journal whose last ask names these hyper-parameters, under a seal that holds."""
-    study = covey.Study(SPACE, seed=0, journal=path)
+    study = covey.Study(SPACE, strategy="bucb", seed=0, journal=path)
     study.tell(study.ask(3), [1.0, 2.0, 3.0])
     study.ask(1)
     lines = path.read_bytes().splitlines(keepends=True)

@@ -34,7 +34,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names may hold any letter
-    logging.getLogger("covey").addHandler(_Talk(logging.WARNING))
+    log = logging.getLogger("covey")
+    for earlier in [one for one in log.handlers if isinstance(one, _Talk)]:
+        log.removeHandler(earlier)  # of an earlier call in this process
+    log.addHandler(_Talk(logging.WARNING))
     words = sys.argv[1:] or ["--help"]
     code, text = _run(words)
     own = words[: words.index("--")] if "--" in words else words  # the rest is the user's command

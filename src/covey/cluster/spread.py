@@ -21,7 +21,16 @@ from covey.diagnostics import explain
 from covey.errors import CoveyError, MissingExtraError, SpaceError, StrategyError
 from covey.gp import Posterior, Recall
 from covey.history import History
-from covey.propose import Proposal, Recipe, Request, Stopwatch, propose, taken, understand
+from covey.propose import (
+    Proposal,
+    Recipe,
+    Request,
+    Stopwatch,
+    propose,
+    ready,
+    taken,
+    understand,
+)
 from covey.selection import checked_selection
 from covey.space import Pool
 
@@ -96,7 +105,7 @@ class Spread:
 
         What needs no model, or has nothing to make one from, is done here.
         """
-        if not request.strategy.needs_model or not history.told:
+        if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
             return propose(history, recipe, request, recall)
         _require_plain(request)
         _connected(self._client)

@@ -75,7 +75,9 @@ class Campaign:
             self._keep_busy()
         else:
             self._in_batches()
+        self._desk.convict()
         self._desk.work(0.0)  # so that the engine knows the last ones to be written down
+        self._count_failures()
 
     def _take_up(self) -> None:
         history = self._study.history
@@ -274,10 +276,8 @@ def _nothing_came(count: int, which: str, where: str, desk: Desk) -> EvaluationE
     verb = {"lost": lost, "timed-out": "timed out"}.get(last.status, "failed")
     whose = f"the only evaluation{where}" if one else f"{which} {count} evaluations{where}"
     how = f"{verb} alike" if alike and not one else verb
-    why = f"{last.reason.rstrip('.')}. {by_hand}"
-    error = EvaluationError(
-        f"{whose} {how}{'' if one else '; the last one'}: {why}{_SPARED if alike else ''}"
-    )
+    why = f"{last.reason.rstrip('.')}.{_SPARED if alike else ''} {by_hand}"
+    error = EvaluationError(f"{whose} {how}{'' if one else '; the last one'}: {why}")
     if last.log.strip():
         error.add_note(last.log[-2000:])
     return error

@@ -30,7 +30,8 @@ def write(path: Path) -> covey.Study:
     point = {"rate": 0.01, "layers": 3, "solvent": "éther", "dry": True}
     study.add([point, {**point, "layers": 4}], [3.25, -0.1], sem=[0.5, None], key="old notebook")
     study.tell(study.ask(4, key="first plate"), [1.0, 2.0, 0.1 + 0.2, 1e-300], key="first results")
-    batch = study.ask(4)  # by the model, whose hyper-parameters are written down
+    # By the model, whose hyper-parameters are written down.
+    batch = study.ask(4, strategy="bucb")
     study.note(Dispatched(batch[0].id, 1, "covey-golden-6-a1", 2**63 - 1))
     study.note(Dispatched(batch[1].id, 1, "covey-golden-7-a1", 7))
     study.tell(batch[0], 0.75, sem=0.25)

@@ -151,5 +151,5 @@ def test_points_are_told_apart_by_one_column_for_each_parameter(monkeypatch):
     space = covey.Space({"x": covey.Real(0.0, 1.0), "kind": covey.Choice(range(300))})
     study = covey.Study(space, seed=0)
     study.tell(study.ask(2), [0.0, 1.0])
-    study.ask(2)
+    study.ask(2, strategy="bucb")
     assert set(seen) == {2}

@@ -6,7 +6,7 @@ import pytest
 import covey
 from covey.baselines import Hallucinated
 from covey.gp import observations
-from covey.policies import UCB, Restless
+from covey.policies import UCB
 
 SPACE = covey.Space({f"x{i}": covey.Real(0.0, 1.0) for i in range(3)})
 
@@ -58,7 +58,7 @@ def by_the_gap_alone(values):
     return np.maximum(values, worst - (ordered[-1] - worst))
 
 
-CLUMPING = Hallucinated(UCB(beta=4.0), scout=Restless())
+CLUMPING = Hallucinated(UCB(beta=4.0))
 LINE = covey.Space({"x": covey.Real(0.0, 1.0)})
 
 
@@ -74,7 +74,7 @@ def wrong_rounds(seed: int) -> list[int]:
         study.tell(batch, [parabola(trial.point["x"]) for trial in batch])
         worst = min(study.history.told, key=lambda trial: trial.value)
         seen = study.predict([worst.point, {"x": 0.6}]).mean
-        if np.abs(seen - [worst.value, parabola(0.6)]).max() > 0.025:
+        if np.abs(seen - [worst.value, parabola(0.6)]).max() > 0.1:
             wrong.append(round)
     return wrong
 
@@ -86,7 +86,7 @@ def test_a_run_that_converges_still_knows_its_first_results():
 def test_by_the_gap_alone_it_would_forget_them(monkeypatch):
     """The negative control: wrong in some rounds and right again in later ones."""
     monkeypatch.setattr(observations, "reined_in", by_the_gap_alone)
-    assert sum(bool(wrong_rounds(seed)) for seed in range(3)) >= 2
+    assert all(wrong_rounds(seed) for seed in range(3))
 
 
 def prediction_after_scouting(scouts: int) -> np.ndarray:

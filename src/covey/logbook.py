@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import fields
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from covey.errors import (
     HistoryError,
     JournalConflict,
     JournalDamaged,
     JournalError,
-    JournalMismatch,
-    StrategyError,
 )
-from covey.gp import GP
+from covey.header import Recipe, header_of
 from covey.history import (
     Added,
     Asked,
@@ -30,17 +26,10 @@ from covey.history import (
     event_to_json,
 )
 from covey.journal import Contents, Journal
-from covey.propose import Recipe, Request
 from covey.space import Pool, Space
 
-_HEADER = {
-    "space": dict,
-    "fingerprint": str,
-    "goal": str,
-    "strategy": dict,
-    "seed": int,
-    "gp": dict,
-}
+if TYPE_CHECKING:
+    from covey.propose import Request
 
 
 class Logbook:
@@ -59,15 +48,7 @@ class Logbook:
     @classmethod
     def create(cls, path: Path, recipe: Recipe, strategy: dict[str, Any]) -> Self:
         """Start a journal; a strategy that is an object can only be named in it."""
-        header = {
-            "space": recipe.space.describe(),
-            "fingerprint": recipe.space.fingerprint,
-            "goal": recipe.goal,
-            "strategy": strategy,
-            "seed": recipe.seed,
-            "gp": recipe.gp.describe(),
-        }
-        return cls(recipe.space, Journal.create(path, header))
+        return cls(recipe.space, Journal.create(path, header_of(recipe, strategy)))
 
     @classmethod
     def resume(cls, journal: Journal, space: Space | Pool) -> Self:
@@ -237,69 +218,3 @@ def _key_in(line: Mapping[str, Any]) -> str | None:
     if key is not None and not isinstance(key, str):
         raise JournalError(f"a malformed event: its key is {key!r}, which is no text.")
     return key
-
-
-def require_study(header: Mapping[str, Any], path: Path) -> None:
-    """Raise JournalError unless the header is that of a study."""
-    missing = [name for name in _HEADER if name not in header]
-    if missing:
-        raise JournalError(
-            f"{path} is not the journal of a study: its header lacks {', '.join(missing)}."
-        )
-    odd = [name for name, kind in _HEADER.items() if not isinstance(header[name], kind)]
-    if not odd and not header["strategy"].keys() >= {"name", "object"}:
-        odd = ["strategy"]
-    if odd:
-        raise JournalError(f"{path}: its header makes no sense of {', '.join(odd)}.")
-
-
-def strategy_in(header: Mapping[str, Any]) -> str:
-    """The strategy a journal was started with."""
-    written = header["strategy"]
-    if written["object"]:
-        raise StrategyError(
-            f"this journal used a strategy object ({written['name']}), which a log cannot hold; "
-            "pass it again, as strategy=..."
-        )
-    return str(written["name"])
-
-
-def gp_in(header: Mapping[str, Any]) -> GP:
-    """The process a journal was started with."""
-    unknown = set(header["gp"]).difference(field.name for field in fields(GP))
-    if unknown:  # a setting that is passed over would change the batches
-        raise JournalError(
-            "this journal was started with a GP that this covey does not know "
-            f"({', '.join(sorted(unknown))}); it was written by a newer one, please upgrade."
-        )
-    return GP(**header["gp"])
-
-
-def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP | None) -> Recipe:
-    """The recipe a journal was started with, if it agrees with what is given (None: nothing is)."""
-    for what, written, now in (
-        ("space", header["fingerprint"], given.space.fingerprint),
-        ("goal", header["goal"], given.goal),
-        ("seed", header["seed"], header["seed"] if seed is None else seed),
-        ("gp", gp_in(header), gp_in(header) if gp is None else gp),
-    ):
-        if written != now:
-            then, here = written, now
-            if what == "space":
-                then, here = _difference(header["space"], given.space.describe())
-            path = given.space.path if what == "space" and isinstance(given.space, Pool) else None
-            raise JournalMismatch(
-                f"the journal belongs to a study with another {what} ({then!r}, not {here!r})."
-                + (f" {path} may have changed since, or been read otherwise." if path else "")
-                + f" Use the {what} it was started with, or another file."
-            )
-    return Recipe(given.space, given.goal, gp_in(header), header["seed"])
-
-
-def _difference(written: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The first part in which two descriptions of a space differ."""
-    for name in ("kind", "columns", "inputs", "n", "where"):
-        if written.get(name) != now.get(name):
-            return written.get(name), now.get(name)
-    pairs = zip_longest(written.get("parameters", ()), now.get("parameters", ()))
-    return next(((a, b) for a, b in pairs if a != b), ("other contents", "these"))

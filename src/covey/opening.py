@@ -13,9 +13,9 @@ from covey.arguments import checked_gp, checked_path, checked_seed
 from covey.catalog import strategy_of
 from covey.errors import CoveyError, JournalError, SpaceError, StrategyError
 from covey.gp import GP
+from covey.header import Goal, Recipe, recipe_in, require_study, strategy_in
 from covey.journal import Contents, Journal, read
-from covey.logbook import Logbook, recipe_in, require_study, strategy_in
-from covey.propose import Goal, Recipe
+from covey.logbook import Logbook
 from covey.space import Pool, Space
 from covey.strategies import Strategy
 

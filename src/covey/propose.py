@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -37,31 +37,14 @@ from covey.gp import (
 )
 from covey.gp.subset import MANY
 from covey.haste import FIRST, Haste, thin
+from covey.header import Recipe
 from covey.history import Asked, History
 from covey.kernels import KERNELS, KernelMatrix
 from covey.resources import Resources
 from covey.selection import Selection, checked_selection
-from covey.space import Pool, Space
 from covey.strategies import Strategy, Waits
 
-Goal = Literal["max", "min"]
-
 _log = logging.getLogger("covey")
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Everything about a study that its history does not say."""
-
-    space: Space | Pool
-    goal: Goal
-    gp: GP
-    seed: int
-
-    @property
-    def sign(self) -> float:
-        """Turns the user's values into something to maximise, and back."""
-        return 1.0 if self.goal == "max" else -1.0
 
 
 @dataclass(frozen=True)

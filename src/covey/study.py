@@ -18,10 +18,11 @@ from covey.cost import Cost
 from covey.diagnostics import Diagnostics
 from covey.errors import HistoryError, JournalConflict, JournalDamaged, JournalError, several
 from covey.gp import GP
+from covey.header import Goal, Recipe
 from covey.history import History, Point, Trial, events
 from covey.journal import Contents, Journal, Mutex
 from covey.opening import Wanted, open_study, reopen
-from covey.propose import Goal, Proposer, Recipe, Request, propose
+from covey.propose import Proposer, Request, propose
 from covey.resources import ResourceOptions, Resources
 from covey.space import Pool, Space, space_from_description
 from covey.strategies import Strategy

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from covey.chunks import reporting
 from covey.cost import OPEN_CANDIDATES, Cost, Size, estimate
 from covey.haste import FIRST
+from covey.header import Recipe
 from covey.history import History
-from covey.propose import Recipe, Request
 from covey.space import Pool
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+    from covey.propose import Request
 
 LONG = 5.0  # seconds: shorter asks are not worth a bar
 _OFTEN = 0.2  # seconds between two looks at the bar

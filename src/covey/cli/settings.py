@@ -12,8 +12,8 @@ from covey.catalog import strategy_of
 from covey.cli.exits import ExitCode, Stop
 from covey.cli.sheets import bounded
 from covey.errors import SpaceError, StrategyError, did_you_mean
+from covey.header import Goal
 from covey.opening import reopen
-from covey.propose import Goal
 from covey.space import Choice, Integer, Linear, Parameter, Pool, Real, Space
 from covey.study import Study
 

@@ -20,10 +20,10 @@ from covey.cluster.team import Team
 from covey.diagnostics import explain
 from covey.errors import CoveyError, MissingExtraError, SpaceError, StrategyError
 from covey.gp import Posterior, Recall
+from covey.header import Recipe
 from covey.history import History
 from covey.propose import (
     Proposal,
-    Recipe,
     Request,
     Stopwatch,
     propose,

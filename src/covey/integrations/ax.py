@@ -11,8 +11,9 @@ from covey.arguments import checked_seed
 from covey.arrays import one_thread
 from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, MissingExtraError, StrategyError
+from covey.header import Recipe
 from covey.history import Asked, Point
-from covey.propose import Recipe, Request, propose
+from covey.propose import Request, propose
 from covey.strategies import Strategy
 
 try:

@@ -14,11 +14,12 @@ from covey.baselines import Sobol
 from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError
 from covey.gp import GP
+from covey.header import Goal, Recipe
 from covey.integrations.optuna_history import history_of
 from covey.integrations.optuna_shelf import Shelf, put_batch, put_claim
 from covey.integrations.optuna_turns import Turns, everyone
 from covey.integrations.spaces.optuna import space_from_optuna
-from covey.propose import Goal, Recipe, Request, propose
+from covey.propose import Request, propose
 from covey.space import Space
 from covey.strategies import Strategy
 

@@ -16,8 +16,8 @@ from covey.errors import (
     SpaceError,
     StrategyError,
 )
+from covey.header import Goal
 from covey.integrations.handout import Handout
-from covey.propose import Goal
 from covey.strategies import Strategy
 
 try:

@@ -16,6 +16,7 @@ from typing import Any
 from covey import GP, Pool, Space, Study
 from covey.catalog import strategy_of
 from covey.errors import JournalError, SpaceError, StrategyError
+from covey.header import header_of
 from covey.history import event_from_json, event_to_json
 from covey.journal.lines import Contents, event_line, header_line, parse
 from covey.space import space_from_description
@@ -28,18 +29,13 @@ def snapshot(study: Study, strategy: str | Strategy, notes: Mapping[str, Any]) -
     """The study as it stands, in the format of its journal: `Study.load` reads it from a file.
 
     Args:
-        study: with the default Gaussian process.
+        study: any.
         strategy: its strategy, as it was given.
         notes: what the host has to remember beside it, as JSON.
     """
     name, _ = strategy_of(strategy)
     header = {
-        "space": study.space.describe(),
-        "fingerprint": study.space.fingerprint,
-        "goal": study.goal,
-        "strategy": {"name": name, "object": not isinstance(strategy, str)},
-        "seed": study.seed,
-        "gp": GP().describe(),
+        **header_of(study.recipe, {"name": name, "object": not isinstance(strategy, str)}),
         "notes": dict(notes),
         "pickle": _pickled(study.space),
     }

@@ -12,9 +12,10 @@ import numpy as np
 from covey import __version__
 from covey.arrays import one_thread
 from covey.errors import brief, several
+from covey.header import Goal, Recipe
 from covey.history import History
 from covey.history.trial import Origin, Status
-from covey.propose import Goal, Recipe, understand
+from covey.propose import understand
 from covey.report.calibration import Calibration, calibrate, error_of
 from covey.report.commands import Commands, python_commands
 from covey.report.diversity import Diversity, diversity

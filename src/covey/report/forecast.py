@@ -12,7 +12,7 @@ from covey.arrays import Array
 if TYPE_CHECKING:
     from covey.belief import Belief
     from covey.gp import Posterior
-    from covey.propose import Recipe
+    from covey.header import Recipe
 
 HALF, MOST = 0.5, 0.9  # probability of the two intervals
 _STEPS = {HALF: 0.6744897501960817, MOST: 1.6448536269514722}  # Φ⁻¹((1 + p)/2)

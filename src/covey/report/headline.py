@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from covey.errors import several
+from covey.header import Goal
 from covey.history import History, Trial
-from covey.propose import Goal
 from covey.report.hindsight import Hindsight
 from covey.report.lots import Lot
 from covey.report.words import number, plus_minus

@@ -10,8 +10,9 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.gp import Model, Posterior, Warp, condition
+from covey.header import Recipe
 from covey.history import Asked, History, Trial
-from covey.propose import Recipe, observations
+from covey.propose import observations
 from covey.report.forecast import Forecast, forecasts
 from covey.report.lots import Lot
 

@@ -15,7 +15,7 @@ from covey.space import Space
 
 if TYPE_CHECKING:
     from covey.gp import Posterior
-    from covey.propose import Recipe
+    from covey.header import Recipe
 
 _MOST_SLICES = 6
 _MOST_OPTIONS = 12

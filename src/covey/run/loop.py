@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from covey.errors import StrategyError, did_you_mean
 from covey.gp import GP
-from covey.propose import Goal
+from covey.header import Goal
 from covey.run.plan import Plan, RunOptions
 from covey.run.runner import Objective, Result, as_call, run
 from covey.run.workers import check_workers

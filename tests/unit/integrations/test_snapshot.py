@@ -30,6 +30,15 @@ def eventful(space: Space | Pool = SPACE, strategy: str = "auto") -> Study:
     return study
 
 
+def test_a_revived_study_has_the_process_it_had():
+    gp = covey.GP("squared-exponential", noise=0.1)
+    study = Study(SPACE, "min", "bucb", seed=3, gp=gp)
+    study.tell(study.ask(4), [1.0, 2.0, 0.5, 0.1])
+    again, _ = revive(snapshot(study, "bucb", {}), "a file", None, None)
+    assert again.recipe.gp == gp
+    assert again.ask(3) == study.ask(3)
+
+
 def test_a_revived_study_goes_on_as_if_nothing_had_happened():
     study = eventful()
     again, header = revive(snapshot(study, "auto", {"host": 1}), "a file", None, None)

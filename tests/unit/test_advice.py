@@ -6,8 +6,9 @@ import pytest
 import covey
 from covey.advice import LastModel, predict, recommend_anywhere, recommend_told
 from covey.gp import GP
+from covey.header import Recipe
 from covey.history import Added, History, Point
-from covey.propose import Recipe, understand
+from covey.propose import understand
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 

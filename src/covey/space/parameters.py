@@ -148,8 +148,8 @@ class Integer:
     step: int = 1
 
     def __post_init__(self) -> None:
-        for field in ("low", "high", "step"):
-            object.__setattr__(self, field, _whole(getattr(self, field), field))
+        for name in ("low", "high", "step"):
+            object.__setattr__(self, name, _whole(getattr(self, name), name))
         object.__setattr__(self, "log", bool(self.log))
         if self.step < 1:
             raise SpaceError(f"Integer needs step >= 1, got {self.step}")

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from covey.gp import GP, Model, condition, observe
+from covey.header import Recipe
 from covey.kernels import Matern52
-from covey.propose import Recipe
 from covey.report.forecast import forecasts
 from covey.space import Real, Space
 

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks.race.functions import FUNCTIONS, Function
-from covey import Choice, Integer, Pool, Real, Space
+from covey import Integer, Pool, Real, Space
+from covey.space import Choice
 
 Points: TypeAlias = list[dict[str, Any]]
 

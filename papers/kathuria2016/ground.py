@@ -15,7 +15,7 @@ import numpy as np
 
 from covey import Pool, Space
 from covey.arrays import Array, Indices
-from covey.candidates.ascent import ascend
+from covey.candidates import ascend
 from covey.gp import Posterior
 
 POINTS = 2048  # of a continuous space: a power of two keeps the Sobol set balanced
@@ -88,7 +88,7 @@ class Ground:
 
 
 def clouds(posterior: Posterior, rng: np.random.Generator) -> Array:
-    """Points round the looks of highest mean, by the steps of `covey.candidates.open`.
+    """Points round the looks of highest mean, by the steps of `covey.candidates`.
 
     The steps of a point are of one size, even in logs, and move about three columns or all.
     """

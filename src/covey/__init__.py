@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from covey import dpp
-    from covey.cli.exits import ExitCode
+    from covey.cli.output import ExitCode
     from covey.errors import CoveyError
     from covey.gp import GP
     from covey.history import History, Trial
     from covey.run import Result, maximize, minimize
-    from covey.selection import Selection
     from covey.space import Choice, Integer, Linear, Pool, Real, Space
+    from covey.strategies import Selection
     from covey.study import Study
 
 __version__ = "0.2.0"
@@ -62,14 +62,14 @@ _ROOMS = {
     "GP": "covey.gp",
     "Choice": "covey.space",
     "CoveyError": "covey.errors",
-    "ExitCode": "covey.cli.exits",
+    "ExitCode": "covey.cli.output",
     "History": "covey.history",
     "Integer": "covey.space",
     "Linear": "covey.space",
     "Pool": "covey.space",
     "Real": "covey.space",
     "Result": "covey.run",
-    "Selection": "covey.selection",
+    "Selection": "covey.strategies",
     "Space": "covey.space",
     "Study": "covey.study",
     "Trial": "covey.history",

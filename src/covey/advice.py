@@ -11,8 +11,8 @@ import numpy as np
 from covey.arrays import Array
 from covey.candidates import Taken, field_of
 from covey.gp import Posterior, Recall
-from covey.header import Recipe
 from covey.history import History, Trial
+from covey.log.header import Recipe
 from covey.propose import understand
 from covey.space import Pool
 

@@ -16,7 +16,7 @@ import numpy as np
 from covey import dpp
 from covey.arrays import Array, host
 from covey.belief import Belief
-from covey.selection import Selection
+from covey.strategies import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

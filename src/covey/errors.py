@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from covey.run.runner import Result
+    from covey.run.api import Result
     from covey.study import Study
 
 

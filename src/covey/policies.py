@@ -1,4 +1,4 @@
-r"""Policies judge a belief: which candidates are worth a look, and how sure they are of it.
+"""Policies judge a belief: which candidates are worth a look, and how sure they are of it.
 
 Notation: μ, σ posterior mean and standard deviation, w = √β the width of a policy's confidence
 band, t the round, n the number of candidates, m̂ the estimated maximum of f.
@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
-from covey.arrays import Array, log_normal_cdf
+from covey.arrays import Array, Indices, log_normal_cdf
 from covey.belief import Belief
 from covey.errors import StrategyError
 
@@ -48,7 +48,7 @@ def only_falls(policy: Policy) -> bool:
     """Whether scores of the frozen policy only fall as looks are imagined.
 
     Then a score depends on μ, σ and the round alone, and what it was bounds what it is, so that few
-    candidates need be followed (`covey.shortlist`). A policy of one's own says so by an attribute
+    candidates need be followed (`covey.baselines`). A policy of one's own says so by an attribute
     ``only_falls``; of one that does not, every candidate is followed.
     """
     return bool(getattr(policy, "only_falls", False))
@@ -364,3 +364,42 @@ def log_improvement(z: Array) -> Array:
     zf = z[far]
     out[far] = -0.5 * zf * zf - half_log_2pi - 2.0 * np.log(-zf) + np.log1p(-3.0 / (zf * zf))
     return out
+
+
+# The relevance region: the candidates that may still be the maximiser.
+#
+# Notation: μ, σ posterior mean and standard deviation, w the width of a policy's confidence band.
+
+_log = logging.getLogger("covey")
+
+
+def relevant(
+    belief: Belief, judgement: Judgement, factor: float = 2.0, at_least: int = 1
+) -> Indices:
+    r"""Indices of the candidates that may still be the maximiser (Contal et al. 2013).
+
+    .. math:: R^+ = \{x : \mu + c\sqrt{\beta_{t+1}}\,\sigma \ge y^\bullet\}, \qquad
+              y^\bullet = \max_x \mu - \sqrt{\beta_t}\,\sigma
+
+    The maximum is over the candidates and the points whose value is known (in a finite space those
+    are no candidates any more).
+
+    The factor c is 2 in the paper and 1 in Contal's code. Late in a run R⁺ can hold fewer points
+    than a batch needs; it is then widened to the ``at_least`` highest. (Our choice: the paper is
+    silent.)
+    """
+    upper = belief.mean + factor * judgement.next_width * belief.std
+    inside = np.flatnonzero(upper >= belief.highest_lower(judgement.width))
+    wanted = min(at_least, len(belief))
+    if len(inside) >= wanted:
+        return inside
+    # A stable sort, so that ties go to the lowest index.
+    return np.sort(np.argsort(-upper, kind="stable")[:wanted])
+
+
+def enough(k: int, n: int) -> int:
+    """How many candidates the region must hold for a batch of k (MATH section 5).
+
+    Exactly k would make sampling deterministic and clumped.
+    """
+    return min(n, max(10 * k, -(-n // 100)))

@@ -17,9 +17,8 @@ import numpy as np
 from covey import dpp
 from covey.arrays import Array
 from covey.baselines import Sobol
-from covey.belief import Belief, Gaussian, held
+from covey.belief import Belief, Gaussian
 from covey.candidates import Field, Listed, Taken, field_of
-from covey.cost import Size
 from covey.diagnostics import Diagnostics, explain
 from covey.errors import HistoryError
 from covey.gp import (
@@ -35,14 +34,14 @@ from covey.gp import (
     observe,
     outgrown,
 )
-from covey.gp.subset import MANY
-from covey.haste import FIRST, Haste, thin
-from covey.header import Recipe
+from covey.gp.fit import MANY
 from covey.history import Asked, History
 from covey.kernels import KERNELS, KernelMatrix
-from covey.resources import Resources
-from covey.selection import Selection, checked_selection
-from covey.strategies import Strategy, Waits
+from covey.large.budget import FIRST, Haste, Size, thin
+from covey.large.lowrank import held
+from covey.large.resources import Resources
+from covey.log.header import Recipe
+from covey.strategies import Selection, Strategy, Waits, checked_selection
 
 _log = logging.getLogger("covey")
 

@@ -15,12 +15,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.counting import counts, pvalue
 
-from covey import chunks, dpp
-from covey.dpp import greedy, lazy, mixture, start, state, truncation, walk
+from covey import dpp
+from covey.dpp import (
+    greedy,
+    lazy,
+    mixture,
+    walk,
+)
+from covey.dpp import (
+    greedy as start,
+)
+from covey.dpp import (
+    mixture as truncation,
+)
+from covey.dpp import (
+    walk as state,
+)
+from covey.dpp.greedy import Start, greedy_start
 from covey.dpp.kernel import adapt
-from covey.dpp.start import Start, greedy_start
-from covey.dpp.survey import survey
+from covey.dpp.lazy import survey
 from covey.errors import NumericsError
+from covey.large import resources as chunks
 
 LEVEL = 1e-3
 seeds = st.integers(0, 2**32 - 1)

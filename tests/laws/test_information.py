@@ -20,7 +20,7 @@ from covey.diagnostics import (
 from covey.gp import Warp
 from covey.kernels import Matern52
 from covey.propose import understand
-from covey.selection import Selection
+from covey.strategies import Selection
 
 seeds = st.integers(0, 10_000)
 

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from tests.laws.counting import counts, pvalue
 
 from covey import dpp
-from covey.dpp import greedy, mixture, swap, symmetric, walk
+from covey.dpp import greedy, mixture, swap, walk
+from covey.dpp import spectral as symmetric
+from covey.dpp.greedy import greedy_start
 from covey.dpp.kernel import adapt
-from covey.dpp.start import greedy_start
 
 LEVEL = 1e-3
 seeds = st.integers(0, 2**32 - 1)

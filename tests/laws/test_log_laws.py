@@ -29,7 +29,7 @@ from covey.history import (
     event_from_json,
     event_to_json,
 )
-from covey.journal import Journal, read
+from covey.log.journal import Journal, read
 
 # ---------------------------------------------------------------- history
 

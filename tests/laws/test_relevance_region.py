@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import covey
-from covey.policies import EI, EST, UCB, judge
-from covey.region import enough, relevant
+from covey.policies import EI, EST, UCB, enough, judge, relevant
 from covey.strategies import DPP
 
 seeds = st.integers(0, 10_000)

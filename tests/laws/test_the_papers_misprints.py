@@ -28,8 +28,7 @@ from covey.diagnostics import (
     zeta_width,
 )
 from covey.kernels import SquaredExponential
-from covey.policies import EST, UCB, judge, theory_beta
-from covey.region import relevant
+from covey.policies import EST, UCB, judge, relevant, theory_beta
 from covey.strategies import DPP
 
 LEVEL = 1e-3

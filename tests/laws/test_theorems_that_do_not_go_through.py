@@ -27,8 +27,7 @@ from covey.diagnostics import (
     zeta_width,
 )
 from covey.kernels import SquaredExponential
-from covey.policies import EST, UCB, judge
-from covey.region import relevant
+from covey.policies import EST, UCB, judge, relevant
 from covey.strategies import DPP
 
 LEVEL = 1e-3

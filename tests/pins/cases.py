@@ -135,7 +135,7 @@ def cases() -> Iterator[tuple[str, Case]]:
 
 def machine() -> str:
     """What the last bits of a batch depend on, beside the code."""
-    import scipy
+    import scipy.linalg  # loads a BLAS of its own
     import threadpoolctl
 
     blas = sorted(

@@ -14,11 +14,14 @@ from typing import Any
 
 import pytest
 
-import covey.logbook as book_module
+import covey.log.log as book_module
 from covey.errors import JournalError
 from covey.history import codec
-from covey.journal import Journal, descriptor, disk, journal, lines
-from covey.logbook import Logbook
+from covey.log import disk, journal
+from covey.log import disk as descriptor
+from covey.log import journal as lines
+from covey.log.journal import Journal
+from covey.log.log import Logbook
 
 Patch = pytest.MonkeyPatch
 DEFECTS: dict[str, Callable[[Patch], None]] = {}
@@ -218,7 +221,7 @@ def _(patch: Patch) -> None:
 
 @_defect("a lock for each name")
 def _(patch: Patch) -> None:
-    module = import_module("covey.journal.running")  # the package has a function of this name
+    module = import_module("covey.log.running")  # the package has a function of this name
     patch.setattr(module, "lock_path", lambda path: path.with_name(f"{path.name}.lock"))
 
 
@@ -293,7 +296,7 @@ def _(patch: Patch) -> None:
 
 @_defect("headers are trusted")
 def _(patch: Patch) -> None:
-    patch.setattr("covey.opening.require_study", _nothing)
+    patch.setattr("covey.study.require_study", _nothing)
 
 
 @_defect("network drives welcome")
@@ -387,4 +390,4 @@ def _(patch: Patch) -> None:
 
 @_defect("waiting counts")
 def _(patch: Patch) -> None:
-    patch.setattr("covey.run.workplace.Workplace.computed", False)
+    patch.setattr("covey.run.workdir.Workplace.computed", False)

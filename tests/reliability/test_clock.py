@@ -15,7 +15,8 @@ from tests.reliability.verdict import SCALE, Broken, demand, stored, times
 import covey
 from covey.errors import JournalError
 from covey.history import History
-from covey.journal import Journal, lines
+from covey.log import journal as lines
+from covey.log.journal import Journal
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 START = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)  # half an hour before summer time ends in Europe

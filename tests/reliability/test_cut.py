@@ -11,7 +11,8 @@ from tests.reliability.mutants import planted
 from tests.reliability.verdict import SCALE, Broken, demand, stored
 
 from covey.errors import JournalError
-from covey.journal import Journal, lines, read
+from covey.log import journal as lines
+from covey.log.journal import Journal, read
 
 SIZES = (0, 700, 4200) if SCALE < 10 else (0, 700, 4200, 36000)  # of a result, and of batches
 OLD = "an event that was acknowledged before is gone"

@@ -17,7 +17,7 @@ from tests.reliability.verdict import PLAIN, Broken, demand, times
 
 import covey
 from covey.errors import CoveyError, JournalDamaged, JournalError
-from covey.journal import Journal, read
+from covey.log.journal import Journal, read
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "c": covey.Choice(["a", "b"])})
 BELIEVED = "damage was believed"

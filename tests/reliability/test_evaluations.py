@@ -19,7 +19,8 @@ from tests.reliability.verdict import Broken, demand
 import covey
 from covey.errors import CoveyError
 from covey.history import Failed
-from covey.run import Command, Retries
+from covey.run import Command
+from covey.run.task import Retries
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 LOST = "a result that was computed is lost"

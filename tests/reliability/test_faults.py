@@ -12,7 +12,7 @@ from tests.reliability.platter import CALLS, Platter
 from tests.reliability.verdict import Broken, demand, stored
 
 from covey.errors import JournalError
-from covey.journal import Journal, read
+from covey.log.journal import Journal, read
 
 KINDS = (errno.ENOSPC, errno.EIO, errno.EINTR, errno.EFBIG, errno.EDQUOT, "short")
 LOST = "an acknowledged event was lost"

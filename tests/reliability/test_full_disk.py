@@ -14,7 +14,7 @@ from tests.reliability.verdict import SCALE, Broken, demand, stored
 
 import covey
 from covey.errors import JournalError
-from covey.journal import Journal
+from covey.log.journal import Journal
 
 LIMITS = (700, 4096, 100_000) if SCALE < 10 else tuple(range(500, 100_500, 2000))
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})

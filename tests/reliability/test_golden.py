@@ -14,7 +14,7 @@ from tests.reliability.verdict import Broken, demand
 import covey
 from covey.errors import JournalError
 from covey.history import Event, Late
-from covey.journal import Journal, read
+from covey.log.journal import Journal, read
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.jsonl"))
 STATE = "a frozen journal loads to another state"

@@ -13,7 +13,8 @@ from tests.reliability.mutants import planted
 from tests.reliability.verdict import Broken, demand, stored
 
 from covey.errors import JournalConflict, JournalDamaged, JournalError
-from covey.journal import Journal, journal
+from covey.log import journal
+from covey.log.journal import Journal
 
 
 class Interrupt:

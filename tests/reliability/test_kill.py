@@ -13,7 +13,8 @@ from tests.reliability.alone import Child, alone, patience
 from tests.reliability.verdict import Broken, demand, stored, times
 
 from covey.errors import JournalConflict
-from covey.journal import Journal, running
+from covey.log import running
+from covey.log.journal import Journal
 
 LOST = "an acknowledged event was lost"
 STALE = "a dead writer stands in the way of the next"

@@ -15,7 +15,10 @@ from tests.reliability.verdict import Broken, demand, stored
 
 import covey
 from covey.errors import CoveyError, JournalConflict, JournalError
-from covey.journal import Journal, lock_path, network, read, running
+from covey.log import disk as network
+from covey.log import running
+from covey.log.journal import Journal, read
+from covey.log.running import lock_path
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 

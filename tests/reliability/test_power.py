@@ -14,7 +14,8 @@ from tests.reliability.verdict import Broken, demand, stored, times
 
 import covey
 from covey.errors import JournalDamaged, JournalError
-from covey.journal import Journal, read, repair
+from covey.log import journal as repair
+from covey.log.journal import Journal, read
 
 LOST = "an acknowledged event was lost"
 ARRIVED = ("nothing", "all", "the size only", "the first half", "the second half")

@@ -27,8 +27,9 @@ from covey.history import (
     Point,
     Told,
 )
-from covey.journal import Journal, lines, read
-from covey.logbook import Logbook
+from covey.log import journal as lines
+from covey.log.journal import Journal, read
+from covey.log.log import Logbook
 
 SPACE = covey.Space({"x": covey.Real(-1e9, 1e9), "c": covey.Choice(["a", "ä", 1, None])})
 HEADER = {"study": "demo"}

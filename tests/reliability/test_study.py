@@ -16,7 +16,7 @@ from tests.reliability.verdict import Broken, demand, stored, times
 import covey
 import covey.study
 from covey.errors import CoveyError, HistoryError
-from covey.journal import read
+from covey.log.journal import read
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 ONCE = "a message was not taken exactly once"

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck
 
 from covey.errors import JournalError
-from covey.journal import read
+from covey.log.journal import read
 
 SCALE = float(os.environ.get("COVEY_RELIABILITY", "1"))
 """1 for the counts of every change, 10 for those of a night."""

@@ -6,8 +6,8 @@ import pytest
 import covey
 from covey.advice import LastModel, predict, recommend_anywhere, recommend_told
 from covey.gp import GP
-from covey.header import Recipe
 from covey.history import Added, History, Point
+from covey.log.header import Recipe
 from covey.propose import understand
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
@@ -62,7 +62,7 @@ def test_a_model_is_kept_until_the_log_grows():
 
 
 def test_a_shared_recall_changes_no_advice(monkeypatch):
-    monkeypatch.setattr(sys.modules["covey.gp.recall"], "MANY", 5)
+    monkeypatch.setattr(sys.modules["covey.gp.posterior"], "MANY", 5)
     recipe = Recipe(SPACE, "max", GP(), 0)
     alone, together = LastModel(recipe), LastModel(recipe)
     points = tuple(Point(x=i / 11) for i in range(12))

@@ -3,8 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from covey import GP, Choice, Pool, Real, Space, Study
-from covey.cost import Cost, Size, affordable, estimate, second_per_term
+from covey import GP, Pool, Real, Space, Study
+from covey.large.budget import Cost, Size, affordable, estimate, second_per_term
+from covey.space import Choice
 
 
 def test_more_of_anything_costs_more():

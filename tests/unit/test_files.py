@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from covey.files import write_whole
+from covey.log.disk import write_whole
 
 
 def test_links_are_followed_and_modes_kept(tmp_path):

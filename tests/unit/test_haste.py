@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from covey import Pool, Study, haste
+from covey import Pool, Study
 from covey.baselines import Random
 from covey.candidates import Candidates
-from covey.cost import Size
-from covey.haste import Haste
+from covey.large import budget as haste
+from covey.large.budget import Haste, Size
+from covey.large.resources import Resources
 from covey.policies import UCB
-from covey.resources import Resources
 from covey.strategies import DPP
 
 ROWS = np.random.default_rng(0).random((20_000, 2))

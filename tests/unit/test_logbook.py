@@ -7,10 +7,10 @@ import covey
 from covey.catalog import strategy_of
 from covey.errors import HistoryError, JournalConflict, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
-from covey.header import Recipe, gp_in, recipe_in, require_study, strategy_in
 from covey.history import Amended, Asked, Enqueued, History, Point, Told
-from covey.journal import Journal, read
-from covey.logbook import Logbook
+from covey.log.header import Recipe, gp_in, recipe_in, require_study, strategy_in
+from covey.log.journal import Journal, read
+from covey.log.log import Logbook
 from covey.propose import Request
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})

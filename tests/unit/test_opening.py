@@ -3,8 +3,8 @@ import pytest
 import covey
 from covey.errors import JournalDamaged, JournalError, SpaceError, StrategyError
 from covey.gp import GP
-from covey.journal import Contents, Journal
-from covey.opening import Wanted, open_study, reopen
+from covey.log.journal import Contents, Journal
+from covey.study import Wanted, open_study, reopen
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 
@@ -86,7 +86,7 @@ def test_looking_needs_no_strategy_object(tmp_path):
 
 
 def test_whoever_begins_a_moment_later_goes_on_with_it(tmp_path, monkeypatch):
-    from covey.logbook import Logbook
+    from covey.log.log import Logbook
 
     path, create = tmp_path / "run.jsonl", Logbook.create
 

@@ -124,9 +124,9 @@ class TestManyResults:
 
     @pytest.fixture(autouse=True)
     def many_is_little(self, monkeypatch):
-        for name in ("covey.propose", "covey.gp.fit", "covey.gp.subset", "covey.gp.recall"):
+        for name in ("covey.propose", "covey.gp.fit", "covey.gp.fit", "covey.gp.posterior"):
             monkeypatch.setattr(sys.modules[name], "MANY", 30)
-        monkeypatch.setattr(sys.modules["covey.gp.factor"], "BLOCK", 8)
+        monkeypatch.setattr(sys.modules["covey.gp.posterior"], "BLOCK", 8)
 
     def f(self, point):
         return float(np.sin(5.0 * point["x0"]) + point["x1"])

@@ -8,7 +8,7 @@ import pytest
 
 import covey
 from covey.errors import HistoryError, ReportError, SpaceError, StrategyError
-from covey.journal import Journal
+from covey.log.journal import Journal
 from covey.policies import EI
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})

@@ -1,4 +1,4 @@
-from covey.region import enough
+from covey.policies import enough
 
 
 def test_enough_is_ten_batches_or_one_percent():

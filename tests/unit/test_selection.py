@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covey.errors import StrategyError
-from covey.selection import Selection, checked_selection, distinct_maxima
+from covey.strategies import Selection, checked_selection, distinct_maxima
 
 
 def test_maxima_of_equal_draws_are_distinct():

@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey import shortlist
+from covey import baselines as shortlist
 from covey.arrays import first_largest
-from covey.baselines import Hallucinated, PureExploration
+from covey.baselines import Hallucinated, PureExploration, in_turn
 from covey.belief import Belief
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
 from covey.policies import EI, EST, UCB, ResolvingUCB, Restless
-from covey.shortlist import in_turn
 from covey.strategies import DPP
 
 

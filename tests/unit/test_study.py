@@ -20,7 +20,7 @@ from covey.errors import (
     StrategyError,
 )
 from covey.history import Asked, Point
-from covey.journal import Journal
+from covey.log.journal import Journal
 from covey.policies import UCB
 from covey.strategies import DPP
 

@@ -4,10 +4,10 @@ import time
 import numpy as np
 import pytest
 
-from covey import Pool, Study, chunks
-from covey.chunks import each_chunk
-from covey.cost import Cost
-from covey.waiting import _Ticker, waiting
+from covey import Pool, Study
+from covey.large import resources as chunks
+from covey.large.budget import Cost, _Ticker, waiting
+from covey.large.resources import each_chunk
 
 LONG, SHORT = Cost(100.0, 2**30), Cost(0.1, 2**20)
 
@@ -61,7 +61,7 @@ class Bar:
 
 def test_a_bar_follows_the_clock_and_is_never_full_before_the_end(monkeypatch):
     now, bar = [50.0], Bar()
-    monkeypatch.setattr("covey.waiting.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("covey.large.budget.time.monotonic", lambda: now[0])
     tick = _Ticker(bar, 0, 10.0)
     for now[0] in (50.1, 55.0, 58.0, 60.5, 80.0):
         tick(64)
@@ -75,7 +75,7 @@ def test_a_bar_follows_the_clock_and_is_never_full_before_the_end(monkeypatch):
 
 def test_the_time_left_is_shown(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("covey.waiting._OFTEN", 0.0)
+    monkeypatch.setattr("covey.large.budget._OFTEN", 0.0)
     monkeypatch.setattr(chunks, "cores", lambda: 1)
     with waiting(lambda: Cost(0.01, 1.0), "choosing", progress=True):
         work()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.whitening import _BLOCK, Whitening
+from covey.arrays import _BLOCK, Whitening
 
 
 @pytest.mark.parametrize("size", [0, 1, 17, _BLOCK - 1, _BLOCK, _BLOCK + 1, 2 * _BLOCK, 100])

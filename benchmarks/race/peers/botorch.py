@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.race.problems import Points, Problem
-from covey import Choice, Pool, Space
+from covey import Pool, Space
+from covey.space import Choice
 
 
 class Columns:

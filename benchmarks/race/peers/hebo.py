@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.race.problems import Points, Problem, Unsupported
-from covey import Choice, Integer, Pool, Real
+from covey import Integer, Pool, Real
+from covey.space import Choice
 
 
 class Hebo:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.race.problems import Points, Problem, Unsupported
-from covey import Choice, Integer, Pool, Real
+from covey import Integer, Pool, Real
+from covey.space import Choice
 
 
 class Optuna:

@@ -12,10 +12,8 @@ from pathlib import Path
 import typer
 
 from covey.cli import verbs, views
-from covey.cli.exits import ExitCode, code_of, sentence
-from covey.cli.group import ClickException
-from covey.cli.root import app
-from covey.cli.voice import say
+from covey.cli.output import ExitCode, code_of, say, sentence
+from covey.cli.root import ClickException, app
 from covey.errors import CoveyError
 
 __all__ = ["app", "main", "verbs", "views"]  # importing the commands is what registers them

@@ -12,12 +12,10 @@ from typing import Any, BinaryIO
 from covey.arrays import one_thread
 from covey.catalog import strategy_of
 from covey.cli import sheets
-from covey.cli.exits import ExitCode, Stop
 from covey.cli.look import end, look_at
-from covey.cli.outputs import Output
-from covey.cli.points import fixed_from_text, point_to_json
+from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings
-from covey.cli.voice import put, put_exactly, put_json, say, table
+from covey.cli.sheets import fixed_from_text, point_to_json
 from covey.errors import several
 from covey.history import Trial
 from covey.propose import Request, propose

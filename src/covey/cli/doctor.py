@@ -10,13 +10,21 @@ import time
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from covey import __version__
+from covey.bench import hartmann6
+from covey.cli.output import ExitCode, Output, Stop, printable, put, put_json, say
 from covey.cli.settings import FILE, read_settings
-from covey.cli.voice import put, put_json
-from covey.errors import CoveyError
-from covey.journal import drive_kind, read
+from covey.errors import CoveyError, MissingExtraError, several
+from covey.log import repair
+from covey.log.disk import drive_kind
+from covey.log.journal import read
+from covey.report import draw_run, picture_path
+from covey.study import Study
 
 _PACKAGES = ("numpy", "scipy", "typer", "rich", "threadpoolctl", "cloudpickle")
 _EXTRAS = (
@@ -89,3 +97,98 @@ def _study(path: Path) -> str:
         return f"{path.name} is fine, {events} {verify}"
     except CoveyError as error:
         return f"error: {error}"
+
+
+# `covey journal verify` and `covey journal repair`.
+
+
+def verify(path: Path, as_json: bool) -> None:
+    """Say whether every line verifies."""
+    contents = read(path, prefix=True)
+    damage = contents.damage
+    if as_json:
+        fields = {
+            "path": str(path),
+            "events": len(contents.events),
+            "bytes": contents.size,
+            "torn_bytes": len(contents.torn),
+            "damage": None if damage is None else {"line": damage.line, "byte": damage.offset},
+        }
+        put_json("covey.journal.verify/1", fields)
+    else:
+        verify = "verifies" if len(contents.events) == 1 else "verify"
+        events = several(len(contents.events), "event")
+        put(f"{path}: {events} in {contents.size} bytes {verify}")
+    if contents.torn:
+        say(
+            f"a torn line of {several(len(contents.torn), 'byte')} at the end was never "
+            "acknowledged; the next write sets it aside."
+        )
+    if damage is not None:
+        raise damage
+
+
+def mend(path: Path, out: Path, as_json: bool, dry_run: bool) -> None:
+    """Write what precedes the damage to a new file; the old one stays as it is."""
+    contents = read(path, prefix=True) if dry_run else repair(path, out)
+    if not as_json:
+        verb = "would be written" if dry_run else "written"
+        put(f"{several(len(contents.events), 'event')} {verb} to {out}")
+    else:
+        fields = {"path": str(path), "out": str(out), "events": len(contents.events)}
+        put_json("covey.journal.repair/1", {**fields, "dry_run": dry_run})
+    if contents.damage is None and not contents.torn:
+        say("the journal was whole; the copy is the same.")
+    elif contents.damage is not None:
+        say(f"what follows line {contents.damage.line - 1} is not in it, and still in {path}.")
+    if dry_run and out.exists():
+        raise Stop(ExitCode.CONFLICT, f"{out} exists already; name another file.")
+
+
+# The demo: one study from first batch to picture, with live progress.
+
+
+def run_demo(batch: int, rounds: int, seed: int, out: Path) -> None:
+    """Optimise Hartmann-6; talk on stderr, the result on stdout."""
+    picture_path(out)
+    Output(out, ours=_is_drawn).require_free()
+    problem = hartmann6()
+    study = Study(problem.space, goal="max", seed=seed)
+    # No markup: the brackets of covey[plot] are meant.
+    talk = Console(stderr=True, markup=False)
+    data = Console(highlight=False, markup=False, soft_wrap=True)
+    talk.print(
+        f"Hartmann-6, a function of six variables, in {rounds} x {batch} evaluations; "
+        f"the maximum is {problem.optimum:.5f}."
+    )
+    columns = (
+        TextColumn("batch {task.completed}/{task.total}"),
+        BarColumn(),
+        TextColumn("best {task.fields[best]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=talk, disable=not talk.is_terminal) as progress:
+        task = progress.add_task("demo", total=rounds, best="-")
+        for done in range(1, rounds + 1):
+            trials = study.ask(batch)
+            study.tell(trials, [problem.f(trial.point) for trial in trials])
+            best = study.history.best("max")
+            value = f"{best.value:.5f}" if best is not None else "-"
+            progress.update(task, advance=1, best=value)
+            if not talk.is_terminal:
+                talk.print(f"batch {done}/{rounds}: best {value}")
+    best = study.best
+    if best is None or best.value is None:
+        return
+    point = ", ".join(f"{name}={x:.4f}" for name, x in best.point.items())
+    data.print(f"best value {best.value:.5f} (regret {problem.regret(best.value):.2g}) at {point}")
+    try:
+        where = draw_run(study.history, "max", out, f"Hartmann-6, batches of {batch}")
+        data.print(printable(f"picture saved to {where.resolve()}"))
+    except MissingExtraError as error:
+        talk.print(f"no picture: {error}")
+
+
+def _is_drawn(file: BinaryIO) -> bool:
+    """Whether a picture was drawn by a program, as ours are, and is no photograph."""
+    return b"atplotlib" in file.read()

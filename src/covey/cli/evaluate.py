@@ -9,15 +9,13 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 
-from covey.cli.exits import ExitCode, Stop
-from covey.cli.points import point_to_json
+from covey.cli.output import ExitCode, Stop, mutter, put, put_json, say
 from covey.cli.settings import RunSettings, Settings
-from covey.cli.voice import mutter, put, put_json, say
+from covey.cli.sheets import point_to_json
 from covey.errors import several
-from covey.run import Command, Progress, run
-from covey.run.plan import Plan
-from covey.run.runner import as_call
-from covey.run.workers import check_workers
+from covey.run import Command
+from covey.run.api import as_call, check_workers, run
+from covey.run.loop import Plan, Progress
 from covey.study import Study
 
 _QUIET = 10.0  # seconds between lines where there is no terminal

@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from covey.arguments import checked_seed
-from covey.cli.exits import ExitCode, Stop
-from covey.cli.outputs import Output
+from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
 from covey.cli.settings import parse_settings
-from covey.cli.voice import put_exactly, put_json, say
 from covey.errors import SpaceError
-from covey.journal import read
+from covey.log.journal import read
 from covey.space import Choice, Integer, Parameter, Pool, Real, Space
 from covey.space.names import listed
 

@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 from covey.cli import sheets
-from covey.cli.exits import ExitCode, Stop
-from covey.cli.outputs import Output
-from covey.cli.points import point_to_json
+from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings
-from covey.cli.voice import put, put_exactly, put_json, say, table
+from covey.cli.sheets import point_to_json
 from covey.errors import brief, several
-from covey.history import Trial
-from covey.history.trial import Status
-from covey.journal import holder, read
+from covey.history import Status, Trial
+from covey.log.journal import read
+from covey.log.running import holder
 from covey.study import Study
 
 _FAILURES = 3  # named by `status`
@@ -144,7 +142,7 @@ def _named(study: Study, trial: Trial) -> str:
 
 def logs(settings: Settings, id: int, as_json: bool) -> None:
     """Why a trial came to what it did, and what is kept of its evaluations."""
-    from covey.run.workers import work_folder
+    from covey.run.api import work_folder
 
     study = look_at(settings)
     trial = study.history.trial(id)
@@ -181,7 +179,7 @@ def logs(settings: Settings, id: int, as_json: bool) -> None:
 
 def _kept(folder: Path) -> list[tuple[Path, str]]:
     """What an evaluation printed, as far as it is kept; the log of a command repeats the rest."""
-    from covey.run.workplace import tail
+    from covey.run.workdir import tail
 
     found = [(folder / name, tail(folder / name)) for name in ("stdout", "stderr", "log")]
     found = [(file, text) for file, text in found if text.strip()]
@@ -261,9 +259,8 @@ def _between(begun: str | None, ended: str | None) -> float | None:
 
 def report(settings: Settings, out: Path, as_json: bool) -> None:
     """The report card, as a page or as JSON."""
-    from covey.report import Commands, card, page_path, write_page
-    from covey.report.commands import python_commands
-    from covey.report.lots import lots_of
+    from covey.report import card, page_path, write_page
+    from covey.report.batches import Commands, lots_of, python_commands
     from covey.report.page import is_page
 
     output = Output(out, settings.files, is_page)

@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from covey.cli import sheets
-from covey.cli.exits import ExitCode, Stop
 from covey.cli.init import Flags, spoken
-from covey.cli.outputs import Output
-from covey.cli.points import point_from_text, point_to_json
+from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
 from covey.cli.settings import Settings, read_settings
-from covey.cli.sheets import Row
+from covey.cli.sheets import Row, point_from_text, point_to_json
 from covey.cli.tell import FAILED
-from covey.cli.voice import put_exactly, put_json, say
 from covey.errors import SpaceError, did_you_mean, several
 from covey.space import Pool, Space
 from covey.study import Study

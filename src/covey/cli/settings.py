@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from covey.catalog import strategy_of
-from covey.cli.exits import ExitCode, Stop
+from covey.cli.output import ExitCode, Stop
 from covey.cli.sheets import bounded
 from covey.errors import SpaceError, StrategyError, did_you_mean
-from covey.header import Goal
-from covey.opening import reopen
+from covey.log.header import Goal
 from covey.space import Choice, Integer, Linear, Parameter, Pool, Real, Space
-from covey.study import Study
+from covey.study import Study, reopen
 
 FILE = "covey.toml"
 _MOST = 2**24  # bytes of it

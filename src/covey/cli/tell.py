@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from covey.cli import sheets
-from covey.cli.exits import ExitCode, Stop
 from covey.cli.look import end, look_at
-from covey.cli.points import number_from_text
+from covey.cli.output import ExitCode, Stop, put, put_json, say
 from covey.cli.settings import Settings
-from covey.cli.sheets import Row
-from covey.cli.voice import put, put_json, say
+from covey.cli.sheets import Row, number_from_text
 from covey.errors import did_you_mean, several
 from covey.history import Amended, Failed, Told, Trial
 from covey.space import Pool

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.options import (
+from covey.cli.root import (
     Batch,
     Choices,
     Config,
@@ -25,9 +25,9 @@ from covey.cli.options import (
     Reals,
     Strategy,
     ValueColumn,
+    app,
     parameters_in,
 )
-from covey.cli.root import app
 
 _FILE = Path("covey.toml")
 

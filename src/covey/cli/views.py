@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from covey.cli.options import Config, DryRun, Json, Out
-from covey.cli.root import app, journals
+from covey.cli.root import Config, DryRun, Json, Out, app, journals
 
 _FILE = Path("covey.toml")
 
@@ -103,7 +102,7 @@ def verify(journal: Path, as_json: Json = False) -> None:
     \b
     covey journal verify covey.jsonl
     """
-    from covey.cli.journals import verify as check
+    from covey.cli.doctor import verify as check
 
     check(journal, as_json)
 
@@ -120,7 +119,7 @@ def repair(
     \b
     covey journal repair covey.jsonl --out mended.jsonl
     """
-    from covey.cli.journals import mend
+    from covey.cli.doctor import mend
 
     mend(journal, out, as_json, dry_run)
 
@@ -153,6 +152,6 @@ def demo(
     \b
     covey demo --batch 4 --rounds 5 --out run.png
     """
-    from covey.cli.demo import run_demo
+    from covey.cli.doctor import run_demo
 
     run_demo(batch, rounds, seed, out)

@@ -9,10 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from covey.arrays import Array, Indices
-from covey.belief import Belief, Explained, Gaussian, Streamed
-from covey.belief.explained import Held, Layer
+from covey.belief import Belief, Gaussian
 from covey.gp import Posterior
 from covey.kernels import KernelMatrix
+from covey.large.lowrank import Explained, Held, Layer, Streamed
 
 # Up to so many candidates, and as long as their columns of V take no more multiplications than
 # that, it is quicker to work them out here. (Our choice.)

@@ -11,10 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from covey.arrays import Array, cholesky, plus_diagonal
+from covey.arrays import Array, Whitening, cholesky, plus_diagonal
 from covey.belief import Belief, Gaussian
 from covey.kernels import Kernel
-from covey.whitening import Whitening
 
 Kernels = Sequence[Kernel]
 """The prior covariance of each member of a belief."""

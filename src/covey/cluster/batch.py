@@ -14,10 +14,8 @@ from covey.belief import Belief
 from covey.cluster import afar
 from covey.cluster.merge import merge
 from covey.cluster.team import Team
-from covey.policies import Judgement, judge
-from covey.region import enough, relevant
-from covey.selection import Selection
-from covey.strategies import DPP, Method, Strategy
+from covey.policies import Judgement, enough, judge, relevant
+from covey.strategies import DPP, Method, Selection, Strategy
 
 _FEW = 4096  # rows of a region that tell whether its kernel is of low rank (our choice)
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from covey import dpp
-from covey.arrays import TIE, Array, Indices
+from covey.arrays import TIE, Array, Indices, Whitening
 from covey.belief import Belief
 from covey.cluster.apart import Kernels, information
-from covey.whitening import Whitening
 
 _ENTRIES = 2**20  # of the block of gains looked at together
 

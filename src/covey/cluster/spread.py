@@ -20,8 +20,8 @@ from covey.cluster.team import Team
 from covey.diagnostics import explain
 from covey.errors import CoveyError, MissingExtraError, SpaceError, StrategyError
 from covey.gp import Posterior, Recall
-from covey.header import Recipe
 from covey.history import History
+from covey.log.header import Recipe
 from covey.propose import (
     Proposal,
     Request,
@@ -31,8 +31,8 @@ from covey.propose import (
     taken,
     understand,
 )
-from covey.selection import checked_selection
 from covey.space import Pool
+from covey.strategies import checked_selection
 
 if TYPE_CHECKING:
     from types import TracebackType

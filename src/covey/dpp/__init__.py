@@ -9,12 +9,10 @@
 ('spectral', 0.0, 2)
 """
 
-from covey.dpp.cut import hurried
 from covey.dpp.greedy import maximize
 from covey.dpp.kernel import Blocks, Columns
 from covey.dpp.measure import entropy, log_determinant, log_normalizer
-from covey.dpp.methods import prepare, sample
-from covey.dpp.sampler import Sampler
+from covey.dpp.prepare import Sampler, hurried, prepare, sample
 
 __all__ = [
     "Blocks",

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 
+from covey.arrays import Indices, host
 from covey.dpp import lazy
-from covey.dpp.choice import Choice, check_semidefinite
-from covey.dpp.factor import Factor
+from covey.dpp import spectral as symmetric
 from covey.dpp.kernel import (
     Blocks,
     ByBlocks,
+    Choice,
     Divisible,
+    Factor,
     Kernel,
     adapt,
     check_count,
+    check_semidefinite,
     gathered,
     rank_error,
+    spread,
 )
+from covey.errors import NumericsError
 
 # Above so many items, or bytes of a factor, columns are read for many picks at once. (Our choice.)
 LARGE = 50_000
@@ -67,3 +75,49 @@ def plain(kernel: Blocks, k: int) -> Choice:
             factor.grow(int(picks[step]), kernel.columns(picks[step : step + 1])[:, 0])
             check_semidefinite(factor.residual, kernel.diagonal)
     return Choice(picks, gains, k - 1)
+
+
+# Where a Markov chain on k-sets starts: at a greedy maximum, whose mass is bounded below.
+
+# Of a large kernel greedy looks at this many items, or at eight for each of the k. (Our choice.)
+_FEW = 8192
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """A first set, and an upper bound on log 1/μ(S₀)."""
+
+    items: Indices  # (k,)
+    log_inverse_mass: float
+
+
+def greedy_start(kernel: Divisible, k: int) -> Start:
+    r"""The greedy maximum S₀ and the smaller of two bounds on log 1/μ(S₀) = log e_k - log det L_S₀.
+
+    .. math::
+        \log\tbinom{n}{k} + 2 \log k!
+        \qquad\text{and}\qquad
+        \log\tbinom{n}{k} + k \log(\operatorname{tr} L / n) - \log\det L_{S_0}
+
+    The first is greedy's guarantee (Çivril & Magdon-Ismail 2009), the second Maclaurin's
+    inequality for e_k. (Our choice to take the second as well: it is usually far smaller.) The
+    second holds for any set: where n is large S₀ is the greedy maximum among a few items, so that
+    the start does not depend on n. (Our choice.)
+    """
+    diagonal = host(kernel.diagonal)
+    n = len(diagonal)
+    few = _among_few(kernel, k) if is_large(kernel, k) else None
+    choice = choose(kernel, k) if few is None else few
+    guarantee = 2.0 * math.lgamma(k + 1) if few is None else math.inf
+    maclaurin = k * math.log(float(diagonal.mean())) - float(np.log(choice.gains).sum())
+    return Start(choice.picks, symmetric.log_binomial(n, k) + min(guarantee, maclaurin))
+
+
+def _among_few(kernel: Divisible, k: int) -> Choice | None:
+    """Greedy on some of the items, half of them those with the largest variance, if it can."""
+    items = spread(host(kernel.diagonal), max(_FEW, 8 * k))
+    try:
+        found = plain(kernel.on(items), k)
+    except NumericsError:  # the few have too low a rank
+        return None
+    return found._replace(picks=items[found.picks])

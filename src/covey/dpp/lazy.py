@@ -9,16 +9,258 @@ had missed along its whole length, and the guesses soon come true.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from covey.arrays import Array, Indices, host
-from covey.dpp import draft
-from covey.dpp.choice import Choice
-from covey.dpp.draft import EMPTY, Draft
-from covey.dpp.factor import unit
-from covey.dpp.kernel import Divisible, rank_error
-from covey.dpp.shortlist import MARGIN, largest, spread
-from covey.dpp.survey import Survey, survey
+from covey.arrays import Array, Indices, Whitening, beside, first_largest, host, namespace
+from covey.dpp.kernel import (
+    MARGIN,
+    Blocks,
+    Choice,
+    Divisible,
+    Factor,
+    check_semidefinite,
+    gathered,
+    largest,
+    rank_error,
+    share,
+    spread,
+    unit,
+)
+from covey.large.resources import each_chunk
+
+# Greedy picks that are known, and a guess of the next, made on few of the items.
+
+
+class Draft(NamedTuple):
+    """Picks in order, the first ``sure`` of them certainly those of greedy."""
+
+    picks: Indices  # (p,)
+    gains: Array  # (p,)
+    sure: int
+    factor: Array  # (p, p), the Cholesky factor of L on them
+
+    def head(self, count: int) -> Draft:
+        """The first picks, known to be right."""
+        return Draft(self.picks[:count], self.gains[:count], count, self.factor[:count, :count])
+
+    def plus(self, kernel: Blocks, pick: int, own: float, gain: float) -> Draft:
+        """With one more that is known to be right, and its own conditional variance."""
+        p = len(self.picks)
+        factor = np.zeros((p + 1, p + 1))
+        factor[:p, :p] = self.factor
+        column = np.asarray(host(kernel.block(self.picks, np.array([pick]))), dtype=np.float64)
+        factor[p, :p] = Whitening(self.factor, column)(column)[:, 0]
+        factor[p, p] = np.sqrt(own)
+        return Draft(np.append(self.picks, pick), np.append(self.gains, gain), p + 1, factor)
+
+
+EMPTY = Draft(np.empty(0, dtype=np.intp), np.empty(0), 0, np.empty((0, 0)))
+
+
+def write(
+    kernel: Divisible, known: Draft, short: Indices, outside: float, *, count: int, ahead: int
+) -> Draft:
+    """Go on from known picks, greedily among the items ``short``: ascending, with those picks.
+
+    Conditional variances only fall, so a pick is sure while it exceeds ``outside``, a bound on
+    those of all other items (Minoux 1978). Ends with ``count`` picks, or ``ahead`` that are not
+    sure. Cost len(short) · count per pick.
+    """
+    near = gathered(kernel.on(short))
+    places = np.searchsorted(short, known.picks).tolist()
+    factor = Factor(near.diagonal, count)
+    if places:
+        rows = Whitening(known.factor, near.diagonal)(near.columns(np.array(places)).T)
+        factor.take(np.array(places), [(slice(None), rows)])
+    gains, sure = known.gains.tolist(), known.sure
+    while len(places) < count and len(places) < sure + ahead:
+        most, place = factor.largest()
+        if most == -np.inf:
+            break
+        sure += int(sure == len(places) and most > outside)
+        places.append(place)
+        gains.append(most)
+        factor.grow(place, near.columns(np.array([place]))[:, 0])
+        check_semidefinite(factor.residual, near.diagonal, short)
+    at = np.array(places, dtype=np.intp)
+    corner = np.tril(np.asarray(host(factor.rows[:, beside(at, factor.rows)]), dtype=np.float64).T)
+    return Draft(short[at], np.array(gains), sure, corner)
+
+
+# Who is first in each of several rows that are only seen in parts.
+
+
+class Contenders(NamedTuple):
+    """Entries near the largest of their row, in ascending order of row and place."""
+
+    rows: Indices
+    places: Indices
+    values: Array
+
+
+class Race:
+    """The first of the largest entries of each row, as the columns come in ascending order.
+
+    Of each row only its records are kept that are nearly as large as the largest so far: the first
+    entry that reaches any bound is a record, one larger than all before it.
+
+    >>> race = Race(1)
+    >>> race.see(contenders(np.array([[1.0, 3.0]])), 0)
+    >>> race.see(contenders(np.array([[3.0 + 1e-12, 2.0]])), 2)
+    >>> race.winner(0), float(race.most[0])
+    ((1, 3.0), 3.000000000001)
+    """
+
+    __slots__ = ("_records", "most")
+
+    def __init__(self, rows: int) -> None:
+        self.most = np.full(rows, -np.inf)
+        self._records = [(np.empty(0, dtype=np.intp), np.empty(0)) for _ in range(rows)]
+
+    def see(self, some: Contenders, offset: int) -> None:
+        """The contenders of further columns, whose first is number ``offset``."""
+        bounds = np.searchsorted(some.rows, np.arange(len(self.most) + 1))
+        largest = np.full(len(self.most), -np.inf)
+        np.maximum.at(largest, some.rows, some.values)
+        for row in np.flatnonzero(largest > self.most):
+            mine = slice(bounds[row], bounds[row + 1])
+            self._merge(int(row), offset + some.places[mine], some.values[mine])
+
+    def _merge(self, row: int, places: Indices, values: Array) -> None:
+        before = np.maximum.accumulate(np.append(self.most[row], values))
+        new = values > before[:-1]
+        at = np.append(self._records[row][0], places[new])
+        found = np.append(self._records[row][1], values[new])
+        self.most[row] = before[-1]
+        keep = found >= reach(before[-1:])
+        self._records[row] = (at[keep], found[keep])
+
+    def winner(self, row: int) -> tuple[int, float]:
+        """Where the first of the largest entries is, and what it is; (-1, -inf) without any."""
+        at, values = self._records[row]
+        if len(at) == 0:
+            return -1, -np.inf
+        first = first_largest(values)
+        return int(at[first]), float(values[first])
+
+
+def contenders(values: Array) -> Contenders:
+    """The entries (rows, columns) that may win; those that are -inf do not."""
+    xp = namespace(values)
+    near = values >= beside(reach(host(xp.max(values, axis=1))), values)[:, None]
+    rows, places = xp.nonzero(near)
+    where = [np.asarray(host(some), dtype=np.intp) for some in (rows, places)]
+    return Contenders(where[0], where[1], host(values[rows, places]))
+
+
+def reach(most: Array) -> Array:
+    """What may count as large as the largest, up to a margin; nothing where that is -inf."""
+    known = np.where(most > -np.inf, most, 0.0)
+    return np.where(most > -np.inf, known - MARGIN * np.abs(known), np.inf)
+
+
+# One pass over the items, which tells whether a draft of greedy picks is right.
+
+
+class Survey(NamedTuple):
+    """What a pass over some items found; prefix t is the known picks and t of the draft."""
+
+    winners: Indices  # (d + 1,), the greedy pick after each prefix
+    own: Array  # (d + 1,), its conditional variance; -inf where none is left
+    gains: Array  # (d + 1,), the largest, which may exceed it by rounding
+    before: Array  # (a,), conditional variances after prefix 0
+    after: Array  # (a,), and after prefix d
+    scores: Array  # (a,), the largest share of a pick's gain that each item reached
+
+
+class _Seen(NamedTuple):
+    """Of one chunk."""
+
+    contenders: Contenders
+    before: Array
+    after: Array
+    scores: Array
+
+
+def survey(kernel: Blocks, picks: Indices, factor: Array, gains: Array, at: Indices) -> Survey:
+    """Look at the items ``at`` (ascending), given ``picks`` and the Cholesky factor of L on them.
+
+    The last len(gains) picks are the draft. Cost len(at) · len(picks)², memory a few chunks.
+    """
+    glass = _Glass(kernel, picks, factor, gains, at)
+    race = Race(len(gains) + 1)
+    parts: list[tuple[Array, Array, Array]] = []
+    low = 0
+    for seen in each_chunk(glass.look, glass.diagonal, share(picks, glass.diagonal)):
+        race.see(seen.contenders, low)
+        low += len(seen.before)
+        parts.append((seen.before, seen.after, seen.scores))
+    places, own = zip(*(race.winner(row) for row in range(len(race.most))), strict=True)
+    return Survey(
+        np.where(np.array(places) >= 0, at[np.array(places)], -1),
+        np.array(own),
+        race.most,
+        *(np.concatenate(some) for some in zip(*parts, strict=True)),
+    )
+
+
+class _Glass:
+    """What a chunk of items is looked at with."""
+
+    def __init__(
+        self, kernel: Blocks, picks: Indices, factor: Array, gains: Array, at: Indices
+    ) -> None:
+        self._kernel, self._picks, self._at = kernel, picks, at
+        self._known = len(picks) - len(gains)
+        self.diagonal = kernel.diagonal[beside(at, kernel.diagonal)]
+        self._whiten = Whitening(factor, self.diagonal)
+        self._gains = beside(gains, self.diagonal)
+        # Where the picks of the draft are among the items.
+        own = picks[self._known :]
+        self._own = np.where(np.isin(own, at), np.searchsorted(at, own), -1)
+
+    def look(self, part: slice) -> _Seen:
+        left = self._left(part)
+        xp = namespace(left)
+        check_semidefinite(left[-1], self.diagonal[part], self._at[part])
+        before = _kept(left[0])
+        self._forget(left, part)
+        scores = xp.zeros_like(left[0])
+        if len(self._gains):
+            scores = xp.max(left[:-1] / self._gains[:, None], axis=0)
+        return _Seen(contenders(left), before, _kept(left[-1]), host(scores))
+
+    def _left(self, part: slice) -> Array:
+        """Conditional variances after every prefix, (d + 1, len(part))."""
+        diagonal, known = self.diagonal[part], self._known
+        white = self._whiten(self._kernel.block(self._picks, self._at[part]))
+        xp = namespace(white)
+        white *= white
+        explained = xp.sum(white[:known], axis=0)[None]
+        left: Array = diagonal - xp.cumsum(xp.concat([explained, white[known:]]), axis=0)
+        return left
+
+    def _forget(self, left: Array, part: slice) -> None:
+        """Put -inf where an item was picked, or what is left of it is rounding."""
+        xp = namespace(left)
+        for t, place in enumerate(self._own):
+            if part.start <= place < part.stop:
+                left[t + 1 :, place - part.start] = -np.inf
+        floor = np.array([unit(left, self._known + t) for t in range(len(left))])
+        # Floors rise and variances fall, so the last prefix names all items in question.
+        (low,) = xp.nonzero(left[-1] <= floor[-1] * self.diagonal[part])
+        if len(low):
+            some = left[:, low]
+            least = beside(floor, left)[:, None] * self.diagonal[part][low]
+            left[:, low] = xp.where(some > least, some, -np.inf)
+
+
+def _kept(row: Array) -> Array:
+    """A row on the host, which does not keep the array alive that it comes from."""
+    return host(namespace(row).asarray(row, copy=True))
+
 
 # All of these are our choice. Items on the short list, fewer if their factor would take more bytes,
 _SHORT, _BYTES = 16_384, 2**27
@@ -53,7 +295,7 @@ class _Search:
         short = np.union1d(self._short, self.known.picks)
         rest = np.delete(self._bounds, short)
         outside = float(rest.max()) * (1.0 + MARGIN) + self._rounding if len(rest) else -np.inf
-        guess = draft.write(self.kernel, self.known, short, outside, count=self.k, ahead=_AHEAD)
+        guess = write(self.kernel, self.known, short, outside, count=self.k, ahead=_AHEAD)
         self.known = guess.head(guess.sure)
         if guess.sure < self.k:
             self._check(guess)

@@ -8,10 +8,96 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from covey.arrays import Array
-from covey.dpp import projection, symmetric
-from covey.dpp.kernel import TOLERANCE, Blocks, densify, not_psd_error, rank_error
+from covey.arrays import Array, Indices, beside, host, namespace
+from covey.dpp.kernel import TOLERANCE, Blocks, Factor, densify, not_psd_error, rank_error
 from covey.errors import NumericsError
+
+# Elementary symmetric polynomials in logarithms: the normalising constants of k-DPPs.
+
+
+def log_elementary(values: Array, k: int) -> Array:
+    r"""log e_j(λ_1, …, λ_m) for j = 0..k and m = 0..n, as a (k + 1, n + 1) table.
+
+    .. math:: e_j(\lambda_{1..m}) = e_j(\lambda_{1..m-1}) + \lambda_m\, e_{j-1}(\lambda_{1..m-1})
+
+    Unrolled over m this is a running sum, taken in logarithms because e_k overflows for k above
+    about 60 (Kulesza & Taskar 2012, algorithm 7). Cost n k.
+
+    >>> np.exp(log_elementary(np.array([1.0, 2.0, 3.0]), 2))[:, -1].round(9)
+    array([ 1.,  6., 11.])
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log(values)
+    table = np.full((k + 1, len(values) + 1), -np.inf)
+    table[0] = 0.0
+    for j in range(1, k + 1):
+        table[j, 1:] = np.logaddexp.accumulate(logs + table[j - 1, :-1])
+    return table
+
+
+def draw_subset(table: Array, k: int, rng: np.random.Generator) -> Indices:
+    r"""Draw J with |J| = k and P(J) proportional to the product of its λ (algorithm 8).
+
+    The largest member m of J satisfies P(m <= M) = e_k(λ_{1..M}) / e_k(λ_{1..n}), so every row of
+    the table is a distribution function, and J is found by k binary searches from the top down.
+    """
+    chosen = np.empty(k, dtype=np.intp)
+    above = table.shape[1] - 1
+    for left in range(k, 0, -1):
+        target = table[left, above] + math.log1p(-rng.random())
+        above = int(np.searchsorted(table[left, : above + 1], target, side="left")) - 1
+        chosen[left - 1] = above
+    return chosen
+
+
+def log_binomial(n: int, k: int) -> float:
+    """log of the number of subsets of size k.
+
+    >>> round(math.exp(log_binomial(9, 3)))
+    84
+    """
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+# Draws from finitely many items with given weights.
+
+
+def draw_items(cumulative: Array, uniforms: Array) -> Indices:
+    """Item i for each uniform, with probability proportional to the i-th step of ``cumulative``.
+
+    The weights need not sum to one, and an item of weight zero is never drawn. Cost log n each.
+
+    >>> draw_items(np.cumsum([0.0, 1.0, 0.0, 3.0, 0.0]), np.array([0.0, 0.2, 0.3, 1.0]))
+    array([1, 1, 3, 3])
+    """
+    xp, total = namespace(cumulative), cumulative[-1:]
+    found = xp.searchsorted(cumulative, beside(uniforms, cumulative) * total, side="right")
+    # u · total may round up to the total: that belongs to the last item with a weight.
+    last = xp.searchsorted(cumulative, total, side="left")
+    return np.minimum(host(found), host(last))
+
+
+# Draws from a projection DPP, one item at a time.
+
+
+def draw_projection(basis: Array, rng: np.random.Generator) -> Indices:
+    r"""Draw S with |S| = k and P(S) = det(U_S)² for orthonormal columns U, (n, k).
+
+    The chain rule: the next item is i with probability proportional to its conditional variance
+    under UUᵀ given the items so far, which is greedy maximisation with a random pivot. The
+    variances sum to k minus the number drawn; they are renormalised, so rounding does not matter.
+    Cost n k².
+    """
+    xp, k = namespace(basis), basis.shape[1]
+    factor = Factor(xp.einsum("ij,ij->i", basis, basis), k)
+    chosen = np.empty(k, dtype=np.intp)
+    for step in range(k):
+        cumulative = xp.cumsum(xp.clip(factor.residual, 0.0, None), axis=0)
+        chosen[step] = draw_items(cumulative, rng.random(1))[0]
+        if step + 1 < k:
+            factor.grow(int(chosen[step]), basis @ basis[int(chosen[step])])
+    return chosen
+
 
 _EPS = float(np.finfo(np.float64).eps)
 # The smallest eigenvalue of a correlation matrix from which on eigenvalues are known to 1e-8 each,
@@ -43,8 +129,8 @@ class Spectral:
 
     def draw(self, rng: np.random.Generator) -> list[int]:
         """Pick k eigenvectors by weight, then draw from the projection on them. Cost n k²."""
-        chosen = symmetric.draw_subset(self.table, len(self.table) - 1, rng)
-        return sorted(projection.draw(self.vectors[:, chosen], rng).tolist())
+        chosen = draw_subset(self.table, len(self.table) - 1, rng)
+        return sorted(draw_projection(self.vectors[:, chosen], rng).tolist())
 
 
 def prepare(kernel: Blocks, k: int) -> Spectral:
@@ -80,7 +166,7 @@ class _Spectrum(NamedTuple):
         """log e_j of the leading eigenvalues (k + 1, rank + 1)."""
         if len(self.values) < k:
             raise rank_error(k, len(self.values))
-        return symmetric.log_elementary(self.values, k)
+        return log_elementary(self.values, k)
 
     def doubt(self, k: int) -> float:
         """The most by which log e_k would grow with the eigenvalues that were lost.
@@ -90,7 +176,7 @@ class _Spectrum(NamedTuple):
         if self.lost == 0:
             return 0.0
         raised = np.concatenate([np.full(self.lost, self.floor), self.values])
-        tables = [symmetric.log_elementary(values, k) for values in (raised, self.values)]
+        tables = [log_elementary(values, k) for values in (raised, self.values)]
         return max(0.0, float(tables[0][-1, -1] - tables[1][-1, -1]))
 
 

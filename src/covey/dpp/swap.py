@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from covey.arrays import Array, Indices, cholesky, host, inverse_lower
+from covey.dpp.greedy import Start, greedy_start
 from covey.dpp.kernel import Blocks, Divisible
-from covey.dpp.start import Start, greedy_start
 
 # Random numbers drawn at a time, and the most proposals judged at a time.
 _STREAM, _LOOKAHEAD = 8192, 512

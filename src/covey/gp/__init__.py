@@ -1,16 +1,10 @@
 """A small exact Gaussian process: pooled observations in, a Posterior out."""
 
-from covey.gp.failures import Failures
-from covey.gp.fit import fit, fit_best
+from covey.gp.fit import fit, fit_best, informative, outgrown
 from covey.gp.likelihood import Likelihood
-from covey.gp.model import GP, Model
-from covey.gp.observations import Observations, observe
-from covey.gp.posterior import Posterior, condition
-from covey.gp.priors import PRIORS, Priors
-from covey.gp.recall import Recall
-from covey.gp.refit import outgrown
-from covey.gp.subset import informative
-from covey.gp.warp import Warp
+from covey.gp.model import GP, PRIORS, Model, Priors
+from covey.gp.observations import Observations, Warp, observe
+from covey.gp.posterior import Failures, Posterior, Recall, condition
 
 __all__ = [
     "GP",

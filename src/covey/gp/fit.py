@@ -7,15 +7,45 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from covey.arrays import Array, Indices
 from covey.gp.likelihood import Likelihood
-from covey.gp.subset import MANY, informative
+from covey.gp.observations import first_and_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from covey.arrays import Array
     from covey.gp.model import GP, Model
     from covey.gp.observations import Observations
+
+
+# Which of many results the hyper-parameters are learnt from.
+
+MANY = 1000  # distinct points; of more, so many are picked
+
+
+def informative(at: Array, rng: np.random.Generator) -> Indices:
+    """At most `MANY` of the points (n, d): pairs of neighbours, wherever there are points.
+
+    Points are taken at random, each with the nearest that is left: as dense as the data, for the
+    long reach of f, and close enough together for noise and for its short reach. Chosen without a
+    look at the outcomes, so that the likelihood of what is left out is not bent (decision 12).
+    """
+    n = len(at)
+    if n <= MANY:
+        return np.arange(n)
+    left = np.ones(n, dtype=bool)
+    picks: list[int] = []
+    for centre in rng.permutation(n).tolist():
+        if not left[centre]:
+            continue
+        left[centre] = False
+        distance = np.where(left, np.square(at - at[centre]).sum(axis=1), np.inf)
+        picks += [centre, int(np.argmin(distance))]
+        left[picks[-1]] = False
+        if len(picks) >= MANY:
+            break
+    return np.sort(np.array(picks[:MANY]))
+
 
 _ONE_START = 300  # observations above which one start of the optimiser must do
 _ITERATIONS = 60
@@ -131,3 +161,30 @@ def slice_step(
         if along(step) > level:
             return theta + step * direction
         low, high = (step, high) if step < 0.0 else (low, step)
+
+
+# When many results have outgrown their hyper-parameters.
+
+_GROWTH = 0.1  # more results than so much of those that were fitted
+_DRIFT = 0.25  # standard deviations that the fitted values have moved, root mean square
+
+
+def outgrown(now: Observations, then: Observations) -> bool:
+    """Whether hyper-parameters fitted ``then`` are to be fitted anew (our choice).
+
+    They are in standardised units. So they stand while a tenth more results has come at most, and
+    while these have not moved the units: a new extreme, another bend or an amended value shows in
+    the standardised values of what was known then.
+    """
+    if now.looks > (1.0 + _GROWTH) * then.looks:
+        return True
+    both = np.vstack([_keys(now), _keys(then)])
+    place = first_and_group(both)[1][len(now) :]
+    if np.any(place >= len(now)):  # a standard error came to be known
+        return True
+    moved = now.values[place] - then.values
+    return bool(np.sqrt(np.mean(np.square(moved))) > _DRIFT)
+
+
+def _keys(data: Observations) -> np.ndarray:
+    return np.column_stack([data.at, data.learnt])

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covey.arrays import Array, cholesky, plus_diagonal, solve_lower
-from covey.gp.model import GP, Model
+from covey.gp.model import GP, PRIORS, Model
 from covey.gp.observations import LEAST_NOISE, Observations, noise_variance
-from covey.gp.priors import PRIORS
 from covey.kernels import KERNELS, Kernel, squared_distance
 
 if TYPE_CHECKING:
-    from covey.gp.priors import Prior
+    from covey.gp.model import Prior
 
 _LENGTHS = (1e-2, 1e3)
 _VARIANCE = (1e-2, 1e3)

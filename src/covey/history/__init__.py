@@ -12,10 +12,13 @@ from covey.history.events import (
     Failed,
     Late,
     Lost,
+    Origin,
+    Point,
+    Status,
     Told,
+    Trial,
 )
 from covey.history.history import History
-from covey.history.trial import Origin, Point, Status, Trial
 
 __all__ = [
     "Added",

@@ -3,18 +3,178 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from covey import GP, History
+from covey import GP, History, Space
 from covey.arguments import checked_seed
 from covey.arrays import one_thread
 from covey.catalog import strategy_of
-from covey.errors import ExhaustedError, MissingExtraError, StrategyError
-from covey.header import Recipe
-from covey.history import Asked, Point
+from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError
+from covey.history import Asked, Event, Failed, Point, Told
+from covey.integrations.spaces.ax import space_from_ax
+from covey.log.header import Recipe
 from covey.propose import Request, propose
 from covey.strategies import Strategy
+
+# An Ax experiment as a history: its arms as trials, in the space of what may vary.
+
+try:
+    from ax.core.base_trial import BaseTrial
+    from ax.core.batch_trial import BatchTrial
+    from ax.core.data import Data
+    from ax.core.experiment import Experiment
+    from ax.core.parameter import DerivedParameter, FixedParameter, RangeParameter
+    from ax.core.search_space import SearchSpace
+except ImportError as error:
+    raise MissingExtraError("ax-platform", "ax") from error
+
+_log = logging.getLogger("covey")
+
+Outcome = tuple[float, float | None]  # to be maximised, and its standard error where it is known
+
+
+@dataclass(frozen=True, eq=False)
+class Door:
+    """Ax's parameterizations on one side, points of a Space on the other."""
+
+    search_space: SearchSpace
+    space: Space
+
+    @staticmethod
+    def to(search_space: SearchSpace) -> Door:
+        """The door to what may vary in a search space."""
+        return Door(search_space, space_from_ax(search_space))
+
+    def point(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The point of a parameterization; None if it lies outside the search space."""
+        point = {}
+        for name in self.space.names:
+            parameter = self.search_space.parameters[name]
+            value = parameters.get(name, parameter.backfill_value)
+            if value is None:
+                return None
+            value = parameter.cast(value)
+            if isinstance(parameter, RangeParameter) and parameter.validate(value):
+                # Ax is content with a value that rounding has put outside.
+                value = min(max(value, parameter.lower), parameter.upper)
+            point[name] = value
+        try:
+            return self.space.check(point, partial=True)
+        except SpaceError as reason:
+            _log.info("an arm outside the search space is left out: %s", reason)
+            return None
+
+    def parameters(self, point: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The parameterization of a point; None if rounding has taken it out of the space."""
+        every = self.search_space.parameters
+        found = {name: every[name].cast(value) for name, value in point.items()}
+        for name, parameter in every.items():
+            if isinstance(parameter, FixedParameter):
+                found[name] = parameter.value
+        for name, parameter in every.items():
+            if isinstance(parameter, DerivedParameter):
+                found[name] = parameter.compute(found)
+        found = {name: found[name] for name in every}
+        return found if self.search_space.check_membership(found) else None
+
+    def held(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
+        """What a batch must hold: parameters fixed for now, and those disabled for good."""
+        every = self.search_space.parameters
+        for name, value in fixed.items():
+            if isinstance(every.get(name), FixedParameter) and every[name].value != value:
+                raise SpaceError(
+                    f"parameter {name!r}: the search space fixes it to {every[name].value!r}; "
+                    f"it cannot be {value!r}."
+                )
+        names = [name for name in self.space.names if every[name].is_disabled]
+        disabled = {name: every[name].default_value for name in names}
+        mine = {n: v for n, v in fixed.items() if n not in every or n in self.space.names}
+        return {**disabled, **self.space.check(mine, partial=True)}
+
+
+def history_of(experiment: Experiment, data: Data, door: Door, batch: int) -> History:
+    """The arms of an experiment and what became of them, their outcomes to be maximised.
+
+    Trials that failed or were abandoned, and arms without a value of the objective, count as
+    failed: they are not proposed again and tell the model nothing. Stale ones never ran and are
+    free. What has not ended is pending, data or not.
+    """
+    outcomes = _outcomes(data, _weights(experiment))
+    points: list[Point] = []
+    told: dict[int, Outcome] = {}
+    failed: list[int] = []
+    for index, trial in sorted(experiment.trials.items()):
+        for arm in () if trial.status.is_stale else trial.arms:
+            point = door.point(arm.parameters)
+            if point is None:
+                continue
+            place, key = len(points), (index, arm.name)
+            points.append(Point(point))
+            if _is_over(trial) and key in outcomes and not _is_abandoned(trial, arm.name):
+                told[place] = outcomes[key]
+            elif trial.status.is_terminal or _is_abandoned(trial, arm.name):
+                failed.append(place)
+    # The paper's t counts batches: as many as the arms would fill.
+    groups = [points[i : i + batch] for i in range(0, len(points), batch)]
+    events: list[Event] = [Asked(tuple(group), "ax") for group in groups]
+    if told:
+        values, sems = zip(*told.values(), strict=True)
+        events.append(Told(tuple(told), values, sems))
+    if failed:
+        events.append(Failed(tuple(failed), "failed, abandoned, or without a value"))
+    return History(events)
+
+
+def _is_over(trial: BaseTrial) -> bool:
+    return trial.status.is_completed or trial.status.is_early_stopped
+
+
+def _is_abandoned(trial: BaseTrial, arm: str) -> bool:
+    inside = isinstance(trial, BatchTrial) and arm in {a.name for a in trial.abandoned_arms}
+    return trial.status.is_abandoned or inside
+
+
+def _weights(experiment: Experiment) -> dict[str, float]:
+    """The objective as a weighted sum of metrics, to be maximised."""
+    config = experiment.optimization_config
+    if config is None:
+        raise StrategyError(
+            "this experiment has no objective; call client.configure_optimization first."
+        )
+    objective = config.objective
+    if objective.is_multi_objective:
+        raise StrategyError(
+            f"Covey optimises one objective, and this experiment has several: "
+            f"{objective.expression}. Weigh them into one, such as 'accuracy - 0.1 * cost'."
+        )
+    if config.outcome_constraints:
+        raise StrategyError(
+            "Covey knows no constraints on outcomes, and this experiment has some: "
+            f"{config.outcome_constraints}. Mark trials that violate them as failed instead, or "
+            "put a penalty into the objective."
+        )
+    return dict(objective.metric_weights)
+
+
+def _outcomes(data: Data, weights: Mapping[str, float]) -> dict[tuple[int, str], Outcome]:
+    """The objective of each arm of each trial that has a finite value of all its metrics."""
+    means: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
+    squares: dict[tuple[int, str], float] = defaultdict(float)
+    columns = ["trial_index", "arm_name", "metric_signature", "mean", "sem"]
+    for index, arm, metric, mean, sem in data.df[columns].itertuples(index=False):
+        if metric in weights and math.isfinite(mean):
+            means[index, arm][metric] = weights[metric] * float(mean)
+            squares[index, arm] += (weights[metric] * float(sem)) ** 2
+    return {
+        key: (sum(each.values()), math.sqrt(squares[key]) if squares[key] >= 0.0 else None)
+        for key, each in means.items()
+        if each.keys() == weights.keys()
+    }
+
 
 try:
     from ax.core.data import Data
@@ -28,7 +188,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("ax-platform", "ax") from error
 
-from covey.integrations.ax_history import Door, history_of
 
 _log = logging.getLogger("covey")
 _TRIES = 5  # batches of which rounding leaves nothing new, before it is given up

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from covey.errors import ExhaustedError, MissingExtraError, StrategyError
-from covey.integrations.botorch_view import View, units_of
+from covey.integrations.botorch_covariance import View, units_of
 
 try:
     import torch

@@ -6,6 +6,7 @@ Both classes are a `covey.belief.Prior`: `KernelPrior` is the model's kernel bef
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,8 +15,196 @@ from itertools import pairwise
 import numpy as np
 
 from covey.arrays import Array, Indices
+from covey.belief import LEAST_VARIANCE
 from covey.errors import MissingExtraError, StrategyError
-from covey.integrations.botorch_view import View
+
+# A BoTorch model seen as Gaussian posteriors of one outcome, and the noise of a look.
+#
+# An ensemble (a fully Bayesian model) is S posteriors at once; any other model is an ensemble of
+# one.
+
+try:
+    import torch
+    from botorch.acquisition.analytic import PosteriorMean
+    from botorch.acquisition.objective import PosteriorTransform
+    from botorch.exceptions.warnings import BotorchWarning
+    from botorch.models.model import Model, ModelList
+    from botorch.models.multitask import MultiTaskGP
+    from botorch.optim.utils.acquisition_utils import get_X_baseline
+    from botorch.posteriors.gpytorch import GPyTorchPosterior
+    from botorch.posteriors.posterior import Posterior
+    from botorch.posteriors.transformed import TransformedPosterior
+    from botorch.utils.transforms import is_ensemble
+    from torch import Tensor
+except ImportError as error:
+    raise MissingExtraError("botorch", "botorch") from error
+
+_TOGETHER = 1024  # points whose moments are computed at a time
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One outcome of a model, to be maximised.
+
+    The posterior is the model's own, in the units of the data, as long as that is Gaussian (without
+    outcome transform, or with `Standardize`). After `Log` and its like it is not, and the view
+    stays on the last scale where it is: there f has the same order, and so the same maximiser.
+
+    Attributes:
+        model: a fitted BoTorch model.
+        transform: makes one outcome of several, or turns the sign; a ``posterior_transform``.
+    """
+
+    model: Model
+    transform: PosteriorTransform | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, Model):
+            raise StrategyError(f"this needs a BoTorch model; got {type(self.model).__name__}.")
+        several = isinstance(self.model, ModelList)
+        if self.transform is None and (several or self.model.num_outputs != 1):
+            raise StrategyError(
+                f"a {type(self.model).__name__} predicts "
+                f"{'by several models' if several else f'{self.model.num_outputs} outcomes'}, and "
+                "a batch is chosen for one outcome. Pass the model of that outcome "
+                f"({'model.models[0]' if several else 'model.subset_output([0])'}), or "
+                "posterior_transform=ScalarizedPosteriorTransform(weights)."
+            )
+
+        if not self.is_ensemble and self._batch_shape:
+            raise StrategyError(
+                f"this {type(self.model).__name__} is a batch of {tuple(self._batch_shape)} models "
+                "at once; pass one of them."
+            )
+
+    @property
+    def _batch_shape(self) -> torch.Size:
+        try:
+            return self.model.batch_shape
+        except NotImplementedError:
+            return torch.Size()
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether shapes have one more dimension, of S, before the last two."""
+        return bool(is_ensemble(self.model))
+
+    def gaussian(self, X: Tensor, *, noisy: bool = False) -> GPyTorchPosterior:
+        """The posterior at X (..., k, d) of f, or with ``noisy`` of one observation."""
+        posterior = self.model.posterior(
+            X, observation_noise=noisy, posterior_transform=self.transform
+        )
+        while isinstance(posterior, TransformedPosterior):
+            posterior = _inner(posterior)
+        kind = type(self.model).__name__
+        if not isinstance(posterior, GPyTorchPosterior):
+            raise StrategyError(
+                f"the posterior of a {kind} is a {type(posterior).__name__}, and a DPP needs a "
+                "Gaussian one, as SingleTaskGP has."
+            )
+        found, fits = posterior.mean.shape, (*X.shape[-2:-1], 1)
+        if found[-2:] != fits or len(found) != X.ndim + self.is_ensemble:
+            raise StrategyError(
+                f"a {kind} gave a posterior of shape {tuple(found)} at points of shape "
+                f"{tuple(X.shape)}; one value for each point is needed. Input transforms that make "
+                "several points of one are not supported."
+            )
+        return posterior
+
+    def moments(self, X: Tensor, *, noisy: bool = False) -> tuple[Tensor, Tensor]:
+        """Mean and variance (S, n) at each of n points (n, d), in blocks, without gradient."""
+        means, variances = [], []
+        with torch.no_grad():
+            for some in torch.split(X, _TOGETHER):
+                mean, variance = self.each(some.unsqueeze(-2), noisy=noisy)
+                means.append(mean.mT)
+                variances.append(variance.mT)
+        mean, variance = torch.cat(means, dim=-1).double(), torch.cat(variances, dim=-1).double()
+        return mean, variance.clamp_min(LEAST_VARIANCE * variance.max().item())
+
+    def each(self, X: Tensor, *, noisy: bool = False) -> tuple[Tensor, Tensor]:
+        """Mean and variance (b, S) at b single points (b, 1, d)."""
+        posterior = self.gaussian(X, noisy=noisy)
+        # Not `posterior.variance`: that is never below 1e-10, whatever the units of the data.
+        variance = posterior.distribution.covariance_matrix
+        return posterior.mean.reshape(len(X), -1), variance.reshape(len(X), -1)
+
+    def covariance(self, X: Tensor) -> Tensor:
+        """Joint covariance (S, k, k) at k points (k, d), without gradient."""
+        with torch.no_grad():
+            joint = self.gaussian(X).distribution.covariance_matrix.double()
+        return joint.reshape(-1, len(X), len(X))
+
+    @cached_property
+    def seen(self) -> Tensor:
+        """The training inputs (m, d) before any transform; empty where none of ours are kept."""
+        if isinstance(self.model, MultiTaskGP):
+            return torch.zeros(0, 0)  # they are of several tasks, and not all of ours
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BotorchWarning)  # that none are found is no trouble
+            found = get_X_baseline(PosteriorMean(self.model, posterior_transform=self.transform))
+        return torch.zeros(0, 0) if found is None else found.detach()
+
+    def noise(self, X: Tensor | None = None) -> Tensor:
+        """Variance (S,) of one look, on the scale of the posterior: what the likelihood adds.
+
+        Averaged over the training inputs, where f is known best and least is lost in the
+        difference; over X where there are none.
+        """
+        at = self.seen if len(self.seen) or X is None else X[:_TOGETHER]
+        if len(at) == 0:
+            raise StrategyError(
+                f"this {type(self.model).__name__} keeps no training inputs to read its noise off. "
+                "Pass noise=, the variance of one observation in the units of the posterior."
+            )
+        found = (self.moments(at, noisy=True)[1] - self.moments(at)[1]).mean(dim=-1)
+        if not (torch.isfinite(found) & (found > 0.0)).all():
+            raise StrategyError(
+                f"the likelihood of this {type(self.model).__name__} adds no noise "
+                f"({found.min().item():.3g}), and I + Σ/σ² needs some. Pass noise=, the variance "
+                "of one observation in the units of the posterior."
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Units:
+    """Where a belief has its zero and its one, in the units of the posterior."""
+
+    zero: float = 0.0
+    one: float = 1.0
+
+
+def units_of(view: View, X: Tensor) -> Units:
+    """Mean and standard deviation of what is predicted at the training inputs (X if none are kept).
+
+    Where the predictions are all the same, one is the largest standard deviation of f.
+    """
+    mean, variance = view.moments(view.seen if len(view.seen) else X)
+    spread = mean.mean(dim=0).std(correction=0).item()
+    widest = variance.max().sqrt().item()
+    return Units(mean.mean().item(), spread if spread > 1e-6 * widest else widest)
+
+
+def checked_noise(noise: float) -> float:
+    """A variance of one look, above zero."""
+    if not 0.0 < noise < float("inf"):
+        raise StrategyError(f"noise is the variance of one look, above 0; got {noise!r}.")
+    return float(noise)
+
+
+def _inner(posterior: TransformedPosterior) -> Posterior:
+    """The posterior before a non-linear outcome transform, if that keeps the order of values."""
+    ends = posterior._sample_transform(
+        torch.tensor([[[1.0]], [[2.0]]], dtype=posterior.dtype, device=posterior.device)
+    )
+    if not bool((ends[1] > ends[0]).all()):
+        raise StrategyError(
+            "the outcome transform of this model does not increase, so that its Gaussian scale has "
+            "another maximiser. Transform the outcomes before they reach the model."
+        )
+    return posterior._posterior
+
 
 try:
     import torch

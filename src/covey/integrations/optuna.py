@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,14 +14,68 @@ from covey.baselines import Sobol
 from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError
 from covey.gp import GP
-from covey.header import Goal, Recipe
-from covey.integrations.optuna_history import history_of
-from covey.integrations.optuna_shelf import Shelf, put_batch, put_claim
-from covey.integrations.optuna_turns import Turns, everyone
+from covey.history import Added, Asked, Cancelled, Enqueued, Event, Failed, History, Point
+from covey.integrations.optuna_batches import Shelf, Turns, everyone, put_batch, put_claim
 from covey.integrations.spaces.optuna import space_from_optuna
+from covey.log.header import Goal, Recipe
 from covey.propose import Request, propose
 from covey.space import Space
 from covey.strategies import Strategy
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
+
+
+# The log of an Optuna study, told as a history of Covey.
+
+Fate = Literal["told", "failed", "pending"]
+_MOST = 1e100  # in size, of a value that a history takes
+
+
+def fate_of(trial: FrozenTrial) -> Fate:
+    """What became of a trial, in Covey's words.
+
+    A complete trial is told, unless its value is not finite or a constraint is violated (above
+    zero): then it failed. A pruned trial failed too: its last value is that of a shorter run, and
+    would mislead a model of whole ones. What runs or waits is pending.
+    """
+    if not trial.state.is_finished():
+        return "pending"
+    if trial.state.name != "COMPLETE" or trial.value is None or not abs(trial.value) <= _MOST:
+        return "failed"
+    return "failed" if any(c > 0.0 for c in trial.constraints.values()) else "told"
+
+
+def history_of(shelf: Shelf, but: int) -> History:
+    """All that a shelf's trials say about its space, without the trial of number ``but``.
+
+    Batches are counted as asked for, so that randomness and rounds go on; then cancelled, for it
+    is the trials that say what was run. Trials that lack a parameter of the space are left out.
+    """
+    events: list[Event] = []
+    made = 0  # trials so far, which is the next id
+    for batch in shelf.batches:
+        events.append(Asked(tuple(map(Point, batch.points)), "batch"))
+        events.append(Cancelled(tuple(range(made, made + len(batch.points)))))
+        made += len(batch.points)
+    found: dict[Fate, list[tuple[Point, Any]]] = {"told": [], "failed": [], "pending": []}
+    for trial in shelf.trials:
+        point = shelf.point_of(trial) if trial.number != but else None
+        if point is not None:
+            found[fate_of(trial)].append((Point(point), trial.value))
+    for fate, seen in found.items():
+        points = tuple(point for point, _ in seen)
+        if not points:
+            continue
+        if fate == "told":
+            events.append(Added(points, tuple(value for _, value in seen)))
+        else:
+            events.append(Enqueued(points))
+        if fate == "failed":
+            events.append(Failed(tuple(range(made, made + len(points)))))
+        made += len(points)
+    return History(events)
+
 
 try:
     from optuna.distributions import BaseDistribution
@@ -39,8 +93,9 @@ class CoveySampler(BaseSampler):
     """Draws trials from batches: each point promising, and all of them different.
 
     A batch is computed once and handed out one point per trial, to all threads and processes that
-    share the study's storage, which take turns (`covey.integrations.optuna_turns`). The next one is
-    computed when it is used up, in the light of what finished by then and around what still runs;
+    share the study's storage, which take turns (`covey.integrations.optuna_batches`). The next
+    one is computed when it is used up, in the light of what finished by then and around what still
+    runs;
     while there are fewer results than it has points, it is a piece of a Sobol sequence.
 
     The search space is what all completed trials had in common, or ``search_space``. Parameters

@@ -16,8 +16,8 @@ from covey.errors import (
     SpaceError,
     StrategyError,
 )
-from covey.header import Goal
-from covey.integrations.handout import Handout
+from covey.integrations.queue import Handout
+from covey.log.header import Goal
 from covey.strategies import Strategy
 
 try:
@@ -26,8 +26,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("ray", "ray") from error
 
-from covey.integrations.spaces.paths import nested, picked
-from covey.integrations.spaces.ray import domains_in, space_from_ray
+from covey.integrations.spaces.ray import domains_in, nested, picked, space_from_ray
 
 _log = logging.getLogger("covey")
 

@@ -1,7 +1,7 @@
 """Reports: a picture of a run (extra: covey[plot]), and its report card (extra: covey[report])."""
 
+from covey.report.batches import Commands, python_commands
 from covey.report.card import Card, card
-from covey.report.commands import Commands, python_commands
 from covey.report.page import page, page_path, write_page
 from covey.report.picture import draw_run, picture_path
 

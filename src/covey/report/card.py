@@ -3,33 +3,144 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from covey import __version__
 from covey.arrays import one_thread
 from covey.errors import brief, several
-from covey.header import Goal, Recipe
-from covey.history import History
-from covey.history.trial import Origin, Status
+from covey.history import History, Origin, Status, Trial
+from covey.log.header import Goal, Recipe
 from covey.propose import understand
-from covey.report.calibration import Calibration, calibrate, error_of
-from covey.report.commands import Commands, python_commands
-from covey.report.diversity import Diversity, diversity
-from covey.report.edges import Edge, edges
-from covey.report.forecast import Forecast
-from covey.report.headline import headline
-from covey.report.hindsight import MOST_TOLD, Hindsight, look_back
-from covey.report.lots import Lot, looked_at, lots_of, recent
-from covey.report.reasons import Reason, reason, repeats
-from covey.report.slices import Slice, slices
-from covey.report.words import plain_text, shown
+from covey.report.batches import Commands, Lot, looked_at, lots_of, python_commands, recent
+from covey.report.format import number, plain_text, plus_minus, shown
+from covey.report.predictions import (
+    MOST_TOLD,
+    Calibration,
+    Forecast,
+    Hindsight,
+    calibrate,
+    error_of,
+    look_back,
+)
+from covey.report.slices import Diversity, Edge, Slice, diversity, edges, slices
 
 if TYPE_CHECKING:
+    from covey.space import Pool, Space
     from covey.study import Study
+
+
+# The headline: where the study stands, in two sentences.
+
+
+def headline(
+    history: History, goal: Goal, lots: Sequence[Lot], hindsight: Mapping[int, Hindsight]
+) -> str:
+    """How much of the last batch is in, and what the best is worth beside what was known before."""
+    asked = [lot for lot in lots if lot.batch is not None]
+    best = history.best(goal)
+    first = _arrived(asked[-1], history.trials) if asked else _before_any(lots)
+    if best is None or best.value is None:
+        return f"{first} Nothing has been told, so there is no best yet."
+    origin = "" if best.origin == "asked" else f", {best.origin}"
+    found = f"Best {number(best.value)} (trial {best.id}{origin})"
+    home = next(lot for lot in lots if best.id in lot.ids)
+    change = _change(best, home, asked[-1], history, goal) if asked else ""
+    return f"{first} {found}{change}{_expected(home, hindsight.get(best.id))}."
+
+
+def _arrived(lot: Lot, trials: Sequence[Trial]) -> str:
+    statuses = [trials[i].status for i in lot.ids]
+    rest = [
+        f"{statuses.count(status)} {status}"
+        for status in ("pending", "failed", "cancelled", "lost")
+        if status in statuses
+    ]
+    ending = f"; {', '.join(rest)}" if rest else ""
+    return f"Batch {lot.batch}: {statuses.count('told')} of {lot.size} in{ending}."
+
+
+def _before_any(lots: Sequence[Lot]) -> str:
+    entered = {
+        kind: sum(lot.size for lot in lots if lot.kind == kind) for kind in ("added", "enqueued")
+    }
+    parts = [f"{several(n, 'trial')} {kind}" for kind, n in entered.items() if n]
+    return f"No batch has been asked for yet{'; ' if parts else ''}{', '.join(parts)}."
+
+
+def _change(best: Trial, home: Lot, last: Lot, history: History, goal: Goal) -> str:
+    if home is not last:
+        anything = any(history.trial(i).status == "told" for i in last.ids)
+        if home.first > last.first:
+            return ""
+        return f", {'unchanged since' if anything else 'from'} {home.name}"
+    values = [t.value for t in history.told if t.id < last.first and t.value is not None]
+    if not values or best.value is None:
+        return ""
+    before = max(values) if goal == "max" else min(values)
+    known = f"batch {last.batch - 1}" if last.batch and last.batch > 1 else "what was known before"
+    gain = number(abs(best.value - before), 3)
+    return f", {'up' if best.value > before else 'down'} {gain} from {known}"
+
+
+def _expected(home: Lot, hindsight: Hindsight | None) -> str:
+    if hindsight is not None:
+        return f"; the model expected {plus_minus(hindsight.forecast.mean, hindsight.forecast.std)}"
+    return "; it was chosen without a model" if home.kind == "asked" else ""
+
+
+# Reasons: why each trial was chosen, in one word.
+
+Reason = Literal["exploit", "explore", "repeat", "design", "yours", "added"]
+
+LEAST_CHANCE = 1.0 / 3.0
+
+MEANING: dict[Reason, str] = {
+    "exploit": "its mean is among the best: the model gave it at least one chance in three of "
+    "being better than every point told by then",
+    "explore": "chosen for its uncertainty: the chance was less than one in three",
+    "repeat": "the same point was looked at before",
+    "design": "spread over the space, without a model",
+    "yours": "enqueued by you",
+    "added": "measured elsewhere",
+}
+
+
+def reason(trial: Trial, repeated: bool, hindsight: Hindsight | None) -> Reason:
+    """Why a trial was chosen; the first that holds of: repeat, yours or added, design, the rest.
+
+    With m the best posterior mean among the points told when it was asked for, and μ, σ the
+    belief there, a trial exploits if P(f > m) = Φ((μ - m)/σ) >= 1/3, that is if its mean falls
+    short of m by no more than 0.43 σ; otherwise it explores (our choice).
+    """
+    if repeated:
+        return "repeat"
+    if trial.origin != "asked":
+        return "yours" if trial.origin == "enqueued" else "added"
+    if hindsight is None:
+        return "design"
+    return "exploit" if hindsight.chance >= LEAST_CHANCE else "explore"
+
+
+def repeats(space: Space | Pool, trials: Sequence[Trial], ids: Iterable[int]) -> set[int]:
+    """Which of these ids look at a point that an earlier trial looked at, or is about to.
+
+    Cost O(trials · d): each is encoded once and found by its bytes.
+    """
+    wanted = set(ids)
+    seen: set[bytes] = set()
+    found: set[int] = set()
+    for trial, row in zip(trials, space.encode([t.point for t in trials]), strict=True):
+        key = row.tobytes()
+        if trial.id in wanted and key in seen:
+            found.add(trial.id)
+        if trial.status not in ("cancelled", "lost"):
+            seen.add(key)
+    return found
+
 
 _SCHEMA = "covey.report/1"
 _MOST_FAILURES = 20

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from covey.errors import MissingExtraError, ReportError, several
-from covey.files import write_whole
-from covey.report.card import Card, Row
-from covey.report.figures import agreement_figure, slice_figure, way_figure
-from covey.report.hindsight import MOST_TOLD
-from covey.report.reasons import MEANING
-from covey.report.summaries import of_diversity
-from covey.report.words import number, plus_minus, share, shown
+from covey.log.disk import write_whole
+from covey.report.card import MEANING, Card, Row
+from covey.report.figures import agreement_figure, of_diversity, slice_figure, way_figure
+from covey.report.format import number, plus_minus, share, shown
+from covey.report.predictions import MOST_TOLD
 
 _MOST_ROWS = 100
 _MOST_COLUMNS = 16

@@ -12,8 +12,8 @@ from covey.errors import HistoryError, MissingExtraError, ReportError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from covey.header import Goal
     from covey.history import History
+    from covey.log.header import Goal
 
 
 _ENDINGS = (".png", ".svg", ".pdf")

@@ -2,20 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from covey.report.axes import Axis, axes_of
-from covey.report.forecast import Forecast, forecasts
-from covey.report.words import shown
-from covey.space import Space
+from covey.arrays import Array, Mask
+from covey.report.format import number, shown
+from covey.report.predictions import Forecast, forecasts
+from covey.space import Choice, Integer, Parameter, Pool, Space
 
 if TYPE_CHECKING:
     from covey.gp import Posterior
-    from covey.header import Recipe
+    from covey.history import Trial
+    from covey.log.header import Recipe
+
+
+# Axes: what each parameter of a space, or input of a pool, can be moved to.
+
+_STEPS = 41  # values along a numeric axis
+_OPTIONS = 200  # looked at of an axis with many more
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One parameter: its ends and values in order if it is a number, else its options."""
+
+    name: str
+    values: tuple[Any, ...]
+    ends: tuple[float, float] | None = None  # None for options
+    log: bool = False
+    size: int = 0  # number of options, looked at or not
+
+
+def axes_of(space: Space | Pool) -> list[Axis]:
+    """Every axis along which a point can be moved; one with a single value is none."""
+    made = _of_pool(space) if isinstance(space, Pool) else _of_space(space)
+    return [axis for axis in made if len(axis.values) > 1]
+
+
+def _of_space(space: Space) -> Iterator[Axis]:
+    for name, parameter in space.parameters.items():
+        if isinstance(parameter, Choice):
+            options = tuple(parameter.options[:_OPTIONS])
+            yield Axis(name, options, size=parameter.size)
+        else:
+            yield Axis(name, _along(parameter), parameter.span, parameter.log)
+
+
+def _along(parameter: Parameter) -> tuple[Any, ...]:
+    few = isinstance(parameter, Integer) and parameter.size <= _STEPS
+    steps = parameter.levels() if few else np.linspace(0.0, 1.0, _STEPS)[:, None]  # type: ignore[union-attr]
+    return tuple(dict.fromkeys(parameter.decode(steps)))
+
+
+def _of_pool(pool: Pool) -> Iterator[Axis]:
+    for name in pool.inputs:
+        columns = pool.rows[:, pool.columns_of(name)]
+        if isinstance(pool.point(0)[name], str | bool):
+            rows = columns[:, :_OPTIONS].argmax(axis=0)
+            options = tuple(pool.point(int(i))[name] for i in rows)
+            yield Axis(name, options, size=columns.shape[1])
+            continue
+        _, where = np.unique(columns[:, 0], return_index=True)
+        values = [pool.point(int(i))[name] for i in where[[0, -1]]]
+        ends = float(values[0]), float(values[1])
+        if len(where) <= _STEPS:
+            values = [pool.point(int(i))[name] for i in where]
+        else:
+            values = np.linspace(*ends, _STEPS).tolist()
+        yield Axis(name, tuple(values), ends)
+
 
 _MOST_SLICES = 6
 _MOST_OPTIONS = 12
@@ -92,3 +150,141 @@ def _likely(
         key=lambda i: (shown(options[i][0]) != shown(here), -sign * options[i][1].mean),
     )
     return [options[i] for i in sorted(ranked[:_MOST_OPTIONS])]
+
+
+# Edges: numeric parameters whose best value sits at the end of its range.
+
+_NEAR = 0.01  # of the range, as the model sees it (our choice)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The best point sits at an end of this parameter.
+
+    ``others`` is how many of the ``of`` points of the batch looked at sit there too.
+    """
+
+    name: str
+    side: Literal["lower", "upper"]
+    bound: float
+    value: float
+    others: int
+    of: int
+    words: str
+
+
+def edges(
+    space: Space | Pool, best: Mapping[str, Any], batch: Sequence[Mapping[str, Any]]
+) -> tuple[Edge, ...]:
+    """Every end at which the best point sits; two values are too few to have an end."""
+    found = []
+    rows = space.encode([best, *batch])
+    for axis in axes_of(space):
+        if axis.ends is None or len(axis.values) <= 2:
+            continue
+        low, high = axis.ends
+        u = rows[:, space.columns_of(axis.name)][:, 0]
+        x = np.array([float(point[axis.name]) for point in (best, *batch)])
+        for side, bound, at in (
+            ("lower", low, (u <= _NEAR) | (x <= low)),
+            ("upper", high, (u >= 1.0 - _NEAR) | (x >= high)),
+        ):
+            if at[0]:
+                found.append(_edge(space, axis, side, bound, x[0], at[1:]))
+    return tuple(found)
+
+
+def _edge(
+    space: Space | Pool, axis: Axis, side: Any, bound: float, value: float, others: Mask
+) -> Edge:
+    pool = isinstance(space, Pool)
+    beyond = value < bound if side == "lower" else value > bound
+    where = "sits at" if value == bound else "lies beyond" if beyond else "is next to"
+    end = (
+        f"the {'smallest' if side == 'lower' else 'largest'} in the pool"
+        if pool
+        else f"its {side} bound"
+    )
+    ask = "add candidates beyond it?" if pool else "widen it?"
+    words = f"{shown(axis.name)} {where} {end} {number(bound)}: {ask}"
+    return Edge(axis.name, side, bound, float(value), int(others.sum()), len(others), words)
+
+
+# Diversity: how far the points of a batch are from each other and from earlier ones.
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Two trials and their distance in the unit cube."""
+
+    distance: float
+    id: int
+    other: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """Distances in the unit cube the model sees, each parameter from 0 to 1 (options one-hot).
+
+    Attributes:
+        points: of the batch that were or will be looked at.
+        width: dimension of the cube.
+        pair: the nearest pair in the batch; None for fewer than two points.
+        median: median distance of a point to its nearest neighbour in the batch.
+        earlier: the point of the batch nearest to an earlier one; None if there is none.
+        duplicates: points that repeat another one of the batch.
+        repeats: points that repeat an earlier one.
+    """
+
+    points: int
+    width: int
+    pair: Near | None
+    median: float | None
+    earlier: Near | None
+    duplicates: int
+    repeats: int
+
+
+def diversity(space: Space | Pool, trials: Sequence[Trial], ids: Sequence[int]) -> Diversity:
+    """Nearest neighbours by a k-d tree; about n log n in few dimensions, n² at worst."""
+    live = [t for t in trials if t.status not in ("cancelled", "lost")]
+    wanted = set(ids)
+    batch = [t for t in live if t.id in wanted]
+    last = max(wanted, default=-1)
+    before = [t for t in live if t.id not in wanted and t.id < last]
+    at, then = _encoded(space, batch), _encoded(space, before)
+    pair, median = _within(at, [t.id for t in batch])
+    earlier, repeats = _between(at, then, [t.id for t in batch], [t.id for t in before])
+    duplicates = len(at) - len(np.unique(at, axis=0)) if len(at) else 0
+    return Diversity(len(batch), space.width, pair, median, earlier, duplicates, repeats)
+
+
+def _encoded(space: Space | Pool, trials: list[Trial]) -> Array:
+    points = [trial.point for trial in trials]
+    return space.encode(points) if points else np.empty((0, space.width))
+
+
+def _within(at: Array, ids: list[int]) -> tuple[Near | None, float | None]:
+    from scipy.spatial import KDTree
+
+    if len(at) < 2:
+        return None, None
+    distances, places = map(np.asarray, KDTree(at).query(at, k=2))
+    # Of equal points either may come first, and not always the one that asks.
+    own = places[:, 0] == np.arange(len(at))
+    other = np.where(own, places[:, 1], places[:, 0])
+    nearest = np.where(own, distances[:, 1], distances[:, 0])
+    i = int(np.argmin(nearest))
+    first, second = sorted((ids[i], ids[int(other[i])]))
+    return Near(float(nearest[i]), first, second), float(np.median(nearest))
+
+
+def _between(at: Array, then: Array, ids: list[int], before: list[int]) -> tuple[Near | None, int]:
+    from scipy.spatial import KDTree
+
+    if not len(at) or not len(then):
+        return None, 0
+    distances, places = map(np.asarray, KDTree(then).query(at, k=1))
+    i = int(np.argmin(distances))
+    near = Near(float(distances[i]), ids[i], before[int(places[i])])
+    return near, int(np.count_nonzero(distances == 0.0))

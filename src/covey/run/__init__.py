@@ -6,17 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from covey.run.api import Result, maximize, minimize, run
     from covey.run.command import Command
     from covey.run.dask import DaskEngine
-    from covey.run.engine import Engine
-    from covey.run.futures import FuturesEngine
     from covey.run.local import LocalEngine
-    from covey.run.loop import maximize, minimize
-    from covey.run.progress import Progress
+    from covey.run.loop import Progress
     from covey.run.ray import RayEngine
-    from covey.run.retries import Retries
-    from covey.run.runner import Result, run
-    from covey.run.task import Outcome, Task
+    from covey.run.remote import FuturesEngine
+    from covey.run.task import Engine, Outcome, Retries, Task
 
 __all__ = [
     "Command",
@@ -39,18 +36,18 @@ __all__ = [
 _ROOMS = {
     "Command": "command",
     "DaskEngine": "dask",
-    "Engine": "engine",
-    "FuturesEngine": "futures",
+    "Engine": "task",
+    "FuturesEngine": "remote",
     "LocalEngine": "local",
     "Outcome": "task",
-    "Progress": "progress",
+    "Progress": "loop",
     "RayEngine": "ray",
-    "Result": "runner",
-    "Retries": "retries",
+    "Result": "api",
+    "Retries": "task",
     "Task": "task",
-    "maximize": "loop",
-    "minimize": "loop",
-    "run": "runner",
+    "maximize": "api",
+    "minimize": "api",
+    "run": "api",
 }
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from covey.errors import StrategyError, did_you_mean
 from covey.run.task import Outcome, Task
-from covey.run.workplace import TAIL, Scroll, environment, relay, tail
+from covey.run.workdir import TAIL, Scroll, environment, relay, tail
 
 # {{name}} is {name} itself. What does not begin with a letter is not ours: JSON may stand as it is.
 _PLACEHOLDER = re.compile(r"\{(\{[A-Za-z][^{}]*\})\}|\{([A-Za-z][^{}]*)\}")

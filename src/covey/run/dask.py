@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from covey.errors import MissingExtraError, StrategyError
-from covey.run.courier import Parcels, deliver, labelled
-from covey.run.process import GRACE
+from covey.run.local import GRACE
+from covey.run.remote import Parcels, deliver, labelled
 from covey.run.task import Outcome, Task
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from covey.run.task import Outcome
-from covey.run.workplace import UNWRITTEN, Scroll, Workplace, relay, remove_temporary
+from covey.run.workdir import UNWRITTEN, Scroll, Workplace, relay, remove_temporary
 
 
 def main(words: Sequence[str]) -> int:

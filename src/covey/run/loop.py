@@ -1,114 +1,410 @@
-"""The shortest way in: `maximize` and `minimize` a function over a space."""
+"""Campaign: a run under way, batch after batch or with all workers busy."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+import logging
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from types import FrameType, TracebackType
+from typing import Any, Self, TypedDict
 
-from covey.errors import StrategyError, did_you_mean
-from covey.gp import GP
-from covey.header import Goal
-from covey.run.plan import Plan, RunOptions
-from covey.run.runner import Objective, Result, as_call, run
-from covey.run.workers import check_workers
-from covey.space import Pool, Space
-from covey.strategies import Strategy
+import numpy as np
+
+from covey.errors import (
+    EvaluationError,
+    ExhaustedError,
+    JournalConflict,
+    JournalError,
+    StrategyError,
+    did_you_mean,
+    several,
+)
+from covey.history import Added, Asked, Enqueued, History, Trial
+from covey.run.dispatcher import Desk
+from covey.run.task import Retries
 from covey.study import Study
 
-if TYPE_CHECKING:
-    from covey.run.workers import Workers
+# Interrupt: the first Ctrl-C is noted and obeyed between two steps, the second at once.
+#
+# The second is the last: what it asks for is to kill what runs, and that is not broken off half
+# way.
+
+_log = logging.getLogger("covey")
 
 
-class StudyOptions(TypedDict, total=False):
-    """What `maximize` passes on to `Study`."""
+class Interrupt:
+    """While it is entered, Ctrl-C does not break off in the middle of writing the log.
 
-    strategy: str | Strategy
-    seed: int | None
-    journal: str | Path | None
-    gp: GP
-
-
-class Options(StudyOptions, RunOptions, total=False):
-    """What `maximize` takes beyond how much to evaluate, and by whom."""
-
-
-def maximize(
-    f: Objective,
-    space: Space | Pool,
-    *,
-    batch: int = 8,
-    rounds: int = 20,
-    workers: Workers = 4,
-    **options: Unpack[Options],
-) -> Result:
-    """Maximise f over a space in ``rounds`` batches.
-
-    An evaluation that raises, or returns something that is not a finite number, becomes a failed
-    trial; the run goes on, unless it has no value yet and looks broken. With ``journal=`` a run
-    that was killed, or stopped by Ctrl-C, goes on where it stopped: results that came in the
-    meantime are found, evaluations that still run are waited for, and what was asked counts.
-    Without, the error has the ``study`` and the ``result`` so far.
-
-    Each evaluation has a process of its own, which takes a tenth of a second to start. For
-    functions quicker than that, or that share something with the caller, use threads:
-    ``workers=ThreadPoolExecutor(4)``.
-
-    Args:
-        f: takes a point (a dict), and a seed if it has a parameter ``seed``; returns a number.
-        space: where to look.
-        batch: points per round.
-        rounds: batches in all.
-        workers: number of processes, or a `concurrent.futures.Executor`, a Dask client, or an
-            engine of `covey.run`.
-        **options: strategy, seed, journal and gp, as in `Study`; asynchronous, timeout, retries
-            and watch, as in `covey.run.run`.
-
-    >>> from covey import Real, Space
-    >>> space = Space({"x": Real(-1.0, 1.0)})
-    >>> result = maximize(lambda p: -p["x"] ** 2, space, batch=4, rounds=3, seed=0)
-    >>> bool(result.value > -0.01)
-    True
+    Signals reach only the main thread; elsewhere, and where Ctrl-C is ignored, it does nothing.
     """
-    return _optimize("max", f, space, (batch, rounds, workers), options)
+
+    def __init__(self) -> None:
+        self.pressed = False
+        self.twice = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None):
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
+        if self.pressed:
+            raise KeyboardInterrupt
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.twice:
+            return
+        if self.pressed:
+            self.twice = True
+            raise KeyboardInterrupt
+        self.pressed = True
+        # In the midst of another line on the same stream, logging raises RuntimeError.
+        with suppress(OSError, RuntimeError):
+            _log.warning("stopping; Ctrl-C again kills what runs at once")
 
 
-def minimize(
-    f: Objective,
-    space: Space | Pool,
-    *,
-    batch: int = 8,
-    rounds: int = 20,
-    workers: Workers = 4,
-    **options: Unpack[Options],
-) -> Result:
-    """Minimise f over a space; see `maximize`."""
-    return _optimize("min", f, space, (batch, rounds, workers), options)
+# Progress: how far a run is, in words and numbers.
 
 
-def _optimize(
-    goal: Goal,
-    f: Objective,
-    space: Space | Pool,
-    size: tuple[int, int, Workers],
-    options: Mapping[str, Any],
-) -> Result:
-    batch, rounds, workers = size
-    of_study, of_run = _parted(options)
-    # Before there is a study: what cannot run leaves no journal behind.
-    Plan.of(batch, rounds, of_run)
-    check_workers(workers, as_call(f, space))
-    study = Study(space, goal, **of_study)
-    return run(study, f, batch=batch, rounds=rounds, workers=workers, **of_run)
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is; a function given as ``watch`` is called with one whenever it looks."""
+
+    done: int  # evaluations told or failed
+    total: int  # evaluations in all, as far as it is known
+    running: int  # handed to the engine, not back yet
+    failed: int
+    best: float | None
+    waiting_for: str  # what holds it up, in words
+    left: float | None  # seconds, by what an evaluation took so far; None before one has ended
 
 
-def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The study's options, and the run's."""
-    names = [*StudyOptions.__annotations__, *RunOptions.__annotations__]
-    for name in options:
-        if name not in names:
+# Plan: how much to evaluate, and how.
+
+
+class RunOptions(TypedDict, total=False):
+    """How to run, beyond how much."""
+
+    asynchronous: bool
+    timeout: float | None
+    retries: Retries
+    watch: Callable[[Progress], None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much to evaluate, and how."""
+
+    batch: int = 8
+    rounds: int = 20
+    asynchronous: bool = False
+    timeout: float | None = None
+    retries: Retries = Retries()  # noqa: RUF009 - frozen
+    watch: Callable[[Progress], None] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "rounds"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise StrategyError(f"{name} must be a whole number >= 1; got {value!r}.")
+        limit = self.timeout
+        if limit is not None and not (isinstance(limit, int | float) and 0.0 < limit < math.inf):
+            raise StrategyError(f"timeout must be a number of seconds > 0, or None; got {limit!r}.")
+        if not isinstance(self.retries, Retries):
+            raise StrategyError(f"retries is a covey.run.Retries(lost=3); got {self.retries!r}.")
+        if self.watch is not None and not callable(self.watch):
             raise StrategyError(
-                f"unknown option {name!r}; there are {', '.join(names)}.{did_you_mean(name, names)}"
+                f"watch is a function of a covey.run.Progress, or None; got {self.watch!r}."
             )
-    of_study = {name: options[name] for name in StudyOptions.__annotations__ if name in options}
-    return of_study, {name: value for name, value in options.items() if name not in of_study}
+
+    @classmethod
+    def of(cls, batch: int, rounds: int, options: Mapping[str, Any]) -> Plan:
+        """A plan from what was passed; a name it does not know is an error."""
+        known = [field.name for field in fields(cls) if field.name not in ("batch", "rounds")]
+        for name in options:
+            if name not in known:
+                raise StrategyError(
+                    f"unknown option {name!r}; there are {', '.join(known)}."
+                    f"{did_you_mean(name, known)}"
+                )
+        return cls(batch, rounds, **options)
+
+
+_log = logging.getLogger("covey")
+
+_TICK = 0.5  # seconds: the longest the engine is waited for before Ctrl-C is noticed
+_SPARED = (
+    " No value came before them, so it may be f: they stay pending, and the next run evaluates "
+    "them again. If it is their points, say so: study.fail(ids), or covey tell ID=failed."
+)
+_TALK = 60.0  # seconds between two lines that say what is awaited
+
+
+class Campaign:
+    """Asks, hands out, and waits, until the budget is spent."""
+
+    def __init__(
+        self, study: Study, plan: Plan, desk: Desk, interrupt: Interrupt, wide: int
+    ) -> None:
+        self._study = study
+        self._plan = plan
+        self._desk = desk
+        self._interrupt = interrupt
+        self._wide = wide  # how many to keep under way, asynchronously
+        self._talked = time.monotonic()
+        self._batch: Sequence[int] = ()
+        self._unwatched = False  # watch has raised
+        self._stopped = False  # what runs was stopped, or killed
+
+    def go(self) -> None:
+        """Run to the end; whatever goes wrong, say what is safe."""
+        try:
+            try:
+                self._to_the_end()
+            except KeyboardInterrupt:
+                self._stop()
+                raise
+        except JournalError:
+            # Nothing can be written down, so nothing is stopped: evaluations that can be found
+            # again go on, and their results wait for the next run.
+            out = self._desk.running
+            was = "was" if out == 1 else "were"
+            _log.error(
+                "%s %s out when the log, or their folder, failed", several(out, "evaluation"), was
+            )
+            raise
+        except BaseException:
+            if not self._stopped:  # a second Ctrl-C may come when the first is not obeyed yet
+                self._desk.kill()
+            raise
+
+    def _to_the_end(self) -> None:
+        self._take_up()
+        if self._plan.asynchronous:
+            self._keep_busy()
+        else:
+            self._in_batches()
+        self._desk.convict()
+        self._desk.work(0.0)  # so that the engine knows the last ones to be written down
+        self._count_failures()
+
+    def _take_up(self) -> None:
+        history = self._study.history
+        self._batch = sorted({*_last_batch(history), *(t.id for t in history.pending)})
+        self._desk.adopt(history.pending)
+
+    def _in_batches(self) -> None:
+        while True:
+            while self._desk.awaited:
+                self._work()
+            self._check_batch()
+            trials = self._ask(min(self._plan.batch, self._left()))
+            if not trials:
+                return
+            self._batch = [trial.id for trial in trials]
+            self._desk.admit(trials)
+
+    def _keep_busy(self) -> None:
+        exhausted = False
+        while True:
+            free = min(self._wide - len(self._desk.awaited), self._left())
+            if free > 0 and not exhausted and not self._desk.doubtful:
+                trials = self._ask(free)
+                exhausted = not trials
+                self._desk.admit(trials)
+            elif not self._desk.awaited:
+                return
+            else:
+                self._work()
+            self._batch = self._desk.awaited
+            streak = self._desk.lost if self._study.history.told else self._desk.streak
+            if streak >= self._plan.batch:
+                raise _nothing_came(streak, "the last", "", self._desk)
+
+    def _work(self) -> None:
+        self._interrupt.check()
+        before = self._desk.settled
+        self._desk.work(_TICK)
+        self._interrupt.check()
+        self._report(something=self._desk.settled > before)
+        if self._desk.hopeless:
+            raise _nothing_came(self._desk.held, "the first", "", self._desk)
+
+    def _ask(self, count: int) -> list[Trial]:
+        """The next points; again and again while others write to the log meanwhile."""
+        while count > 0:
+            self._interrupt.check()
+            try:
+                return self._propose(count)
+            except JournalConflict:
+                _log.info("others wrote to the log while points were chosen; choosing again")
+                self._work()
+        return []
+
+    def _propose(self, count: int) -> list[Trial]:
+        """The next points, or what is left of a finite space."""
+        try:
+            return self._study.ask(count)
+        except ExhaustedError as error:
+            if self._study.space.size is None:
+                raise
+            if error.left:
+                return self._study.ask(error.left)
+            _log.info("the space is exhausted after %d trials", len(self._study.history))
+            return []
+
+    def _left(self) -> int:
+        counted = ("told", "failed", "pending")
+        trials = self._study.history.trials
+        used = sum(t.origin == "asked" and t.status in counted for t in trials)
+        return self._plan.batch * self._plan.rounds - used
+
+    def _check_batch(self) -> None:
+        """Raise if a whole batch came to nothing in this life, and the next would fare no better.
+
+        Failures do not end a study that has values: they count against its budget, and the next
+        batch keeps away from them. What is lost counts against nothing, so it might go on forever.
+        """
+        ended = {self._study.history.trial(id).status for id in self._batch} - {"cancelled"}
+        if not self._desk.streak or not ended or "told" in ended:
+            return
+        count = len(self._batch)
+        if not self._study.history.told or ended == {"lost"}:
+            raise _nothing_came(count, "all", " of this batch", self._desk)
+        whole = "the only evaluation" if count == 1 else f"all {count} evaluations"
+        _log.warning("%s of this batch failed; the run goes on", whole)
+
+    def _count_failures(self) -> None:
+        trials = [t.status for t in self._study.history.trials if t.origin != "added"]
+        if self._desk.settled and "failed" in trials:
+            failed, all_ = trials.count("failed"), trials.count("told") + trials.count("failed")
+            _log.warning("%d of %d evaluations failed; the log has their reasons", failed, all_)
+
+    def _report(self, *, something: bool) -> None:
+        progress = self._progress()
+        self._show(progress)
+        now = time.monotonic()
+        if something or now - self._talked > _TALK:
+            self._talked = now
+            left = "" if progress.left is None else f", about {progress.left:.0f} s left"
+            _log.info(
+                "%d of %d done, %d running, best %s%s; waiting for %s",
+                *(progress.done, progress.total, progress.running, progress.best),
+                *(left, progress.waiting_for),
+            )
+
+    def _show(self, progress: Progress) -> None:
+        if self._plan.watch is None:
+            return
+        try:
+            self._plan.watch(progress)
+        except (OSError, RuntimeError) as error:  # a pipe nobody reads costs no evaluations
+            if not self._unwatched:
+                self._unwatched = True
+                _log.warning("watch raised %r; the run goes on", error)
+
+    def _progress(self) -> Progress:
+        best = self._study.best
+        ended = [t.status for t in self._study.history.trials if t.origin != "added"]
+        failed = ended.count("failed")
+        done = ended.count("told") + failed
+        total = done + max(0, self._left()) + len(self._desk.awaited) + self._desk.held
+        # By what one takes, not by the clock: that would count the waiting, and so grow with it.
+        wide = self._wide if self._plan.asynchronous else min(self._wide, self._plan.batch)
+        one = self._desk.seconds
+        return Progress(
+            done,
+            total,
+            self._desk.running,
+            failed,
+            None if best is None else best.value,
+            self._waiting_for(),
+            None if one is None else one * (total - done) / wide,
+        )
+
+    def _waiting_for(self) -> str:
+        awaited = self._desk.awaited
+        if not awaited:
+            return "the next points" if self._left() > 0 else "nothing more"
+        shown = ", ".join(map(str, awaited[:4])) + (", ..." if len(awaited) > 4 else "")
+        noun = "trial" if len(awaited) == 1 else "trials"
+        if self._plan.asynchronous:
+            return f"{noun} {shown}"
+        return f"{len(awaited)} of {len(self._batch)} of this batch ({noun} {shown})"
+
+    def _stop(self) -> None:
+        """Ctrl-C: stop what runs, and say what is safe."""
+        try:
+            if self._interrupt.twice:
+                self._desk.kill()
+            else:
+                self._desk.stop()
+            self._stopped = True
+        except BaseException:
+            self._desk.kill()
+            self._stopped = True
+            raise
+        finally:
+            with suppress(OSError, RuntimeError):  # of a handler; it would hide why we stop
+                _log.warning("stopped: %s", self._safe())
+
+    def _safe(self) -> str:
+        """What is recorded, and how to go on."""
+        history, journal = self._study.history, self._study.journal
+        if self._plan.asynchronous:
+            kept, verb = several(len(history.told), "result"), _are(len(history.told))
+        else:
+            here = [history.trial(id).status != "pending" for id in self._batch]
+            kept = f"{sum(here)} of {several(len(here), 'result')} of this batch"
+            verb = _are(sum(here))
+        if journal is None:
+            return f"{kept} {verb} recorded in memory, in this study; run it again to go on"
+        return f"{kept} {verb} recorded in {journal}; run the same command again to go on"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _last_batch(history: History) -> range:
+    """The ids of the last batch that was asked for."""
+    first, found = 0, range(0)
+    for event in history.events:
+        if isinstance(event, Asked | Enqueued | Added):
+            last = first + len(event.points)
+            found = range(first, last) if isinstance(event, Asked) else found
+            first = last
+    return found
+
+
+def _nothing_came(count: int, which: str, where: str, desk: Desk) -> EvaluationError:
+    last, by_hand = desk.last
+    alike = desk.spare() > 0
+    one = count == 1
+    lost = "was lost" if one else "were lost"
+    verb = {"lost": lost, "timed-out": "timed out"}.get(last.status, "failed")
+    whose = f"the only evaluation{where}" if one else f"{which} {count} evaluations{where}"
+    how = f"{verb} alike" if alike and not one else verb
+    why = f"{last.reason.rstrip('.')}.{_SPARED if alike else ''} {by_hand}"
+    error = EvaluationError(f"{whose} {how}{'' if one else '; the last one'}: {why}")
+    if last.log.strip():
+        error.add_note(last.log[-2000:])
+    return error

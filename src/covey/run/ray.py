@@ -9,10 +9,9 @@ from contextlib import suppress
 from typing import Any
 
 from covey.errors import MissingExtraError
-from covey.run.call import Call
-from covey.run.courier import Parcels, deliver, labelled
-from covey.run.process import GRACE
-from covey.run.task import Outcome, Task
+from covey.run.local import GRACE
+from covey.run.remote import Parcels, deliver, labelled
+from covey.run.task import Call, Outcome, Task
 
 _log = logging.getLogger("covey")
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import math
 import re
 import reprlib
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-if TYPE_CHECKING:
-    from covey.run.call import Call
+import numpy as np
+
+from covey.errors import StrategyError
 
 OutcomeStatus: TypeAlias = Literal["succeeded", "failed", "timed-out", "lost"]
 
@@ -105,7 +111,7 @@ def _finite(value: Any) -> float | None:
     """A float that the log takes, or None; arrays and tensors of one element are numbers."""
     if type(value) is float:  # nearly always, and then NumPy need not be imported
         return value if -_MOST <= value <= _MOST else None
-    from covey.history.fields import finite_value
+    from covey.history.events import finite_value
 
     try:
         return finite_value(_only(value), "", "")
@@ -144,3 +150,157 @@ def _beside(returned: Mapping[Any, Any]) -> tuple[dict[str, Any] | None, tuple[s
 def _listed(value: Any) -> Any:
     """NumPy's numbers and arrays, and tensors, as plain ones."""
     return value.tolist()
+
+
+# Call: what is evaluated, a function here; and how it is packed for another process.
+
+
+class Call(Protocol):
+    """Evaluates a task, and never raises."""
+
+    def evaluate(self, task: Task, folder: Path, /) -> Outcome:
+        """What became of it; files may be left in the folder, which is its own."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A Python function of a point, and of a seed if it has a parameter of that name."""
+
+    f: Callable[..., Any]
+
+    def evaluate(self, task: Task, folder: Path, /) -> Outcome:
+        """Call it; what it raises is a failure, and its traceback the log."""
+        given = {"seed": task.seed} if _takes_seed(self.f) else {}
+        try:
+            return Outcome.of(task.name, self.f(dict(task.point), **given))
+        except KeyboardInterrupt:  # somebody stopped it: not the point's fault
+            return Outcome(task.name, "lost", reason="it was interrupted")
+        except BaseException as error:  # SystemExit too: this is where the evaluation ends
+            log = "".join(traceback.format_exception(error))
+            return Outcome(task.name, "failed", reason=_message(error), log=log)
+
+
+def _message(error: BaseException) -> str:
+    """What was raised; its words are its own code, and may raise too."""
+    try:
+        return f"{type(error).__name__}: {error}"[:2000]
+    except Exception as worse:
+        return f"{type(error).__name__}, whose message raised {type(worse).__name__}"
+
+
+def _takes_seed(f: Callable[..., Any]) -> bool:
+    if isinstance(f, partial) and "seed" in f.keywords:
+        return False  # it was given one
+    try:
+        _, *others = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):  # some builtins have no signature, some functions no point
+        return False
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return any(other.name == "seed" and other.kind in named for other in others)
+
+
+def pack(call: Call) -> bytes:
+    """A call as bytes, for a process that runs the same Python.
+
+    Raises:
+        StrategyError: It holds something that cannot leave this process.
+    """
+    import cloudpickle
+
+    try:
+        return bytes(cloudpickle.dumps(call))
+    except Exception as error:  # pickle raises what it likes
+        raise StrategyError(
+            f"f cannot be sent to another process ({error}). Take what cannot be pickled (locks, "
+            "connections, open files) out of it, or use threads: "
+            "workers=concurrent.futures.ThreadPoolExecutor(4)."
+        ) from error
+
+
+def python_version() -> str:
+    """What has to agree on both sides of a pickle: code does not travel between versions."""
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+# Engine: a courier. It carries tasks away and brings outcomes back, and decides nothing.
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Evaluates tasks somewhere.
+
+    The log knows of a task before `submit` hears of it. Whether to try again, and what an outcome
+    means, is decided by who calls.
+    """
+
+    @property
+    def slots(self) -> int | None:
+        """How many tasks at once; None: give it all, it queues them itself."""
+        ...
+
+    def submit(self, task: Task) -> None:
+        """Start it, or put it in a queue; a task that cannot be started is lost, not an error."""
+        ...
+
+    def poll(self, seconds: float) -> list[Outcome]:
+        """What ended meanwhile, waiting at most so long for the first.
+
+        Who polls again has written down what the last poll said, which may now be forgotten.
+
+        A task that runs longer than its ``timeout``, counted from its own start, is timed out. If
+        a result of it comes all the same, that is a second outcome of the same name.
+        """
+        ...
+
+    def cancel(self, names: Collection[str]) -> None:
+        """Stop these; asked a second time, kill them at once. They come back as lost, by `poll`."""
+        ...
+
+    def adopt(self, tasks: Sequence[Task]) -> set[str]:
+        """Look for tasks of an earlier life; those still known will have an outcome by `poll`."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything; what runs and can be adopted later goes on running."""
+        ...
+
+
+# Retries: how often an evaluation is tried again, and after how long.
+
+_LONGEST = 60.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often to try again what was lost (the machine's fault), timed out, or failed.
+
+    The n-th retry waits for ``wait`` * 2^(n-1) seconds, at most 60, of which a random half is left
+    out so that many evaluations that died together do not come back together.
+
+    >>> Retries(lost=1).left("lost", used=0), Retries(lost=1).left("lost", used=1)
+    (True, False)
+    """
+
+    lost: int = 3
+    timed_out: int = 0
+    failed: int = 0
+    wait: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("lost", "timed_out", "failed"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+                raise StrategyError(f"retries: {name} must be a whole number >= 0; got {number!r}.")
+        if not isinstance(self.wait, int | float) or not 0.0 <= self.wait < math.inf:
+            raise StrategyError(f"retries: wait must be a number of seconds; got {self.wait!r}.")
+
+    def left(self, status: OutcomeStatus, used: int) -> bool:
+        """Whether one that ended so may be tried again, having been tried again ``used`` times."""
+        allowed = {"lost": self.lost, "timed-out": self.timed_out, "failed": self.failed}
+        return used < allowed.get(status, 0)
+
+    def delay(self, used: int, rng: np.random.Generator) -> float:
+        """Seconds before the next retry."""
+        longest = min(_LONGEST, self.wait * 2.0 ** min(used, 32))
+        return longest * float(rng.uniform(0.5, 1.0))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from covey.space.choice import Choice
 from covey.space.constraints import Linear
 from covey.space.description import space_from_description
-from covey.space.parameters import Integer, Parameter, Real
+from covey.space.parameters import Choice, Integer, Parameter, Real
 from covey.space.pool import Pool
 from covey.space.reading import Frame, records_of
 from covey.space.space import Space

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from covey.errors import SpaceError
-from covey.space.choice import Choice
-from covey.space.names import unknown
-from covey.space.parameters import Parameter, Real
-from covey.space.scalars import number, plain
+from covey.space.names import number, plain, unknown
+from covey.space.parameters import Choice, Parameter, Real
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask

@@ -6,9 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from covey.errors import SpaceError
-from covey.space.choice import Choice
 from covey.space.constraints import Linear
-from covey.space.parameters import Integer, Parameter, Real
+from covey.space.parameters import Choice, Integer, Parameter, Real
 from covey.space.pool import Pool
 from covey.space.space import Space
 

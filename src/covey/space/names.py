@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
+
+import numpy as np
 
 from covey.errors import SpaceError, did_you_mean
 
@@ -51,3 +57,51 @@ def check_distinct(names: Sequence[Any], owner: str) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise SpaceError(f"{owner} has two columns called {twice[0]!r}; rename one of them")
+
+
+# Plain Python scalars: what a point is made of, and what JSON can hold.
+
+_NUMPY = (np.bool_, np.integer, np.floating, np.str_)
+_JSON = (str, bool, int, type(None))
+
+
+def plain(value: Any) -> Any:
+    """The Python scalar behind a NumPy one; anything else as it is.
+
+    >>> plain(np.int64(3)), plain("a")
+    (3, 'a')
+    """
+    return value.item() if isinstance(value, _NUMPY) else value
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Whether a plain value is a number; True and False are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether JSON gives back this very value.
+
+    The type must match exactly: a ``str`` subclass would come back as a bare string, and
+    JSON has no nan.
+    """
+    return type(value) in _JSON or (type(value) is float and math.isfinite(value))
+
+
+def is_finite(value: Any) -> TypeGuard[int | float]:
+    """Whether a plain value is a number that fits a float64."""
+    return is_number(value) and abs(value) <= sys.float_info.max
+
+
+def number(value: Any, what: str) -> float:
+    """A finite float (never -0.0, which prints unlike 0.0), or an error that names ``what``."""
+    value = plain(value)
+    if not is_finite(value):
+        raise SpaceError(f"{what} must be a finite number, got {value!r}")
+    return float(value) + 0.0
+
+
+def digest(description: dict[str, Any]) -> str:
+    """The sha256 of a description in canonical JSON, in hex."""
+    text = json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

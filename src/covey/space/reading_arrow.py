@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from covey.space.cells import Spelled
-from covey.space.column import Column
+from covey.space.table import Column, Spelled
 
 _BYTES = 2**21  # of a block
 _LONGEST = 2**23  # bytes of a record; longer ones are left to csv

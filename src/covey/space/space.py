@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covey.errors import SpaceError
-from covey.space.choice import Choice
 from covey.space.constraints import (
     Linear,
     Predicate,
@@ -20,9 +19,8 @@ from covey.space.constraints import (
     describe_rule,
     enforce,
 )
-from covey.space.names import missing, unknown
-from covey.space.parameters import Parameter, Real, checked_parameters
-from covey.space.scalars import digest, is_scalar
+from covey.space.names import digest, is_scalar, missing, unknown
+from covey.space.parameters import Choice, Parameter, Real, checked_parameters
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask

@@ -2,8 +2,8 @@ import sys
 
 import pytest
 
-from covey.cli.demo import run_demo
-from covey.cli.exits import Stop
+from covey.cli.doctor import run_demo
+from covey.cli.output import Stop
 
 
 def test_the_demo_talks_on_stderr_and_answers_on_stdout(tmp_path, capsys):

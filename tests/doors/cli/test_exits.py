@@ -1,5 +1,5 @@
 import covey
-from covey.cli.exits import ExitCode, code_of
+from covey.cli.output import ExitCode, code_of
 from covey.errors import (
     EvaluationError,
     ExhaustedError,

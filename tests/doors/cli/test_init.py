@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from covey import Choice, Integer, Real
+from covey import Integer, Real
 from covey.cli.settings import read_settings
+from covey.space import Choice
 
 
 def test_flags_become_a_file_that_reads_back(call):

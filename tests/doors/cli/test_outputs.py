@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from covey.cli.exits import Stop
-from covey.cli.outputs import Output
+from covey.cli.output import Output, Stop
 
 
 def test_what_cannot_be_written_is_said(tmp_path):

@@ -1,8 +1,9 @@
 import pytest
 
-from covey import Choice, Integer, Pool, Real, Space
-from covey.cli.points import fixed_from_text, point_from_text
+from covey import Integer, Pool, Real, Space
+from covey.cli.sheets import fixed_from_text, point_from_text
 from covey.errors import SpaceError
+from covey.space import Choice
 
 SPACE = Space({"x": Real(0, 1), "n": Integer(1, 9), "c": Choice([True, 2, "2x", None])})
 

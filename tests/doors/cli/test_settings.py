@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from covey.cli.exits import ExitCode, Stop
+from covey.cli.output import ExitCode, Stop
 from covey.cli.settings import read_settings
 
 GOOD = """

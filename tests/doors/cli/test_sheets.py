@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from covey.cli import sheets
-from covey.cli.exits import Stop
+from covey.cli.output import Stop
 
 STARTS = "=+-@\t\r\n\0＝＋－＠"
 ODD = st.text(st.sampled_from([*"ax1 ',;\"", *STARTS]), max_size=8)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from covey.cli.voice import number, printable, say, table
+from covey.cli.output import number, printable, say, table
 
 
 def test_names_cannot_command_the_terminal():

@@ -1,5 +1,5 @@
 import covey
-from covey.report.axes import axes_of
+from covey.report.slices import axes_of
 
 
 def test_axes_of_a_space():

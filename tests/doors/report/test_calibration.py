@@ -3,10 +3,8 @@ import pytest
 from scipy.stats import binom
 
 from covey.history import Point, Trial
-from covey.report.calibration import at_most, calibrate, error_of
-from covey.report.forecast import Forecast
-from covey.report.hindsight import Hindsight
-from covey.report.lots import Lot
+from covey.report.batches import Lot
+from covey.report.predictions import Forecast, Hindsight, at_most, calibrate, error_of
 
 STANDARD = Hindsight(Forecast(0.0, 1.0, (-0.6745, 0.6745), (-1.6449, 1.6449)), 0.5)
 

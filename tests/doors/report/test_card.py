@@ -4,7 +4,8 @@ from dataclasses import replace
 import pytest
 
 import covey
-from covey.report import Commands, card, page
+from covey.report import card, page
+from covey.report.batches import Commands
 
 
 def plain(study):

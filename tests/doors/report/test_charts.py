@@ -5,10 +5,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from covey.errors import MissingExtraError
-from covey.report.calibration import Pair
 from covey.report.card import Dot
 from covey.report.charts import agreement_chart, slice_chart, way_chart
-from covey.report.forecast import Forecast
+from covey.report.predictions import Forecast, Pair
 from covey.report.slices import Slice
 
 AROUND = Forecast(1.0, 0.5, (0.7, 1.3), (0.2, 1.8))

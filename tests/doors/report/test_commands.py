@@ -2,8 +2,7 @@ import pytest
 
 import covey
 from covey.report import card
-from covey.report.commands import python_commands
-from covey.report.lots import lots_of
+from covey.report.batches import lots_of, python_commands
 
 
 def typed(study, journal="run.jsonl"):

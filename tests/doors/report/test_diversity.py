@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import covey
 from covey.history import Point, Trial
-from covey.report.diversity import diversity
+from covey.report.slices import diversity
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 

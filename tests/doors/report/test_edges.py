@@ -1,7 +1,7 @@
 import pytest
 
 import covey
-from covey.report.edges import edges
+from covey.report.slices import edges
 
 SPACE = covey.Space(
     {

@@ -1,6 +1,5 @@
-from covey.report.calibration import Calibration, Pair
 from covey.report.figures import agreement_figure, slice_figure, way_figure
-from covey.report.forecast import Forecast
+from covey.report.predictions import Calibration, Forecast, Pair
 
 AROUND = Forecast(1.0, 0.5, (0.7, 1.3), (0.2, 1.8))
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from covey.gp import GP, Model, condition, observe
-from covey.header import Recipe
 from covey.kernels import Matern52
-from covey.report.forecast import forecasts
+from covey.log.header import Recipe
+from covey.report.predictions import forecasts
 from covey.space import Real, Space
 
 SPACE = Space({"x": Real(0.0, 1.0)})

@@ -1,7 +1,7 @@
 import covey
-from covey.report.headline import headline
-from covey.report.hindsight import look_back
-from covey.report.lots import lots_of
+from covey.report.batches import lots_of
+from covey.report.card import headline
+from covey.report.predictions import look_back
 
 
 def of(study):

@@ -6,8 +6,8 @@ import covey
 from covey.advice import predict
 from covey.history import History
 from covey.propose import understand
-from covey.report.hindsight import look_back
-from covey.report.lots import lots_of
+from covey.report.batches import lots_of
+from covey.report.predictions import look_back
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 
@@ -111,7 +111,7 @@ def test_no_look_back_past_very_many_results(line, monkeypatch):
     line.ask(2)
     lots = lots_of(line.history)
     assert sorted(look_back(line.history, line.recipe, lots)) == [3, 4, 5, 6]
-    monkeypatch.setattr("covey.report.hindsight.MOST_TOLD", 3)
+    monkeypatch.setattr("covey.report.predictions.MOST_TOLD", 3)
     assert sorted(look_back(line.history, line.recipe, lots)) == [3, 4]
 
 

@@ -1,6 +1,6 @@
 import covey
 from covey.history import Asked, History, Point
-from covey.report.lots import looked_at, lots_of, recent
+from covey.report.batches import looked_at, lots_of, recent
 
 
 def test_lots_follow_the_log(rising):

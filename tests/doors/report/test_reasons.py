@@ -2,10 +2,9 @@ import pytest
 
 import covey
 from covey.history import Asked, Point, Trial
-from covey.report.forecast import Forecast
-from covey.report.hindsight import Hindsight, look_back
-from covey.report.lots import lots_of
-from covey.report.reasons import LEAST_CHANCE, MEANING, reason, repeats
+from covey.report.batches import lots_of
+from covey.report.card import LEAST_CHANCE, MEANING, reason, repeats
+from covey.report.predictions import Forecast, Hindsight, look_back
 
 
 def seen(chance):

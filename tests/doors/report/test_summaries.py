@@ -1,9 +1,7 @@
-from covey.report.calibration import Calibration, Coverage
 from covey.report.card import card
-from covey.report.diversity import Diversity, Near
-from covey.report.forecast import Forecast
-from covey.report.slices import Slice
-from covey.report.summaries import of_calibration, of_diversity, of_slice, of_way
+from covey.report.figures import of_calibration, of_diversity, of_slice, of_way
+from covey.report.predictions import Calibration, Coverage, Forecast
+from covey.report.slices import Diversity, Near, Slice
 
 
 def test_the_way(card_of, line):

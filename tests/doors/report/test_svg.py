@@ -1,4 +1,4 @@
-from covey.report.svg import inline
+from covey.report.charts import inline
 
 RAW = """<?xml version="1.0"?>
 <!DOCTYPE svg PUBLIC "x" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">

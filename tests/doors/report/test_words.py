@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.errors import several
-from covey.report.words import number, plus_minus, share, shown
+from covey.report.format import number, plus_minus, share, shown
 
 
 @given(st.floats(-1e300, 1e300), st.integers(3, 8))

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import pytest
 from tests.two_workers import two_workers
 
-from covey.run import FuturesEngine, LocalEngine, Outcome, Task
-from covey.run.call import Call, Function
-from covey.run.task import name_of
+from covey.run import LocalEngine, Outcome, Task
+from covey.run.remote import FuturesEngine
+from covey.run.task import Call, Function, name_of
 
 KINDS = ["local", "threads", "processes", "dask", "ray"]
 

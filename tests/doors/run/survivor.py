@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 import covey
-import covey.run.process
+import covey.run.local
 from covey.run import LocalEngine
-from covey.run.desk import Desk
+from covey.run.dispatcher import Desk
 from covey.study import Study
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0), "y": covey.Real(-1.0, 1.0)})
@@ -48,8 +48,8 @@ def die_at(moment: str) -> None:
     owner, name, place = {
         "before-intent": (Study, "note", "before"),
         "after-intent": (Study, "note", "after"),
-        "before-process": (covey.run.process.subprocess, "Popen", "before"),
-        "after-process": (covey.run.process.subprocess, "Popen", "after"),
+        "before-process": (covey.run.local.subprocess, "Popen", "before"),
+        "after-process": (covey.run.local.subprocess, "Popen", "after"),
         "after-submit": (LocalEngine, "submit", "after"),
         "before-tell": (Study, "tell", "before"),
         "after-tell": (Study, "tell", "after"),

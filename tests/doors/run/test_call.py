@@ -11,7 +11,7 @@ import pytest
 
 from covey.errors import StrategyError
 from covey.run import Task
-from covey.run.call import Function, pack, python_version
+from covey.run.task import Function, pack, python_version
 
 HERE = Path()
 

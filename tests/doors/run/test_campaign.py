@@ -15,8 +15,10 @@ from tests.doors.run.scripted import Scripted, nothing, value
 
 import covey
 from covey.errors import EvaluationError, ExhaustedError, JournalConflict, JournalError
-from covey.journal import Journal
-from covey.run import LocalEngine, Outcome, Retries, run
+from covey.log.journal import Journal
+from covey.run import LocalEngine, Outcome
+from covey.run.api import run
+from covey.run.task import Retries
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
 QUICK = Retries(wait=0.0)
@@ -474,7 +476,7 @@ def test_in_another_thread_it_runs_as_well(study):
 
 
 def test_it_says_what_it_waits_for(study, caplog, monkeypatch):
-    monkeypatch.setattr("covey.run.campaign._TALK", 0.0)
+    monkeypatch.setattr("covey.run.loop._TALK", 0.0)
     polls = iter(range(100))
 
     def answer(task):

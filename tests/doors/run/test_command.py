@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import covey
 from covey.errors import StrategyError
-from covey.run import Command, Task, run
-from covey.run.runner import as_call
+from covey.run import Command, Task
+from covey.run.api import as_call, run
 
 PYTHON = sys.executable
 

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from covey.run import Outcome, Task
-from covey.run.call import Function
-from covey.run.courier import Parcels, deliver, labelled
+from covey.run.remote import Parcels, deliver, labelled
+from covey.run.task import Function
 
 
 def sent(f, wanted=lambda: True, timeout=None):

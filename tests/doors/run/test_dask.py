@@ -7,8 +7,8 @@ import pytest
 from tests.doors.run.conftest import Bench, need
 
 from covey.errors import MissingExtraError, StrategyError
+from covey.run.api import engine_for
 from covey.run.dask import DaskEngine, is_client
-from covey.run.workers import engine_for
 
 
 def test_without_dask_the_extra_is_named(monkeypatch):

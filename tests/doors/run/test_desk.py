@@ -10,9 +10,9 @@ from tests.doors.run.scripted import Scripted, nothing, value
 import covey
 from covey.errors import HistoryError
 from covey.history import Dispatched, Late, Lost, Told
-from covey.run import Outcome, Retries
-from covey.run.call import Function
-from covey.run.desk import Desk, evaluation_seed
+from covey.run import Outcome
+from covey.run.dispatcher import Desk, evaluation_seed
+from covey.run.task import Function, Retries
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
 CALL = Function(abs)
@@ -328,7 +328,7 @@ def test_stopped_it_keeps_what_comes_and_leaves_the_rest_pending(study):
 
 
 def test_an_engine_that_does_not_stop_is_not_waited_for_forever(study, monkeypatch):
-    monkeypatch.setattr("covey.run.desk._PATIENCE", 0.05)
+    monkeypatch.setattr("covey.run.dispatcher._PATIENCE", 0.05)
     desk, engine = desk_of(study, nothing)
     engine.cancel = lambda names: None
     desk.admit(study.ask(1))

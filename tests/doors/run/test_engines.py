@@ -13,7 +13,8 @@ import pytest
 from tests.doors.run.conftest import by_name
 
 import covey
-from covey.run import Command, Engine
+from covey.run import Command
+from covey.run.task import Engine
 
 # Dask says so when it starts a worker in place of one that died; as an error it would not start.
 pytestmark = pytest.mark.filterwarnings("ignore:.*surprisingly long time")

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from covey.run import Outcome, Task
-from covey.run.call import Function, pack
 from covey.run.evaluate import perform
-from covey.run.workplace import UNWRITTEN, Workplace
+from covey.run.task import Function, pack
+from covey.run.workdir import UNWRITTEN, Workplace
 
 
 def prepared(folder, f):

@@ -11,9 +11,9 @@ import pytest
 from tests.doors.run.conftest import Bench
 
 from covey.errors import EvaluationError
-from covey.run import FuturesEngine, Task
-from covey.run.call import Function
-from covey.run.futures import Packed, perform
+from covey.run import Task
+from covey.run.remote import FuturesEngine, Packed, perform
+from covey.run.task import Function
 
 
 def bench_of(executor, **options):
@@ -95,7 +95,7 @@ def test_a_parcel_that_cannot_be_opened_is_lost(tmp_path):
 
 
 def test_a_task_travels_to_another_process(tmp_path):
-    from covey.run.call import pack
+    from covey.run.task import pack
 
     task = Task(0, 1, "a", {"x": 2.0}, 0, None, Packed(pack(Function(lambda p: p["x"]))))
     assert perform(pickle.loads(pickle.dumps(task)), Path(tmp_path / "mark")).value == 2.0

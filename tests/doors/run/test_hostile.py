@@ -13,11 +13,10 @@ import pytest
 import covey
 from covey.errors import StrategyError, WorkFolderError
 from covey.history import Dispatched
-from covey.run import LocalEngine, Retries, Task
-from covey.run.call import Function
-from covey.run.process import Process
-from covey.run.task import name_of
-from covey.run.workplace import Workplace, check_private, read_private
+from covey.run import LocalEngine, Task
+from covey.run.local import Process
+from covey.run.task import Function, Retries, name_of
+from covey.run.workdir import Workplace, check_private, read_private
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 NOBODY = 65534

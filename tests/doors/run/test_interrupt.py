@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from covey.run.interrupt import Interrupt
+from covey.run.loop import Interrupt
 
 
 def press():
@@ -38,7 +38,7 @@ def test_a_handler_that_fails_in_the_midst_of_it_is_no_matter(monkeypatch):
     def reentrant(*_):
         raise RuntimeError("reentrant call inside <_io.BufferedWriter>")
 
-    monkeypatch.setattr("covey.run.interrupt._log.warning", reentrant)
+    monkeypatch.setattr("covey.run.loop._log.warning", reentrant)
     with Interrupt() as interrupt:
         press()
         assert interrupt.pressed

@@ -14,9 +14,10 @@ from tests.doors.run.conftest import Bench
 import covey
 from covey.errors import StrategyError
 from covey.history import Dispatched
-from covey.run import LocalEngine, process
+from covey.run import LocalEngine
+from covey.run import local as process
 from covey.run.task import name_of
-from covey.run.workplace import hold
+from covey.run.workdir import hold
 
 
 @pytest.fixture
@@ -118,7 +119,7 @@ def test_without_a_folder_evaluations_end_with_their_runner(tmp_path):
         "import os, time, sys\n"
         "from pathlib import Path\n"
         "from covey.run import LocalEngine, Task\n"
-        "from covey.run.call import Function\n"
+        "from covey.run.task import Function\n"
         "def f(point):\n"
         "    Path(point['pid']).write_text(str(os.getpid()))\n"
         "    time.sleep(60.0)\n"
@@ -177,7 +178,7 @@ def test_what_has_computed_and_waits_for_room_is_not_cancelled(bench, tmp_path):
     """Ctrl-C, twice even: hours of work may be in it, and the next run finds them."""
 
     def f(point):
-        from covey.run import workplace
+        from covey.run import workdir as workplace
 
         def full(path, data, real=workplace._publish):
             if not (tmp_path / "room").exists():

@@ -222,7 +222,7 @@ def test_an_executor_that_breaks_harms_no_point(tmp_path):
 def test_nothing_that_succeeded_is_an_error(threads):
     study = covey.Study(SPACE, seed=0)
     study.cancel(study.ask(3))
-    from covey.run import run
+    from covey.run.api import run
 
     with pytest.raises(EvaluationError, match="only evaluation of this batch failed: it returned"):
         run(study, lambda p: None, batch=1, rounds=1, workers=threads)

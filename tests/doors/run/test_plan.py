@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from covey.errors import StrategyError
-from covey.run import Retries
-from covey.run.plan import Plan
+from covey.run.loop import Plan
+from covey.run.task import Retries
 
 
 def test_a_plan_of_options():

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from covey.run import Task
-from covey.run.call import Function, pack
-from covey.run.process import Process
-from covey.run.workplace import Workplace
+from covey.run.local import Process
+from covey.run.task import Function, pack
+from covey.run.workdir import Workplace
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_modules_beside_the_script_are_found(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from covey.run import LocalEngine, Task\n"
-        "from covey.run.call import Function\n"
+        "from covey.run.task import Function\n"
         "from objective import f\n"
         "engine = LocalEngine(1)\n"
         "engine.submit(Task(0, 1, 'covey-00000000-0-a1', {'x': 2.5}, 0, None, Function(f)))\n"
@@ -265,7 +265,7 @@ def test_left_behind_it_goes_on(begin, tmp_path):
 
 
 def test_a_process_is_known_by_when_it_began():
-    from covey.run.workplace import start_time
+    from covey.run.workdir import start_time
 
     other = subprocess.Popen(["sleep", "60"])
     began = start_time(other.pid)
@@ -356,7 +356,7 @@ def test_a_passing_want_of_descriptors_harms_nothing(begin, monkeypatch, tmp_pat
 
 def test_a_lasting_want_of_descriptors_is_said_and_lets_it_live(begin, monkeypatch, tmp_path):
     from covey.errors import WorkFolderError
-    from covey.run import process as module
+    from covey.run import local as module
 
     process = begin(lambda p: time.sleep(1.0) or 2.5)
     again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)

@@ -6,7 +6,8 @@ from tests.doors.run.scripted import Scripted, value
 
 import covey
 from covey.history import Dispatched
-from covey.run import Progress, run
+from covey.run.api import run
+from covey.run.loop import Progress
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
 

@@ -8,8 +8,8 @@ from tests.doors.run.conftest import need
 
 from covey.errors import MissingExtraError
 from covey.run import Task
-from covey.run.call import Function
 from covey.run.ray import RayEngine
+from covey.run.task import Function
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.errors import StrategyError
-from covey.run import Retries
+from covey.run.task import Retries
 
 
 def test_the_default_forgives_machines_only():

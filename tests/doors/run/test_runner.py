@@ -10,8 +10,10 @@ from tests.doors.run.scripted import Scripted, nothing, value
 import covey
 from covey.errors import EvaluationError, JournalConflict, StrategyError
 from covey.history import Failed, Told
-from covey.journal.running import running
-from covey.run import Outcome, Retries, run
+from covey.log.running import running
+from covey.run import Outcome
+from covey.run.api import run
+from covey.run.task import Retries
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
 

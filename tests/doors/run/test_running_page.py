@@ -7,7 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import covey.run
-from covey.run import Progress, Retries
+from covey.run.loop import Progress
+from covey.run.task import Retries
 
 PAGE = (Path(__file__).parents[3] / "docs" / "running.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

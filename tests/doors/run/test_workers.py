@@ -8,9 +8,11 @@ import pytest
 from tests.doors.run.scripted import Scripted, value
 
 from covey.errors import StrategyError
-from covey.run import FuturesEngine, LocalEngine, workers
-from covey.run.call import Function
-from covey.run.workers import check_workers, engine_for, work_folder
+from covey.run import LocalEngine
+from covey.run import api as workers
+from covey.run.api import check_workers, engine_for, work_folder
+from covey.run.remote import FuturesEngine
+from covey.run.task import Function
 
 CALL = Function(abs)
 

@@ -9,9 +9,10 @@ import time
 
 import pytest
 
-from covey.run import Outcome, Task, workplace
-from covey.run.call import Function, pack
-from covey.run.workplace import TAIL, Workplace, environment, tail
+from covey.run import Outcome, Task
+from covey.run import workdir as workplace
+from covey.run.task import Function, pack
+from covey.run.workdir import TAIL, Workplace, environment, tail
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from covey.belief import Streamed, held
-from covey.belief.explained import Explained, Held, Sifted
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52, SquaredExponential
+from covey.large.lowrank import Explained, Held, Sifted, Streamed, held
 
 SMALL = 1  # bytes: nothing may be held
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import covey.belief.gaussian
+import covey.belief
 from covey.belief import DensePrior
 from covey.errors import NumericsError
 
@@ -11,7 +11,7 @@ from covey.errors import NumericsError
 @pytest.mark.parametrize("pathwise", [False, True])
 def test_draws_have_the_posterior_mean_and_covariance(make_belief, monkeypatch, pathwise):
     if pathwise:
-        monkeypatch.setattr(covey.belief.gaussian, "_EXACT_DRAW", 0)
+        monkeypatch.setattr(covey.belief, "_EXACT_DRAW", 0)
     belief = make_belief(2, n=6).after_looking_at([1])
     rng = np.random.default_rng(0)
     draws = np.vstack([belief.draw(rng, 500) for _ in range(20)])
@@ -61,7 +61,7 @@ def test_pathwise_draws_at_low_noise_for_a_smooth_kernel(monkeypatch):
     data = observe(x, np.sin(5 * x[:, 0]), np.full(30, np.nan))
     posterior = condition([Model(SquaredExponential((0.3, 0.3)), 1e-2)], data)
     belief = posterior.belief(rng.random((20, 2)))
-    monkeypatch.setattr(covey.belief.gaussian, "_EXACT_DRAW", 0)
+    monkeypatch.setattr(covey.belief, "_EXACT_DRAW", 0)
     draws = np.vstack([belief.draw(rng, 100) for _ in range(20)])
     np.testing.assert_allclose(draws.std(axis=0), belief.std, rtol=0.2)
     # The control: leaving the noise out of Matheron's rule would give less.
@@ -69,7 +69,7 @@ def test_pathwise_draws_at_low_noise_for_a_smooth_kernel(monkeypatch):
 
 
 def test_the_memory_does_not_decide_what_is_drawn(make_belief, monkeypatch):
-    monkeypatch.setattr("covey.belief.gaussian._EXACT_DRAW", 10)
+    monkeypatch.setattr("covey.belief._EXACT_DRAW", 10)
     part = make_belief(3).parts[0]
     tight = replace(part, explained=replace(part.explained, memory=64 * 40 * 3))
     groups = list(tight.each_draw(np.random.default_rng(0), 8))

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from covey.belief import looked
-from covey.belief.explained import Held
-from covey.belief.looked import Looked
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
+from covey.large import lowrank as looked
+from covey.large.lowrank import Held, Looked
 
 RNG = np.random.default_rng(0)
 AT, ROWS = RNG.random((20, 2)), RNG.random((300, 2))

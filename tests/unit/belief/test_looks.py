@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.belief.looked import Looked
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
+from covey.large.lowrank import Looked
 
 RNG = np.random.default_rng(0)
 AT, NEW = RNG.random((8, 2)), RNG.random((60, 2))

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 import covey
-from covey.candidates import Taken
-from covey.candidates.ascent import ascend
+from covey.candidates import Taken, ascend
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
 

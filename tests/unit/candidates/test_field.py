@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import covey
-from covey.candidates import Taken, field_of
-from covey.candidates.field import among, row_keys
+from covey.candidates import Taken, among, field_of, row_keys
 
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 
@@ -39,7 +38,7 @@ def test_rows_are_compared_up_to_rounding():
 STORM = """
 import os, signal, threading, time
 import numpy as np
-from covey.candidates.field import among
+from covey.candidates import among
 at = np.random.default_rng(0).random((3000, 4))
 among(at, at[:500])
 inside, seen = [False], {}

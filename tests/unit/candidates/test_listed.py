@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import covey
-from covey.candidates import Listed, Open, Taken, field_of, listed
-from covey.candidates.field import sobol_blocks
+from covey import candidates as listed
+from covey.candidates import Listed, Open, Taken, field_of, sobol_blocks
 from covey.errors import ExhaustedError
 
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.unit.cluster.conftest import posterior_of, uniform
 
-from covey.belief.explained import Held
 from covey.cluster import afar
 from covey.cluster.afar import Afar, belief_afar
+from covey.large.lowrank import Held
 
 
 class Keeper:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey.dpp.categorical import draw
+from covey.dpp.spectral import draw_items as draw
 
 weights = st.lists(st.floats(0.0, 10.0), min_size=1, max_size=8).filter(lambda w: sum(w) > 1e-3)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey import chunks
-from covey.dpp.conditional import given, share
-from covey.dpp.kernel import adapt
+from covey.dpp.kernel import adapt, given, share
+from covey.large import resources as chunks
 
 
 def kernel(n, seed=0):

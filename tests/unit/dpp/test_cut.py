@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from covey import dpp
-from covey.dpp import cut, walk
+from covey.dpp import prepare as cut
+from covey.dpp import walk
 
 AT = np.random.default_rng(0).random((900, 2))
 L = 1e-3 * np.eye(900) + np.exp(-20.0 * np.square(AT[:, None] - AT).sum(axis=-1))

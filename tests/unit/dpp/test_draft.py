@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.dpp import draft, greedy
-from covey.dpp.draft import EMPTY
+from covey.dpp import greedy
+from covey.dpp import lazy as draft
 from covey.dpp.kernel import adapt
+from covey.dpp.lazy import EMPTY
 
 AT = np.random.default_rng(0).random((30, 2))
 L = np.eye(30) + 50.0 * np.exp(-0.5 * ((AT[:, None] - AT) ** 2).sum(axis=2) / 0.3**2)

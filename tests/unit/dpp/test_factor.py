@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.dpp.factor import Factor, unit
+from covey.dpp.kernel import Factor, unit
 
 
 def test_the_residual_is_the_conditional_variance():

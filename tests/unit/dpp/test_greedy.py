@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.dpp import greedy
-from covey.dpp.greedy import choose, is_large, maximize
+from covey.dpp import greedy, maximize
+from covey.dpp.greedy import choose, is_large
 from covey.dpp.kernel import adapt
 from covey.errors import NumericsError
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from covey.dpp.pace import Pace
-from covey.dpp.state import Progress
+from covey.dpp.walk import Pace, Progress
 
 
 def test_a_round_has_proposals_for_all_its_positions():

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from scipy.stats import chisquare
 
-from covey.dpp import projection
+from covey.dpp import spectral as projection
 
 
 def basis(seed, n, k):
@@ -19,7 +19,7 @@ def test_sets_are_drawn_by_their_squared_minor():
     subsets = list(combinations(range(6), 3))
     law = np.array([np.linalg.det(columns[list(s)]) ** 2 for s in subsets])
     assert np.isclose(law.sum(), 1.0)  # Cauchy-Binet
-    drawn = [tuple(sorted(projection.draw(columns, rng).tolist())) for _ in range(4000)]
+    drawn = [tuple(sorted(projection.draw_projection(columns, rng).tolist())) for _ in range(4000)]
     keep = law * 4000 > 5.0
     seen = np.array([drawn.count(s) for s in subsets])
     cells = np.append(seen[keep], seen[~keep].sum())
@@ -29,14 +29,14 @@ def test_sets_are_drawn_by_their_squared_minor():
 
 
 def test_the_whole_space_gives_all_items():
-    drawn = projection.draw(basis(1, 30, 30), np.random.default_rng(0))
+    drawn = projection.draw_projection(basis(1, 30, 30), np.random.default_rng(0))
     assert sorted(drawn.tolist()) == list(range(30))
 
 
 def test_coordinate_vectors_give_their_items():
-    drawn = projection.draw(np.eye(9)[:, [2, 5]], np.random.default_rng(0))
+    drawn = projection.draw_projection(np.eye(9)[:, [2, 5]], np.random.default_rng(0))
     assert sorted(drawn.tolist()) == [2, 5]
 
 
 def test_an_empty_basis_gives_nothing():
-    assert projection.draw(np.zeros((4, 0)), np.random.default_rng(0)).tolist() == []
+    assert projection.draw_projection(np.zeros((4, 0)), np.random.default_rng(0)).tolist() == []

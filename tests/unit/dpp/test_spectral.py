@@ -11,7 +11,7 @@ import pytest
 from covey import dpp
 from covey.dpp import spectral
 from covey.dpp.kernel import adapt
-from covey.dpp.symmetric import log_elementary
+from covey.dpp.spectral import log_elementary
 from covey.errors import NumericsError
 
 

@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from covey.dpp import greedy, start
+from covey.dpp import greedy
+from covey.dpp import greedy as start
+from covey.dpp.greedy import greedy_start
 from covey.dpp.kernel import adapt
-from covey.dpp.start import greedy_start
 
 
 def test_the_start_is_the_greedy_maximum():

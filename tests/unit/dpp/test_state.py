@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.dpp import state
+from covey.dpp import walk as state
 from covey.dpp.kernel import adapt
-from covey.dpp.state import Progress, State, Stream
+from covey.dpp.walk import Progress, State, Stream
 
 
 def kernel(n, seed=0):

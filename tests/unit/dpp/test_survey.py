@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey import chunks
-from covey.dpp import draft, greedy
-from covey.dpp.draft import EMPTY
+from covey.dpp import greedy
+from covey.dpp import lazy as draft
 from covey.dpp.kernel import adapt
-from covey.dpp.survey import survey
+from covey.dpp.lazy import EMPTY, survey
 from covey.errors import NumericsError
+from covey.large import resources as chunks
 
 AT = np.random.default_rng(1).random((200, 2))
 L = np.eye(200) + 50.0 * np.exp(-0.5 * ((AT[:, None] - AT) ** 2).sum(axis=2) / 0.2**2)

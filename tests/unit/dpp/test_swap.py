@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from covey.dpp import swap
+from covey.dpp.greedy import Start
 from covey.dpp.kernel import adapt
-from covey.dpp.start import Start
 
 
 def kernel(n, seed=0):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from covey.dpp.symmetric import draw_subset, log_binomial, log_elementary
+from covey.dpp.spectral import draw_subset, log_binomial, log_elementary
 
 
 @given(st.lists(st.floats(0.0, 1e3), min_size=1, max_size=7))

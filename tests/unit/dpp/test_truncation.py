@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.dpp import greedy, truncation
+from covey.dpp import greedy
+from covey.dpp import mixture as truncation
 from covey.dpp.kernel import adapt
-from covey.dpp.truncation import Goal, truncate
+from covey.dpp.mixture import Goal
+from covey.dpp.mixture import truncated as truncate
 from covey.errors import NumericsError
 
 

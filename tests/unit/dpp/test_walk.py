@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from covey.dpp import greedy, walk
+from covey.dpp.greedy import Start
 from covey.dpp.kernel import adapt
-from covey.dpp.start import Start
 
 
 def smooth(n, noise=0.01):

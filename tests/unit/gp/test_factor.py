@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey import chunks
-from covey.gp import factor as factors
-from covey.gp.factor import Factor, empty
+from covey.gp import posterior as factors
+from covey.gp.posterior import Factor, empty
 from covey.kernels import Matern52, SquaredExponential
+from covey.large import resources as chunks
 
 KERNEL = Matern52((0.4, 0.9), 1.3)
 

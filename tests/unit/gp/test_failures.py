@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from covey.gp import Failures, Model, Recall, condition, observe, recall
+from covey.gp import Failures, Model, Recall, condition, observe
+from covey.gp import posterior as recall
 from covey.kernels import Matern52, SquaredExponential
 
 TOLD = np.array([[0.1, 0.1], [0.2, 0.8], [0.3, 0.4], [0.45, 0.6]])

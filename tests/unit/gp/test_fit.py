@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm
 
-from covey.gp import GP, Model, Warp, condition, fit, fit_best, observe, subset
+from covey.gp import GP, Likelihood, Model, Warp, condition, fit, fit_best, observe
+from covey.gp import fit as subset
 from covey.gp.fit import most_probable, slice_step
-from covey.gp.likelihood import Likelihood
 from covey.kernels import Matern52
 
 fitting = import_module("covey.gp.fit")  # of the same name as the function

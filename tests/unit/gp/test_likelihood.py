@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from covey.gp.likelihood import Likelihood
-from covey.gp.model import GP
-from covey.gp.observations import observe
+from covey.gp import GP, Likelihood, observe
 
 
 @pytest.fixture

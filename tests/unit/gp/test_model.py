@@ -3,7 +3,7 @@ import json
 import pytest
 
 from covey.errors import StrategyError
-from covey.gp.model import GP, Model
+from covey.gp import GP, Model
 from covey.kernels import Matern52, SquaredExponential
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from covey.gp.observations import LEAST_NOISE, observe, reined_in
+from covey.gp import observe
+from covey.gp.observations import LEAST_NOISE, reined_in
 
 NAN = float("nan")
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import gamma, lognorm
 
-from covey.gp.priors import PRIORS, Gamma, LogNormal, LogUniform
+from covey.gp import PRIORS
+from covey.gp.model import Gamma, LogNormal, LogUniform
 
 T = np.array([-2.0, 0.1, 1.5])
 

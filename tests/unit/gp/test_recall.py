@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from covey.gp import Model, Recall, condition, factor, observe, recall
+from covey.gp import Model, Recall, condition, observe
+from covey.gp import posterior as factor
+from covey.gp import posterior as recall
 from covey.kernels import Matern52
 
 MODEL = Model(Matern52((0.4, 0.9), 1.3), 0.02, 0.1)

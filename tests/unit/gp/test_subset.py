@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from covey.gp import GP, condition, fit, informative, observe, subset
+from covey.gp import GP, condition, fit, informative, observe
+from covey.gp import fit as subset
 from covey.kernels import Matern52
 
 

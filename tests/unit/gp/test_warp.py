@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import skew, yeojohnson
 
-from covey.gp import observe
-from covey.gp.warp import Warp, fitted_warp
+from covey.gp import Warp, observe
+from covey.gp.observations import fitted_warp
 
 Z = np.linspace(-4.0, 4.0, 41)
 powers = st.floats(0.0, 3.0)

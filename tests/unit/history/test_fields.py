@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covey.errors import HistoryError
-from covey.history.fields import (
+from covey.history.events import (
     finite_value,
     points_of,
     sized,

@@ -19,7 +19,7 @@ from covey.history import (
     Point,
     Told,
 )
-from covey.history.ledger import Ledger, check, known
+from covey.history.history import Ledger, check, known
 
 X = Point(x=1.0)
 # 0 pending, 1 told, 2 failed, 3 cancelled, 4 enqueued, 5 added

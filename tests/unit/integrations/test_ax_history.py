@@ -24,7 +24,7 @@ from ax.core.parameter_constraint import ParameterConstraint
 from ax.core.search_space import SearchSpace
 
 from covey.errors import SpaceError, StrategyError
-from covey.integrations.ax_history import Door, history_of
+from covey.integrations.ax import Door, history_of
 
 # Ax calls methods, its own and of pandas, that are deprecated.
 pytestmark = [

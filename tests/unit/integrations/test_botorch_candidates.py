@@ -20,7 +20,7 @@ from covey.integrations.botorch_candidates import (
     new_rows,
     promising,
 )
-from covey.integrations.botorch_view import View
+from covey.integrations.botorch_covariance import View
 
 D = torch.double
 BOX = torch.tensor([[-2.0, 0.0, 5.0], [2.0, 1.0, 9.0]], dtype=D)

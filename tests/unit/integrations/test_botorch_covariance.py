@@ -12,8 +12,7 @@ from botorch.models import MixedSingleTaskGP, SingleTaskGP
 from botorch.models.transforms import Normalize
 
 from covey.errors import StrategyError
-from covey.integrations.botorch_covariance import KernelPrior, PosteriorPrior, as_array
-from covey.integrations.botorch_view import View
+from covey.integrations.botorch_covariance import KernelPrior, PosteriorPrior, View, as_array
 
 D = torch.double
 

@@ -18,10 +18,10 @@ from botorch.models.transforms import Normalize, Standardize
 from botorch.models.transforms.input import Warp
 from botorch.models.transforms.outcome import StratifiedStandardize
 
-from covey.belief import Gaussian, held
-from covey.integrations.botorch_covariance import as_array
-from covey.integrations.botorch_exact import exact_members
-from covey.integrations.botorch_view import View
+from covey.belief import Gaussian
+from covey.integrations.botorch_belief import exact_members
+from covey.integrations.botorch_covariance import View, as_array
+from covey.large.lowrank import held
 
 # Some of these models are not standardised, on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore:Data :botorch.exceptions.warnings.InputDataWarning")
@@ -92,7 +92,7 @@ def test_it_steps_back_from_what_it_does_not_know(monkeypatch):
     weights = ScalarizedPosteriorTransform(torch.tensor([0.5, 0.5], dtype=D))
     two = SingleTaskGP(X, torch.cat([Y, -Y], -1))
     assert exact_members(View(two, weights), at, 1.0) is None
-    monkeypatch.setattr("covey.integrations.botorch_exact._MOST_ENTRIES", 100)
+    monkeypatch.setattr("covey.integrations.botorch_belief._MOST_ENTRIES", 100)
     assert exact_members(View(SingleTaskGP(X, Y)), at, 1.0) is None
 
 

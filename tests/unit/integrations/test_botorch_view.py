@@ -17,7 +17,7 @@ from botorch.models.transforms.outcome import ChainedOutcomeTransform, Power
 from botorch.posteriors.transformed import TransformedPosterior
 
 from covey.errors import StrategyError
-from covey.integrations.botorch_view import View, checked_noise
+from covey.integrations.botorch_covariance import View, checked_noise
 
 # Some of these models are not standardised, on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore:Data :botorch.exceptions.warnings.InputDataWarning")
@@ -34,7 +34,7 @@ def data(m=12, d=2, outputs=1):
 def test_moments_in_blocks_are_those_of_the_posterior(monkeypatch):
     model = SingleTaskGP(*data())
     X = torch.rand(25, 2, dtype=D)
-    monkeypatch.setattr("covey.integrations.botorch_view._TOGETHER", 7)
+    monkeypatch.setattr("covey.integrations.botorch_covariance._TOGETHER", 7)
     mean, variance = View(model).moments(X)
     with torch.no_grad():
         posterior = model.posterior(X)

@@ -11,7 +11,7 @@ import pytest
 
 from covey import Integer, Real, Space, Study
 from covey.errors import ExhaustedError
-from covey.integrations.handout import Handout
+from covey.integrations.queue import Handout
 
 SPACE = Space({"x": Real(0, 1)})
 

@@ -22,8 +22,7 @@ from optuna.trial import TrialState
 from covey.baselines import Random
 from covey.errors import SpaceError, StrategyError
 from covey.integrations.optuna import CoveySampler
-from covey.integrations.optuna_shelf import Place, Shelf, put_claim
-from covey.integrations.optuna_turns import Turns, everyone
+from covey.integrations.optuna_batches import Place, Shelf, Turns, everyone, put_claim
 from covey.integrations.spaces.optuna import space_from_optuna
 
 ROOT = Path(__file__).parents[3]

@@ -17,10 +17,11 @@ from optuna.distributions import (
     json_to_distribution,
 )
 
-from covey import Choice, Space
+from covey import Space
 from covey.errors import SpaceError
-from covey.integrations.optuna_points import point_from_optuna
+from covey.integrations.optuna_batches import point_from_optuna
 from covey.integrations.spaces.optuna import space_from_optuna
+from covey.space import Choice
 
 
 def test_values_of_every_kind_are_read():

@@ -10,8 +10,7 @@ optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 
-from covey.integrations.optuna_shelf import Place, Shelf, put_batch, put_claim
-from covey.integrations.optuna_turns import everyone
+from covey.integrations.optuna_batches import Place, Shelf, everyone, put_batch, put_claim
 from covey.integrations.spaces.optuna import space_from_optuna
 
 X = {"x": FloatDistribution(0.0, 1.0)}

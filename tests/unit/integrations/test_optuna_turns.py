@@ -12,15 +12,7 @@ optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 
 from optuna.trial import TrialState
 
-from covey.integrations.optuna_turns import (
-    DOWN,
-    FLAG,
-    HALF,
-    UP,
-    Turns,
-    everyone,
-    set_flag,
-)
+from covey.integrations.optuna_batches import DOWN, FLAG, HALF, UP, Turns, everyone, set_flag
 
 
 class Careless(Turns):

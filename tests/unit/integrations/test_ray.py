@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 
 import covey
-from covey import Choice, Pool, Real, Space, Study
+from covey import Pool, Real, Space, Study
 from covey.baselines import Sobol
 from covey.errors import ExhaustedError, JournalError, SpaceError, StrategyError
+from covey.space import Choice
 
 pytest.importorskip("ray.tune", reason="pip install 'covey[ray]'")
 
@@ -29,7 +30,7 @@ from ray.tune.search import ConcurrencyLimiter, Searcher
 from ray.tune.search.repeater import Repeater
 
 from covey.integrations.ray import CoveySearch
-from covey.integrations.spaces.paths import nested
+from covey.integrations.spaces.ray import nested
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "with_ray.py"
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import loguniform, randint, uniform
 
-from covey import Choice, Integer, Pool, Real, Space
+from covey import Integer, Pool, Real, Space
 from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, SpaceError, StrategyError
+from covey.space import Choice
 
 sklearn = pytest.importorskip("sklearn", reason="pip install 'covey[sklearn]'")
 

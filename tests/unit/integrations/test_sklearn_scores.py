@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covey import Real, Space, Study
-from covey.integrations.sklearn_scores import Scores, far_out
+from covey.integrations.sklearn import Scores, far_out
 
 
 @pytest.fixture

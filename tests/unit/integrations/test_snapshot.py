@@ -7,11 +7,12 @@ import threading
 import pytest
 
 import covey
-from covey import Choice, Integer, Pool, Real, Space, Study
+from covey import Integer, Pool, Real, Space, Study
 from covey.baselines import Random
 from covey.errors import JournalError, SpaceError, StrategyError
-from covey.integrations.snapshot import revive, snapshot
-from covey.journal import Journal
+from covey.integrations.queue import revive, snapshot
+from covey.log.journal import Journal
+from covey.space import Choice
 
 SPACE = Space({"x": Real(0, 1), "n": Integer(1, 4), "kind": Choice(["a", "b"])})
 

@@ -6,8 +6,8 @@ import weakref
 
 import pytest
 
-from covey.journal import descriptor
-from covey.journal.descriptor import Descriptor, Mutex
+from covey.log import disk as descriptor
+from covey.log.disk import Descriptor, Mutex
 
 
 def is_open(fd: int) -> bool:

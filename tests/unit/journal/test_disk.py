@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from covey.errors import JournalConflict, JournalError
-from covey.journal import disk
+from covey.log import disk
 
 
 def fail_with(number: int):

@@ -14,7 +14,8 @@ import time
 import pytest
 
 from covey.errors import JournalConflict, JournalError
-from covey.journal import Journal, disk, read
+from covey.log import disk
+from covey.log.journal import Journal, read
 
 
 def fail_with(number: int):
@@ -131,7 +132,7 @@ def test_a_tail_that_cannot_be_kept_is_not_cut(journal, path, monkeypatch):
     with path.open("ab") as file:
         file.write(b'{"seq":1')
     with monkeypatch.context() as patch:
-        patch.setattr("covey.journal.journal.keep_aside", fail_with(errno.ENOSPC))
+        patch.setattr("covey.log.journal.keep_aside", fail_with(errno.ENOSPC))
         with pytest.raises(JournalError, match=r"cannot write to .*: No space left on device"):
             journal.append({"n": 1})
     assert path.read_bytes().endswith(b'{"seq":1')
@@ -377,7 +378,7 @@ def test_threads_share_one_journal(journal, path):
 
 def test_processes_that_race_to_create_one_journal_leave_one_winner(path):
     code = (
-        "import sys\nfrom covey.journal import Journal\nfrom covey.errors import JournalError\n"
+        "import sys\nfrom covey.log import Journal\nfrom covey.errors import JournalError\n"
         "sys.stdin.read(1)\n"
         "try:\n    Journal.create(sys.argv[1], {'by': sys.argv[2]}); print('won')\n"
         "except JournalError as error:\n    print('exists' if 'exists' in str(error) else error)\n"
@@ -414,7 +415,7 @@ def test_a_forked_child_is_refused(journal, path, monkeypatch):
 def test_a_real_child_is_refused_even_while_the_parent_appends(path):
     code = """
 import os, sys, threading
-from covey.journal import Journal
+from covey.log import Journal
 journal = Journal.create(sys.argv[1], {})
 held, done = threading.Event(), threading.Event()
 def append_for_long():

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from covey.errors import JournalError
-from covey.journal.lines import FORMAT, event_line, header_line, parse, parse_events
+from covey.log.journal import FORMAT, event_line, header_line, parse, parse_events
 
 HEADER = header_line({"study": "demo"})
 LINES = [event_line(seq, {"type": "told", "ids": [seq]}) for seq in (1, 2, 3)]

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from covey.errors import JournalError
-from covey.journal import network
-from covey.journal.network import FORCE, drive_kind, refuse_network
+from covey.log import disk as network
+from covey.log.disk import FORCE, drive_kind, refuse_network
 
 MOUNTS = """\
 /dev/root / ext4 rw 0 0

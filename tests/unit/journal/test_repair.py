@@ -1,7 +1,8 @@
 import pytest
 
 from covey.errors import JournalDamaged, JournalError
-from covey.journal import Journal, read, repair
+from covey.log import journal as repair
+from covey.log.journal import Journal, read
 
 
 @pytest.fixture

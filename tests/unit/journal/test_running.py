@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from covey.errors import JournalConflict, JournalError
-from covey.journal import holder, lock_path, running
+from covey.log import running
+from covey.log.running import holder, lock_path
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from covey.journal import running
+from covey.log import running
 with running(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.space.cells import Cells, Spelled, is_spelled_number
-from covey.space.column import TEXT
+from covey.space.table import TEXT, Cells, Spelled, is_spelled_number
 
 
 def column(*blocks, as_text=False):

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from covey.space import changes
-from covey.space.changes import difference
+from covey.space import pool as changes
+from covey.space.pool import difference
 from covey.space.table import from_records
 
 ROWS = [{"t": i, "s": "abcdefg"[i], "x": float("nan")} for i in range(7)]

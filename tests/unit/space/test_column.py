@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from covey.space.column import TEXT, as_column, equal_to, is_text, joined, texts
+from covey.space.table import TEXT, as_column, equal_to, is_text, joined, texts
 
 
 @pytest.mark.parametrize(

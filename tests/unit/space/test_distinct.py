@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.space import distinct
-from covey.space.distinct import Places
+from covey.space import features as distinct
+from covey.space.features import Places
 
 
 def first_of_each(rows):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space.encoded import Encoded, encode, slices
-from covey.space.features import OneHot, Scaled
+from covey.space.features import Encoded, OneHot, Scaled, encode, slices
 from covey.space.reading import read
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space.column import as_column
 from covey.space.features import OneHot, Scaled, fit_feature
+from covey.space.table import as_column
 
 
 def fit(name, column):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covey.space import Choice, Integer, Linear, Real
-from covey.space.interior import centres
+from covey.space.inside import centres
 
 SQUARE = {"x": Real(0, 1), "y": Real(0, 1)}
 

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from covey.errors import SpaceError
-from covey.space.lines import header_of, line_of, records, start_of
+from covey.space.reading import header_of, line_of, records, start_of
 
 
 def written(tmp_path, data: bytes):

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest
 
 from covey.space import Linear
-from covey.space.polytope import half_spaces, scatter
+from covey.space.inside import half_spaces, scatter
 
 
 def test_half_spaces_scale_ranges_and_take_held_numbers_off():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space import Pool, roles
+from covey.space import Pool
+from covey.space import features as roles
 from covey.space import pool as pool_module
 
 ROWS = [

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import logging
 
-from covey.space import progress
-from covey.space.progress import Tally
+from covey.space import reading as progress
+from covey.space.reading import Tally
 
 
 def test_a_long_reading_says_how_far_it_is(monkeypatch, caplog):

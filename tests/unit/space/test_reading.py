@@ -11,8 +11,7 @@ import pytest
 
 from covey.errors import SpaceError
 from covey.space import reading
-from covey.space.reading import read
-from covey.space.reading_csv import read_csv
+from covey.space.reading import read, read_csv
 
 ROWS = [{"t": 20, "x": 0.5, "dye": "red"}, {"t": 40, "x": 1.0, "dye": "blue"}]
 

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.errors import SpaceError
-from covey.space import reading_arrow, reading_csv
-from covey.space.cells import Spelled
-from covey.space.column import as_column
-from covey.space.reading_csv import read_csv
-from covey.space.table import Table
+from covey.space import reading as reading_csv
+from covey.space import reading_arrow
+from covey.space.reading import read_csv
+from covey.space.table import Spelled, Table, as_column
 
 pa = pytest.importorskip("pyarrow", reason="pip install 'covey[parquet]'")
 

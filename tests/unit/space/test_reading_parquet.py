@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from covey.errors import MissingExtraError, SpaceError
-from covey.space import reading_parquet
-from covey.space.column import TEXT
-from covey.space.reading import read
-from covey.space.reading_parquet import read_parquet
+from covey.space import reading as reading_parquet
+from covey.space.reading import read, read_parquet
+from covey.space.table import TEXT
 
 DAY = datetime.date(2024, 1, 1)
 ROWS = [

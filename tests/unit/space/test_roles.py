@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space import roles
-from covey.space.features import OneHot, Scaled
-from covey.space.roles import chosen_inputs, refuse_too_wide
-from covey.space.source import Source
+from covey.space import features as roles
+from covey.space.features import OneHot, Scaled, chosen_inputs, refuse_too_wide
+from covey.space.reading import Source
 from covey.space.table import Table
 
 TABLE = Table({name: np.arange(2) for name in "tsx"}, Source("pool.csv", 1, 1))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space.scalars import digest, is_finite, is_number, is_scalar, number, plain
+from covey.space.names import digest, is_finite, is_number, is_scalar, number, plain
 
 
 class Colour(enum.StrEnum):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from covey.space.source import Source
+from covey.space.reading import Source
 
 
 def test_a_source_is_a_file_at_a_moment(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from covey.errors import SpaceError
 from covey.space import table
-from covey.space.source import Source
+from covey.space.reading import Source
 from covey.space.table import Table, from_array, from_records
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from covey import Choice, Integer, Linear, Real, Space
+from covey import Integer, Linear, Real, Space
 from covey.errors import MissingExtraError, SpaceError
-from covey.space import Parameter
+from covey.space import Choice, Parameter
 
 try:
     from ax.core import parameter as ax

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from covey import Choice, Integer, Real, Space
+from covey import Integer, Real, Space
 from covey.errors import MissingExtraError, SpaceError
-from covey.space import Parameter
+from covey.space import Choice, Parameter
 
 try:
     import ConfigSpace

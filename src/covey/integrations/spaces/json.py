@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from covey import Choice, Pool, Space
+from covey import Pool, Space
 from covey.errors import SpaceError
-from covey.space import space_from_description
-from covey.space.scalars import is_scalar
+from covey.space import Choice, space_from_description
+from covey.space.names import is_scalar
 
 
 def space_to_json(space: Space | Pool) -> str:

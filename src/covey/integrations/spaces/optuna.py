@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from covey import Choice, Integer, Real, Space
+from covey import Integer, Real, Space
 from covey.errors import MissingExtraError, SpaceError
-from covey.space import Parameter
+from covey.space import Choice, Parameter
 
 try:
     from optuna.distributions import (

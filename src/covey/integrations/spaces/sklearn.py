@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from covey import Choice, Integer, Real, Space
+from covey import Integer, Real, Space
 from covey.errors import SpaceError
-from covey.space.parameters import Parameter
-from covey.space.scalars import is_finite, plain
+from covey.space import Choice, Parameter
+from covey.space.names import is_finite, plain
 
 _KNOWN = "uniform, loguniform, randint, a range, a list, or covey.Real, Integer, Choice"
 

@@ -21,9 +21,10 @@ from ax.core.parameter_constraint import ParameterConstraint
 from ax.core.search_space import SearchSpace
 
 import covey.integrations.spaces.ax
-from covey import Choice, Integer, Linear, Real, Space
+from covey import Integer, Linear, Real, Space
 from covey.errors import SpaceError
 from covey.integrations.spaces.ax import space_from_ax, space_to_ax
+from covey.space import Choice
 
 FLOAT, INT, STRING, BOOL = (
     ParameterType.FLOAT,

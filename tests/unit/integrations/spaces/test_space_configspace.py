@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey import Choice, Integer, Linear, Pool, Real, Space, Study
+from covey import Integer, Linear, Pool, Real, Space, Study
 from covey.errors import SpaceError
+from covey.space import Choice
 
 ConfigSpace = pytest.importorskip("ConfigSpace", reason="pip install 'covey[configspace]'")
 

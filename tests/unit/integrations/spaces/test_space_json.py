@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey import Choice, Integer, Linear, Pool, Real, Space
+from covey import Integer, Linear, Pool, Real, Space
 from covey.errors import SpaceError
 from covey.integrations.spaces.json import space_from_json, space_to_json
+from covey.space import Choice
 
 floats = st.floats(-1e6, 1e6, allow_subnormal=False)
 scalars = st.none() | st.booleans() | st.integers() | floats | st.text(max_size=5)

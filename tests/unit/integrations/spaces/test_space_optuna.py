@@ -19,10 +19,11 @@ from optuna.distributions import (
     IntDistribution,
 )
 
-from covey import Choice, Integer, Linear, Pool, Real, Space
+from covey import Integer, Linear, Pool, Real, Space
 from covey.errors import SpaceError
-from covey.integrations.optuna_points import point_from_optuna
+from covey.integrations.optuna_batches import point_from_optuna
 from covey.integrations.spaces.optuna import space_from_optuna, space_to_optuna
+from covey.space import Choice
 
 SAME_BOTH_WAYS = {
     "float": FloatDistribution(-1.5, 2.0),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.errors import SpaceError
-from covey.integrations.spaces.paths import nested, picked
+from covey.integrations.spaces.ray import nested, picked
 
 keys = st.text("ab", min_size=1, max_size=2)
 trees = st.dictionaries(

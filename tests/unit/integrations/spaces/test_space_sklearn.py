@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from covey import Choice, Integer, Linear, Pool, Real, Space
+from covey import Integer, Linear, Pool, Real, Space
 from covey.errors import SpaceError
 from covey.integrations.spaces.sklearn import space_from_sklearn, space_to_sklearn
+from covey.space import Choice
 
 
 def one(distribution):

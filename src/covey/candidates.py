@@ -1,0 +1,413 @@
+"""Where to look: the field of points that may be asked for now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from covey.arrays import Array, Indices, Mask
+from covey.errors import ExhaustedError, several
+from covey.gp import Posterior
+from covey.space import Pool, Space
+from covey.space.inside import many_inside, one_inside
+
+# What a field is: the points that may be asked for now, as candidates for a strategy.
+
+BLOCK = 1024  # a power of two: Sobol blocks stay balanced
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Encoded points a strategy may choose among, and how to read them back."""
+
+    at: Array  # (n, d)
+    read: Callable[[Indices], list[dict[str, Any]]]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def some(self, keep: Indices) -> Candidates:
+        """A part of them."""
+        return Candidates(self.at[keep], lambda i: self.read(keep[i]))
+
+    def points(self, indices: Sequence[int]) -> list[dict[str, Any]]:
+        """The chosen candidates as points."""
+        return self.read(np.asarray(indices, dtype=np.intp))
+
+
+class Field(Protocol):
+    """Everything that may be asked for now: feasible, with what is fixed held, not yet taken."""
+
+    def in_order(self, k: int, /) -> Candidates:
+        """At least k candidates, the next points of the study's Sobol sequence first."""
+        ...
+
+    def scattered(self, k: int, rng: np.random.Generator, /) -> Candidates:
+        """At least k candidates, spread uniformly."""
+        ...
+
+    def promising(self, k: int, posterior: Posterior, rng: np.random.Generator, /) -> Candidates:
+        """At least k candidates, more of them where the model expects much."""
+        ...
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a field must leave out, and where its Sobol sequence stands."""
+
+    points: Sequence[Mapping[str, Any]]
+    seed: int
+    asked: int  # points asked so far: the index into the sequence
+
+
+def row_keys(at: Array) -> NDArray[np.void]:
+    """Rows as comparable keys; rounding absorbs the last bits of decode and encode.
+
+    Their bytes, and not records of numbers: a Ctrl-C while NumPy compares records is turned into a
+    TypeError by it, and they take four times as long.
+    """
+    rounded = np.ascontiguousarray(np.round(at, 13) + 0.0)  # + 0.0 turns -0.0 into 0.0
+    return rounded.view(np.dtype((np.void, rounded.itemsize * at.shape[1]))).reshape(-1)
+
+
+def among(at: Array, others: Array) -> Mask:
+    """Which rows of ``at`` are among the others."""
+    if len(at) == 0 or len(others) == 0:
+        return np.zeros(len(at), dtype=bool)
+    return np.isin(row_keys(at), row_keys(others))
+
+
+def sobol_blocks(width: int, seed: int | np.random.Generator, skip: int = 0) -> Iterator[Array]:
+    """Blocks of a scrambled Sobol sequence in [0, 1)^width, from a position on."""
+    from scipy.stats import qmc
+
+    engine = qmc.Sobol(width, scramble=True, rng=seed)
+    if skip:
+        engine.fast_forward(skip)
+    while True:
+        yield engine.random(BLOCK)
+
+
+# Listed: a field small enough to name every point of it.
+
+_ROWS = 2**13  # rows at a time, which fit a processor's cache
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A finite field: every remaining point is a candidate."""
+
+    rows: Array  # (n, d)
+    read: Callable[[Indices], list[dict[str, Any]]]
+    taken: Taken
+    places: Indices  # of the rows in what they are left of
+
+    def in_order(self, k: int, /) -> Candidates:
+        """For each next Sobol point the nearest remaining row."""
+        self._require(k)
+        block = next(sobol_blocks(self.rows.shape[1], self.taken.seed, self.taken.asked))
+        order: list[int] = []
+        for target in np.resize(block, (k, self.rows.shape[1])):
+            distance = _square_distances(self.rows, target)
+            distance[order] = np.inf
+            order.append(int(np.argmin(distance)))
+        chosen = np.array(order)
+        return Candidates(self.rows[chosen], lambda i: self.read(chosen[i]))
+
+    def scattered(self, k: int, rng: np.random.Generator, /) -> Candidates:
+        """All of them."""
+        del rng
+        return self.everything(k)
+
+    def promising(self, k: int, posterior: Posterior, rng: np.random.Generator, /) -> Candidates:
+        """All of them."""
+        del posterior, rng
+        return self.everything(k)
+
+    def everything(self, k: int) -> Candidates:
+        """All of them, if they are at least k."""
+        self._require(k)
+        return Candidates(self.rows, self.read)
+
+    def _require(self, k: int) -> None:
+        if len(self.rows) < k:
+            raise ExhaustedError(
+                f"asked for {several(k, 'point')}; left that are feasible, match what is fixed and "
+                f"were not asked, told or failed before: {len(self.rows)}. Ask for fewer, "
+                "cancel trials that will not run, or repeat points with study.enqueue.",
+                left=len(self.rows),
+            )
+
+
+def listed_pool(pool: Pool, fixed: Mapping[str, Any], taken: Taken) -> Listed:
+    """What is left of a pool."""
+    left = pool.matching(fixed)
+    places = pool.locate(taken.points)
+    left[places[places >= 0]] = False
+    free = np.flatnonzero(left)
+    return Listed(pool.rows[free], lambda i: [pool.point(int(j)) for j in free[i]], taken, free)
+
+
+def listed_grid(space: Space, grid: Array, fixed: Mapping[str, Any], taken: Taken) -> Listed:
+    """What is left of a grid of feasible points."""
+    taken_at = space.condensed(space.encode(taken.points))
+    places = np.flatnonzero(~among(space.condensed(grid), taken_at))
+    rows = grid[places]
+    return Listed(rows, lambda i: read_points(space, rows[i], fixed), taken, places)
+
+
+def _square_distances(rows: Array, target: Array) -> Array:
+    """From each of n rows (n,), a few at a time, so that a million need no copy."""
+    distances = np.empty(len(rows))
+    for start in range(0, len(rows), _ROWS):
+        part = slice(start, start + _ROWS)
+        np.square(rows[part] - target).sum(axis=1, out=distances[part])
+    return distances
+
+
+def read_points(space: Space, at: Array, fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Decoded points; what is fixed is exactly so, not up to rounding."""
+    return [{**point, **fixed} for point in space.decode(at)]
+
+
+# Gradient ascent on the model's upper bound.
+
+
+def ascend(posterior: Posterior, starts: Array, width: float, free: Mask) -> Array:
+    """Climb μ + width·σ from each start (m, d) by L-BFGS-B, moving the free columns only.
+
+    The starts are independent, so their sum is climbed at once.
+    """
+    from scipy.optimize import minimize
+
+    if not free.any() or len(starts) == 0:
+        return starts
+
+    def loss(flat: Array) -> tuple[float, Array]:
+        at = starts.copy()
+        at[:, free] = flat.reshape(len(starts), -1)
+        value, gradient = posterior.upper(at, width)
+        return -float(value.sum()), -gradient[:, free].reshape(-1)
+
+    first = starts[:, free].reshape(-1)
+    result = minimize(
+        loss,
+        first,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, 1.0)] * len(first),
+        options={"maxiter": 40},
+    )
+    climbed = starts.copy()
+    climbed[:, free] = np.reshape(result.x, (len(starts), -1))
+    return climbed
+
+
+# Open: a field too large to list, sampled and climbed.
+
+_LAST_RESORT_GRID = 2_000_000  # a finite space is listed up to this size when sampling starves
+_WIDE = 2048  # Sobol candidates of a search
+_NEAR = 400  # candidates around each anchor
+_ANCHORS = 5
+_ASCENTS = 8  # gradient ascents per width
+_HARDLY = 1e-4  # of the unit cube: points closer than this are hardly different
+_SAME_SUMMIT = 1e-3  # of the unit cube: ascents that end closer than this are one
+_WIDTHS = (0.5, 2.0)  # of the bounds that are climbed: near the best mean, and near the best UCB
+_TRIES = 128  # blocks drawn before a constraint is declared too tight for rejection
+_PATIENCE = 16  # ... or fewer, where there is something better to do
+
+
+@dataclass(frozen=True)
+class Open:
+    """A field too large to list: it is sampled, and climbed by gradient."""
+
+    space: Space
+    fixed: Mapping[str, Any]
+    taken: Taken
+
+    def in_order(self, k: int, /) -> Candidates:
+        """The next feasible points of the Sobol sequence of the study's seed."""
+        blocks = sobol_blocks(self.space.width, self.taken.seed, self.taken.asked)
+        rng = np.random.default_rng([self.taken.seed, self.taken.asked])
+        return self._candidates(self._gather(blocks, k, rng))
+
+    def scattered(self, k: int, rng: np.random.Generator, /) -> Candidates:
+        """A freshly scrambled Sobol set: uniform, and free of clumps."""
+        return self._candidates(
+            self._gather(sobol_blocks(self.space.width, rng), max(k, BLOCK), rng, k)
+        )
+
+    def promising(self, k: int, posterior: Posterior, rng: np.random.Generator, /) -> Candidates:
+        """A fresh Sobol set, points near the best seen, and what gradient ascent makes of them."""
+        wide = self._gather(sobol_blocks(self.space.width, rng), max(_WIDE, 16 * k), rng, k)
+        near = self._around(self._anchors(posterior), wide, rng)
+        at = self._admissible(np.vstack([wide, near]))
+        climbed = [ascend(posterior, self._best(posterior, at, w), w, self._free) for w in _WIDTHS]
+        at = self._admissible(np.vstack([_merged(np.vstack(climbed)), at]))
+        return self._candidates(self._apart(at, k))
+
+    def _candidates(self, at: Array) -> Candidates:
+        return Candidates(at, lambda i: read_points(self.space, at[i], self.fixed))
+
+    @cached_property
+    def _taken_at(self) -> Array:
+        return self.space.condensed(self.space.encode(self.taken.points))
+
+    @cached_property
+    def _free(self) -> Mask:
+        """Columns that gradient ascent may move."""
+        free = self.space.continuous.copy()
+        for name in self.fixed:
+            free[self.space.columns_of(name)] = False
+        return free
+
+    def _admissible(self, at: Array) -> Array:
+        """Held, snapped, feasible, untaken, distinct; in the order given."""
+        at = self.space.snap(self.space.hold(np.clip(at, 0.0, 1.0), self.fixed))
+        short = self.space.condensed(at)
+        _, first = np.unique(row_keys(short), return_index=True)
+        kept = np.sort(first)
+        at = at[kept[~among(short[kept], self._taken_at)]]
+        return at[self.space.feasible(at)]
+
+    def _gather(
+        self, blocks: Iterator[Array], wanted: int, rng: np.random.Generator, least: int = 0
+    ) -> Array:
+        """``wanted`` admissible points, at the least ``least`` (0: all wanted)."""
+        least = least or wanted
+        found, tried = np.zeros((0, self.space.width)), 0
+        for block in blocks:
+            found = self._admissible(np.vstack([found, block]))
+            tried += len(block)
+            if len(found) >= wanted:
+                return found[:wanted]
+            # A tight constraint shows early; what follows is better at it, given a start.
+            starving = tried >= _PATIENCE * BLOCK and len(found) * _TRIES * BLOCK < wanted * tried
+            if tried >= _TRIES * BLOCK or (starving and (len(found) > 0 or self.space.linear)):
+                break
+        found = self._inside(found, wanted, rng)
+        found = self._spread(found, wanted, rng)
+        if len(found) >= least:
+            return found
+        return self._list_after_all(least, len(found), tried)
+
+    def _inside(self, found: Array, wanted: int, rng: np.random.Generator) -> Array:
+        """More points, spread over what linear constraints leave."""
+        for _ in range(4):
+            more = many_inside(self.space, self.fixed, max(wanted, BLOCK), rng)
+            if more is None:
+                break
+            found = self._admissible(np.vstack([found, more]))
+            if len(found) >= wanted:
+                break
+        return found[rng.permutation(len(found))[:wanted]]
+
+    def _spread(self, found: Array, wanted: int, rng: np.random.Generator) -> Array:
+        """More points by random steps from feasible ones: the last resort, for predicates."""
+        if len(found) >= wanted:
+            return found
+        if len(found) == 0:
+            seed = one_inside(self.space, self.fixed)
+            if seed is None:
+                return found
+            found = seed[None, :]
+        starts = found  # kept as parents even where they are taken themselves
+        for _ in range(_PATIENCE):  # all of it: the first steps stay close to where they began
+            parents = np.vstack([starts, found])
+            parents = parents[rng.integers(len(parents), size=BLOCK)]
+            scale = 10.0 ** rng.uniform(-4.0, 0.0, size=(BLOCK, 1))
+            steps = scale * rng.standard_normal(parents.shape)
+            found = self._admissible(np.vstack([found, parents + steps]))
+        return found[rng.permutation(len(found))[:wanted]]
+
+    def _list_after_all(self, k: int, found: int, tried: int) -> Array:
+        """A finite space that sampling cannot exhaust is listed, however large."""
+        grid = self.space.grid(_LAST_RESORT_GRID, self.fixed)
+        if grid is not None:
+            return listed_grid(self.space, grid, self.fixed, self.taken).everything(k).at
+        hint = "" if self.space.linear else " A narrow region is found more easily as covey.Linear."
+        raise ExhaustedError(
+            f"asked for {several(k, 'point')} but found {found} that are feasible and new among "
+            f"{tried} tries. Check the constraints in `where` and what is fixed: together they "
+            f"may exclude (almost) everything. Tighter bounds on the parameters help.{hint}",
+            left=found,
+        )
+
+    def _anchors(self, posterior: Posterior) -> Array:
+        """The observed points of highest posterior mean."""
+        at = posterior.data.at
+        return at[np.argsort(-posterior.belief(at).mean, kind="stable")[:_ANCHORS]]
+
+    def _apart(self, at: Array, k: int) -> Array:
+        """Candidates less those hardly different from an earlier one, or from one already taken.
+
+        Towards the end of a run the best points crowd; a batch of them would tell nothing. Where
+        the space itself is so small that too few are left, all stay.
+        """
+        from scipy.spatial import cKDTree
+
+        # One per cell first, so that the pairs left to look at are few.
+        short = self.space.condensed(at)
+        _, first = np.unique(np.round(short / _HARDLY), axis=0, return_index=True)
+        kept = np.sort(first)
+        every, at, short = at, at[kept], short[kept]
+        crowded = np.zeros(len(at), dtype=bool)
+        if len(self._taken_at):
+            crowded = np.asarray(cKDTree(self._taken_at).query(short)[0] < _HARDLY)
+        pairs = cKDTree(short).query_pairs(_HARDLY, output_type="ndarray")
+        for i, j in pairs[np.lexsort(pairs.T[::-1])]:
+            if not crowded[i]:
+                crowded[j] = True
+        return at[~crowded] if np.sum(~crowded) >= k else every
+
+    def _around(self, anchors: Array, wide: Array, rng: np.random.Generator) -> Array:
+        """Points near the anchors: small steps in some columns, some discrete values redrawn."""
+        at = np.repeat(anchors, _NEAR, axis=0)
+        scale = 10.0 ** rng.uniform(-3.0, -0.5, size=(len(at), 1))
+        width = self.space.width
+        moved = rng.random(at.shape) < max(0.3, min(1.0, 3.0 / width))
+        steps = np.where(moved, scale * rng.standard_normal(at.shape), 0.0)
+        at = np.where(self.space.continuous, at + steps, at)
+        donors = wide[rng.integers(len(wide), size=len(at))]
+        for name in self.space.names:
+            columns = self.space.columns_of(name)
+            if not self.space.continuous[columns].any():
+                redrawn = rng.random(len(at)) < 0.3
+                at[redrawn, columns] = donors[redrawn, columns]
+        return at
+
+    def _best(self, posterior: Posterior, at: Array, width: float) -> Array:
+        belief = posterior.belief(at)
+        scores = belief.mean + width * belief.std
+        return at[np.argsort(-scores, kind="stable")[:_ASCENTS]]
+
+
+def _merged(at: Array) -> Array:
+    """Points without those that ended where an earlier one did.
+
+    Several ascents reach one summit; EST, which counts candidates as independent, would take the
+    copies for as many chances.
+    """
+    kept: list[Array] = []
+    for point in at:
+        if all(np.abs(point - other).max() > _SAME_SUMMIT for other in kept):
+            kept.append(point)
+    return np.array(kept).reshape(-1, at.shape[1])
+
+
+_GRID = 20_000  # a finite space up to this size is listed outright
+
+
+def field_of(space: Space | Pool, fixed: Mapping[str, Any], taken: Taken) -> Field:
+    """The field of a space: listed when it is finite and small, searched otherwise."""
+    if isinstance(space, Pool):
+        return listed_pool(space, fixed, taken)
+    grid = space.grid(_GRID, fixed)
+    if grid is not None:
+        return listed_grid(space, grid, fixed, taken)
+    return Open(space, fixed, taken)

@@ -1,0 +1,242 @@
+"""Voice: data goes to stdout, talk to stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from covey.errors import (
+    CoveyError,
+    ExhaustedError,
+    HistoryError,
+    JournalConflict,
+    JournalDamaged,
+    JournalMismatch,
+    SpaceError,
+    StrategyError,
+)
+from covey.log.disk import write_whole
+
+
+def put(text: str) -> None:
+    """The result of the command in words, on stdout."""
+    _write(printable(text))
+
+
+def put_exactly(text: str) -> None:
+    """The result as a program will read it (a sheet, a path), on stdout.
+
+    As it is into a file or a pipe; but no control characters to a terminal, which obeys them.
+    """
+    if sys.stdout is not None and sys.stdout.isatty():
+        text = printable(text)
+    _write(text)
+
+
+def _write(text: str) -> None:
+    if sys.stdout is None:  # closed by whoever started us
+        return
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()
+
+
+def put_json(schema: str, fields: Mapping[str, Any]) -> None:
+    """Data as one JSON object; ``schema`` names its shape."""
+    text = json.dumps({"schema": schema, **fields}, allow_nan=False, default=str)
+    _write(text.replace("\x7f", "\\u007f"))  # the one control character that JSON leaves as it is
+
+
+def say(text: str) -> None:
+    """Talk: anything else, on stderr; nobody has to listen."""
+    mutter(printable(text) + "\n")
+
+
+def mutter(text: str) -> None:
+    """Write to stderr, whether or not it is still there: work must not end for want of a reader."""
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def printable(text: str) -> str:
+    r"""The text without control characters, which names may carry and terminals obey.
+
+    >>> printable("a\x1b[31mb")
+    'a[31mb'
+    """
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
+
+
+def number(value: Any) -> str:
+    """A value for people: four significant digits.
+
+    >>> number(0.0123456), number("adam"), number(None)
+    ('0.01235', 'adam', '')
+    """
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows in columns, for people; numbers to four digits."""
+    cells = [[printable(name) for name in names], *([number(v) for v in row] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(names))]
+    lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+# How the command line ends: exit codes, and which error means which.
+
+
+class ExitCode(IntEnum):
+    """What a command's exit status says; part of the public interface."""
+
+    OK = 0
+    FAILED = 1  # it could not be done: a full disk, an evaluation, a missing package
+    USAGE = 2  # the command line itself is wrong, or an answer was needed and nobody is there
+    CONFLICT = 3  # somebody else is running the study, or what was named does not exist
+    INVALID = 5  # a file, a value or the configuration is wrong; nothing was recorded
+    DAMAGED = 6  # the journal is damaged
+    NOTHING = 7  # there was nothing to do: the space is exhausted, no batch is open
+    INTERRUPTED = 130  # Ctrl-C
+
+
+class Stop(CoveyError):  # noqa: N818 - the verb says it
+    """Ends a command with a code and a reason."""
+
+    def __init__(self, code: ExitCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def sentence(text: object) -> str:
+    """The text with a full stop, so that another sentence may follow.
+
+    >>> sentence("widen the range"), sentence("Did you mean 'x'?")
+    ('widen the range.', "Did you mean 'x'?")
+    """
+    said = str(text).rstrip()
+    return said if said.endswith((".", "?", "!")) else f"{said}."
+
+
+def code_of(error: CoveyError) -> ExitCode:
+    """The exit code of an error.
+
+    >>> code_of(SpaceError("low > high")).name
+    'INVALID'
+    """
+    if isinstance(error, Stop):
+        return error.code
+    for kind, code in (
+        (JournalDamaged, ExitCode.DAMAGED),
+        (JournalConflict, ExitCode.CONFLICT),
+        (JournalMismatch, ExitCode.INVALID),
+        (ExhaustedError, ExitCode.NOTHING),
+        ((SpaceError, HistoryError, StrategyError), ExitCode.INVALID),
+    ):
+        if isinstance(error, kind):
+            return code
+    return ExitCode.FAILED
+
+
+# Outputs: the files that commands write. Nothing is written over that could be lost.
+#
+# One rule for all of them. A file is replaced where it holds nothing, where it holds what would
+# be written now, or where it says only what the study says too (each command knows its own
+# files). Whatever else is there is somebody's work: it is kept, and the command says so.
+
+_JOURNAL = b'{"covey":'  # how every journal begins
+_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+
+
+def never(_file: BinaryIO) -> bool:
+    """Of files that cannot be made again."""
+    return False
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file to write, and what may be in it already."""
+
+    path: Path
+    kept: tuple[Path, ...] = ()  # what the command reads, and must not write over
+    ours: Callable[[BinaryIO], bool] = never  # whether all that a file says can be made again
+    hint: str = "Move it away, or name another file."
+
+    def require_place(self) -> None:
+        """Refuse a path where no file can be, or where a file is that is still needed."""
+        path = self.path
+        if not path.name or path.is_dir():
+            raise Stop(ExitCode.USAGE, f"{path} is a folder; name a file to write to.")
+        if not path.parent.is_dir():
+            raise Stop(ExitCode.CONFLICT, f"there is no folder {path.parent}; make it first.")
+        for other in self.kept:
+            if _same(path, other):
+                raise Stop(
+                    ExitCode.USAGE, f"{path} is {other}, which is still needed; name another."
+                )
+
+    def require_csv(self) -> None:
+        """Refuse a name that a spreadsheet would not open as what it is."""
+        if self.path.suffix.lower() in _WORKBOOKS:
+            raise Stop(
+                ExitCode.USAGE,
+                f"{self.path} would be a workbook, and covey writes CSV; name it "
+                f"{self.path.with_suffix('.csv').name}, which a spreadsheet opens as well.",
+            )
+
+    def require_free(self, text: str | None = None) -> None:
+        """Refuse a place where something is that could be lost; ``text`` is what will be there."""
+        self.require_place()
+        if not self.path.is_file():
+            return
+        try:
+            with self.path.open("rb") as file:
+                journal = file.read(len(_JOURNAL)) == _JOURNAL
+                file.seek(0)
+                free = not journal and (self._is_same(file, text) or self.ours(file))
+        except OSError as error:
+            why = error.strerror or error
+            raise Stop(ExitCode.FAILED, f"cannot read {self.path}: {why}.") from error
+        if journal:
+            raise Stop(
+                ExitCode.CONFLICT,
+                f"{self.path} is a journal, which nothing is written over; name another file.",
+            )
+        if not free:
+            raise Stop(
+                ExitCode.CONFLICT,
+                f"{self.path} holds something that may be nowhere else, and is kept. {self.hint}",
+            )
+
+    def write(self, text: str) -> None:
+        """Write the file whole, unless something has come there that could be lost."""
+        self.require_free(text)
+        try:
+            write_whole(self.path, text)
+        except OSError as error:
+            why = error.strerror or error
+            raise Stop(ExitCode.FAILED, f"cannot write {self.path}: {why}.") from error
+
+    def _is_same(self, file: BinaryIO, text: str | None) -> bool:
+        """Whether the file is empty, or is the text that will be written."""
+        data = (text or "").encode()
+        same = file.read(len(data) + 1) in (b"", data)
+        file.seek(0)
+        return same
+
+
+def _same(path: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, also one that is yet to be made."""
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return os.path.realpath(path) == os.path.realpath(other)

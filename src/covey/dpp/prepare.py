@@ -1,0 +1,212 @@
+"""Which sampler to use for which kernel."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from covey.arrays import Array, host
+from covey.dpp import greedy, mixture, spectral, swap, walk
+from covey.dpp import spectral as categorical
+from covey.dpp.kernel import Divisible, Kernel, adapt, check_count, rank_error
+from covey.dpp.swap import Swap
+from covey.dpp.walk import Walk
+from covey.errors import NumericsError, StrategyError, did_you_mean
+
+# What prepares once and draws often.
+
+
+class Sampler(Protocol):
+    """A k-DPP ready to be drawn from; a frozen value, so draws depend on ``rng`` alone."""
+
+    @property
+    def method(self) -> str:
+        """The method used: direct, spectral, mixture, walk or swap."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Steps of the Markov chain per draw; 0 for an exact method."""
+        ...
+
+    @property
+    def error(self) -> float:
+        """Bound on the total variation distance to the k-DPP; 0.0 for an exact method."""
+        ...
+
+    def draw(self, rng: np.random.Generator) -> list[int]:
+        """One set of k distinct indices, ascending."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Single:
+    """k = 1: one item with probability proportional to its diagonal entry."""
+
+    cumulative: Array  # (n,), running sum of the diagonal
+
+    method: ClassVar[str] = "direct"
+    steps: ClassVar[int] = 0
+    error: ClassVar[float] = 0.0
+
+    def draw(self, rng: np.random.Generator) -> list[int]:
+        """One index. Cost log n."""
+        return [int(i) for i in categorical.draw_items(self.cumulative, rng.random(1))]
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """k = n: all items, always."""
+
+    n: int
+
+    method: ClassVar[str] = "direct"
+    steps: ClassVar[int] = 0
+    error: ClassVar[float] = 0.0
+
+    def draw(self, rng: np.random.Generator) -> list[int]:
+        """All indices; ``rng`` is not touched."""
+        return list(range(self.n))
+
+
+METHODS = ("auto", "spectral", "mixture", "walk", "swap")
+
+# Up to this n the eigendecomposition takes well under a second. (Our choice, as are the next two.)
+_SMALL = 500
+# Above it n³ competes with the walk, whose cost grows with k; they were seen to cross near here.
+_CROSSING, _GROWTH = 1.7e7, 1.2
+# The factor that "auto" will try costs n·rank², and memory; keep it below a second or two.
+_MOST_RANK, _MOST_WORK, _MOST_BYTES = 256, 2_000_000_000, 2**29
+
+
+def prepare(
+    L: Kernel,
+    k: int,
+    method: str = "auto",
+    *,
+    epsilon: float = 0.01,
+    max_steps: int | None = None,
+) -> Sampler:
+    """Make the k-DPP with P(S) proportional to det L_S ready for drawing.
+
+    Args:
+        L: the kernel, an (n, n) array or an object with ``diagonal`` and ``columns(indices)``;
+            it is kept by reference, not copied. With ``block(rows, cols)`` and ``on(indices)``,
+            the kernel of some items, n may be a million. Its arrays may be tensors on any device.
+        k: the size of the sets, 1 <= k <= rank of L.
+        method: ``"spectral"`` (exact, n³ once), ``"mixture"`` (exact, for L = I + A with A of low
+            rank), ``"walk"`` (nearly exact, hardly depends on n), ``"swap"`` (the paper's chain),
+            or ``"auto"``: spectral for small n, else mixture where it applies, else walk.
+        epsilon: total variation allowed to ``"walk"`` and ``"swap"``.
+        max_steps: a cap on their steps; the sampler's ``error`` then tells what is left.
+
+    Raises:
+        NumericsError: the kernel cannot be that of a k-DPP, or not with this method.
+        StrategyError: there is no such method.
+
+    >>> prepare(np.eye(1000) + 1.0, 5).method
+    'mixture'
+    """
+    if method not in METHODS:
+        raise StrategyError(
+            f"unknown method {method!r}; there are {', '.join(METHODS)}."
+            f"{did_you_mean(method, METHODS)}"
+        )
+    _check_accuracy(epsilon, max_steps)
+    kernel = adapt(L)
+    n = len(kernel.diagonal)
+    k = check_count(k, n)
+    if k in (1, n):
+        return _direct(kernel, k)
+    if method == "auto":
+        return _automatic(kernel, k, epsilon, max_steps)
+    if method == "spectral":
+        return spectral.prepare(kernel, k)
+    if method == "mixture":
+        return mixture.prepare(kernel, k)
+    chain = walk.prepare if method == "walk" else swap.prepare
+    return chain(kernel, k, epsilon=epsilon, max_steps=max_steps)
+
+
+def sample(L: Kernel, k: int, rng: np.random.Generator, method: str = "auto") -> list[int]:
+    """Draw S with |S| = k and P(S) proportional to det L_S: ``prepare`` and one ``draw``.
+
+    >>> sample(np.diag([0.0, 1.0, 1.0]), 2, np.random.default_rng(0))
+    [1, 2]
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise NumericsError(f"rng is a generator, such as np.random.default_rng(0); got {rng!r}.")
+    return prepare(L, k, method).draw(rng)
+
+
+def _automatic(kernel: Divisible, k: int, epsilon: float, max_steps: int | None) -> Sampler:
+    """A choice by n, k and the numbers in L, never by the clock."""
+    n = len(kernel.diagonal)
+    if n <= _SMALL or n**3 <= _CROSSING * k**_GROWTH:
+        return spectral.prepare(kernel, k)
+    try:
+        rank = min(_MOST_RANK, int((_MOST_WORK / n) ** 0.5), mixture.room(n, _bytes(kernel)))
+        truncation = mixture.truncate(kernel, k, rank=rank, hurry=True)
+    except NumericsError as reason:
+        logging.getLogger("covey").debug("k-DPP by the walk: %s", reason)
+        return walk.prepare(kernel, k, epsilon=epsilon, max_steps=max_steps)
+    return mixture.assemble(kernel, k, truncation)
+
+
+def _bytes(kernel: Divisible) -> int:
+    """That a factor may take: a kernel that knows better says so by an attribute ``room``."""
+    source = getattr(kernel, "source", None)
+    return min(_MOST_BYTES, int(getattr(source, "room", _MOST_BYTES)))
+
+
+def _direct(kernel: Divisible, k: int) -> Sampler:
+    if k == 1:
+        cumulative = np.cumsum(host(kernel.diagonal))
+        if cumulative[-1] <= 0.0:
+            raise rank_error(k, 0)
+        return Single(cumulative)
+    try:
+        factor = np.linalg.cholesky(host(kernel.block(np.arange(k), np.arange(k))))
+        singular = bool((factor.diagonal() ** 2 <= 1e-6 * host(kernel.diagonal)).any())
+    except np.linalg.LinAlgError:
+        singular = True
+    if singular:
+        greedy.choose(kernel, k)  # with pivots it can tell, and names the rank
+    return Everything(k)
+
+
+def _check_accuracy(epsilon: float, max_steps: int | None) -> None:
+    if not 0.0 < epsilon < 1.0:
+        raise NumericsError(f"epsilon is a total variation, 0 < epsilon < 1; got {epsilon}")
+    if max_steps is not None and max_steps < 1:
+        raise NumericsError(f"max_steps must be at least 1, got {max_steps}; or None for no cap")
+
+
+# Chains that are cut short, where a draw would take too long.
+
+# The pace is found by so many steps, and by more where they take less than so many seconds.
+_REHEARSAL, _MOMENT = 64, 0.01
+
+
+def hurried(sampler: Sampler, seconds: float) -> Sampler:
+    """The same sampler, if a draw takes about so long; else with a shorter chain.
+
+    Its ``error`` then says what is left. The pace is found in a rehearsal with random numbers of
+    its own: how many steps are taken depends on the clock, and on nothing that is drawn.
+    """
+    if not isinstance(sampler, Walk | Swap) or sampler.steps <= _REHEARSAL:
+        return sampler
+    began, tried, pace = time.perf_counter(), _REHEARSAL, 0.0
+    while pace == 0.0:
+        start = time.perf_counter()
+        sampler.cut(tried).draw(np.random.default_rng(0))
+        spent = time.perf_counter() - start
+        if spent >= _MOMENT or 8 * tried > sampler.steps:
+            pace = tried / spent
+        tried *= 8
+    steps = int(pace * (seconds - (time.perf_counter() - began)))
+    return sampler if steps >= sampler.steps else sampler.cut(max(_REHEARSAL, steps))

@@ -1,0 +1,295 @@
+"""Shelf: the batches of an Optuna study, kept in the storage, and who took which point.
+
+A batch lies in the system attributes of the trial that computed it, as JSON cut into parts, with
+a label that is written last; a trial takes a point by writing down whose batch and which place.
+Both are written in the trial's turn (`covey.integrations.optuna_batches`), and each trial writes to
+itself only, so any storage that several processes share will do.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from covey import Space
+from covey.errors import SpaceError
+from covey.space import Choice, Parameter
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+
+# The points of a space that Optuna's trials are at.
+
+_OFF_GRID = 1e-8  # of a step: how far Optuna lets a value lie from its grid
+
+
+def point_from_optuna(space: Space, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The point of a space that a trial's parameters are; others of its parameters are left out.
+
+    >>> space = Space({"p": Choice([0.1, 0.2, 0.3, 0.4], ordered=True)})
+    >>> point_from_optuna(space, {"p": 0.1 + 0.2, "q": 7})
+    {'p': 0.3}
+
+    Raises:
+        SpaceError: one is missing, or outside the space.
+    """
+    return space.check(
+        {name: _told(p, params[name]) for name, p in space.parameters.items() if name in params}
+    )
+
+
+def _told(parameter: Parameter, value: Any) -> Any:
+    """A value of a trial as the parameter spells it; what it does not know stays as it is."""
+    if not isinstance(parameter, Choice):
+        return value
+    options = parameter.options
+    if _is_nan(value):  # a nan that was stored is another nan
+        return next(filter(_is_nan, options), value)
+    if parameter.numeric and isinstance(value, float) and math.isfinite(value):
+        gap = (options[-1] - options[0]) / max(len(options) - 1, 1) or 1.0
+        rank = round(min(max((value - options[0]) / gap, 0), len(options) - 1))
+        if abs(options[rank] - value) < _OFF_GRID * gap:
+            return options[rank]
+    return value
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+BATCH, CLAIM = "covey:batch", "covey:claim"
+# Relational storages hold 2045 characters of JSON, where each quote may count twice.
+LONGEST = (2045 - 2) // 2
+
+
+class Place(NamedTuple):
+    """Where a point lies: number of the trial, serial of its batch, place in the batch."""
+
+    trial: int
+    serial: int
+    rank: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Points computed together; serials count the batches of a study."""
+
+    trial: int
+    serial: int
+    points: tuple[dict[str, Any], ...]
+
+    @property
+    def places(self) -> list[Place]:
+        """Where its points lie, in the order in which they are handed out."""
+        return [Place(self.trial, self.serial, rank) for rank in range(len(self.points))]
+
+
+class Shelf:
+    """What all trials together say about one space.
+
+    A batch of another space is not seen: when the search space changes, what is left of a batch
+    stays on the shelf for good.
+    """
+
+    def __init__(self, trials: Sequence[FrozenTrial], space: Space) -> None:
+        self.trials = trials
+        self.space = space
+        self.serial = 0  # the next free one
+        self.batches: list[Batch] = []  # of this space, oldest first
+        self.claims: dict[int, Place] = {}
+        for trial in trials:
+            for key, label in trial.system_attrs.items():
+                if key == CLAIM:
+                    self.claims[trial.number] = Place(*label)
+                elif key.startswith(BATCH) and isinstance(label, dict):
+                    self._read(trial, key, label)
+        self.batches.sort(key=lambda batch: (batch.serial, batch.trial))
+
+    def _read(self, trial: FrozenTrial, key: str, label: dict[str, Any]) -> None:
+        self.serial = max(self.serial, label["serial"] + 1)
+        if label["space"] == self.space.fingerprint:
+            parts = [trial.system_attrs[f"{key}:{part}"] for part in range(label["parts"])]
+            points = tuple(map(self.space.from_json, json.loads("".join(parts))))
+            self.batches.append(Batch(trial.number, label["serial"], points))
+
+    @cached_property
+    def _points(self) -> dict[Place, dict[str, Any]]:
+        return {
+            place: point
+            for batch in self.batches
+            for place, point in zip(batch.places, batch.points, strict=True)
+        }
+
+    def taken_by(self, number: int) -> dict[str, Any] | None:
+        """The point that a trial took, if it took one of this space."""
+        return self._points.get(self.claims[number]) if number in self.claims else None
+
+    def point_of(self, trial: FrozenTrial) -> dict[str, Any] | None:
+        """Where a trial is, or will be: what it suggested, was fixed to, or took."""
+        known = self.taken_by(trial.number) or {}
+        fixed = trial.system_attrs.get("fixed_params", {})
+        try:
+            return point_from_optuna(self.space, {**known, **fixed, **trial.params})
+        except SpaceError:  # a parameter is missing, or is outside the space
+            return None
+
+    def next_place(self, number: int) -> Place | None:
+        """The first point of the newest batch for a trial: not taken, and where nobody else is."""
+        if not self.batches:
+            return None
+        claimed = {place for other, place in self.claims.items() if other != number}
+        left = [place for place in self.batches[-1].places if place not in claimed]
+        if not left:
+            return None
+        others = (self.point_of(trial) for trial in self.trials if trial.number != number)
+        held = {self._key(point) for point in others if point is not None}
+        return next((place for place in left if self._key(self._points[place]) not in held), None)
+
+    def contested(self, number: int) -> bool:
+        """Whether another trial took the very point that this one took."""
+        mine = self.taken_by(number)
+        others = (self.taken_by(other) for other in self.claims if other != number)
+        return any(mine == point for point in others)
+
+    def _key(self, point: dict[str, Any]) -> str:
+        return json.dumps(self.space.to_json(point), sort_keys=True)
+
+
+def put_batch(
+    study: Study, trial: FrozenTrial, space: Space, serial: int, points: Sequence[dict[str, Any]]
+) -> Place:
+    """Put a batch on the shelf; where its first point lies."""
+    text = json.dumps([space.to_json(point) for point in points])
+    parts = [text[start : start + LONGEST] for start in range(0, len(text), LONGEST)]
+    key = f"{BATCH}:{serial}"
+    for part, piece in enumerate(parts):
+        _write(study, trial, f"{key}:{part}", piece)
+    _write(study, trial, key, {"serial": serial, "space": space.fingerprint, "parts": len(parts)})
+    return Place(trial.number, serial, 0)
+
+
+def put_claim(study: Study, trial: FrozenTrial, place: Place) -> None:
+    """Take the point that lies there."""
+    _write(study, trial, CLAIM, list(place))
+
+
+def _write(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
+    study._storage.set_trial_system_attr(trial._trial_id, key, value)
+
+
+# Turns: of all trials of an Optuna study, in any process, one at a time.
+#
+# Optuna's storages offer no lock. They do promise that a running trial's attributes are written
+# by the one worker that runs it, that numbers of trials are unique, and that whoever reads after
+# a write sees it. That is enough (Burns & Lynch 1980; the one-bit algorithm of Lamport 1986):
+#
+# 1. raise a flag on your own trial, then look at everybody's; 2. if no other flag is up, it is
+# your turn; lower the flag when you are done; 3. if a trial of lower number has its flag up, put
+# yours at half-mast until no trial of lower number has one up or at half-mast, and go to 1; 4. if
+# only trials of higher number have theirs up, look again.
+#
+# Two trials never have the turn together: each looked after it had raised its flag and saw the
+# other's not up; but the one that raised later must have seen the earlier one's. And somebody
+# always gets on: of those who want a turn, the lowest number does not give way, and all others
+# give way to it. Half-mast only spares writes: those who wait come back one by one, not all at
+# once.
+#
+# A worker that is killed in its turn leaves its flag up. When nothing has moved for ``patience``
+# seconds, those who wait go on without it, and say so in the log. Trials that Optuna has marked
+# as failed count no more; its heartbeat does that.
+
+FLAG = "covey:turn"
+UP, HALF, DOWN = "up", "half", "down"
+_SHORTEST, _LONGEST = 0.005, 0.1  # seconds between looks
+
+_log = logging.getLogger("covey")
+
+
+def everyone(study: Study) -> list[FrozenTrial]:
+    """All trials as the storage has them now, those of all Hyperband brackets; not to be changed.
+
+    Cost: one read of the storage, which itself remembers finished trials.
+    """
+    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+
+
+def set_flag(study: Study, trial: FrozenTrial, flag: str) -> None:
+    """Move the flag of a running trial."""
+    study._storage.set_trial_system_attr(trial._trial_id, FLAG, flag)
+
+
+class Turns:
+    """Gives one trial of a study at a time its turn."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._gone: set[tuple[str, int, str]] = set()  # flags not waited for any more
+
+    @contextmanager
+    def take(self, study: Study, trial: FrozenTrial) -> Iterator[list[FrozenTrial]]:
+        """Wait for the turn of a running trial; gives all trials, as they are while it lasts."""
+        try:
+            yield self._wait(study, trial)
+        finally:
+            set_flag(study, trial, DOWN)
+
+    def _wait(self, study: Study, trial: FrozenTrial) -> list[FrozenTrial]:
+        mine = UP
+        set_flag(study, trial, mine)
+        seen, since, pause = dict[int, str](), time.monotonic(), _SHORTEST
+        while True:
+            trials = everyone(study)
+            others = self._others(study, trial, trials)
+            if mine == UP and UP not in others.values():
+                return trials
+            first = not any(n < trial.number and mine in (HALF, f) for n, f in others.items())
+            if first != (mine == UP):
+                mine = UP if first else HALF
+                set_flag(study, trial, mine)
+                if first:
+                    continue
+            if others != seen:
+                seen, since, pause = others, time.monotonic(), _SHORTEST
+            if time.monotonic() - since > self._patience:
+                self._leave_behind(study, others)
+            time.sleep(pause)
+            pause = min(1.5 * pause, _LONGEST)
+
+    def _others(
+        self, study: Study, trial: FrozenTrial, trials: list[FrozenTrial]
+    ) -> dict[int, str]:
+        """Numbers and flags of the other trials that want a turn, or have it."""
+        flags = {
+            t.number: t.system_attrs[FLAG]
+            for t in trials
+            if t.state.name == "RUNNING"
+            and t.number != trial.number
+            and t.system_attrs.get(FLAG, DOWN) != DOWN
+        }
+        return {n: f for n, f in flags.items() if (study.study_name, n, f) not in self._gone}
+
+    def _leave_behind(self, study: Study, others: dict[int, str]) -> None:
+        """Go on without those whose flag is up; or else without those who should have come back.
+
+        Others who wait are alive as we are, and will leave the same ones behind.
+        """
+        held = UP if UP in others.values() else HALF
+        numbers = sorted(number for number, flag in others.items() if flag == held)
+        self._gone.update((study.study_name, number, held) for number in numbers)
+        _log.warning(
+            "trials %s of study %r have not moved on for %.0f seconds while they asked for a "
+            "point, and are not waited for any more. If their workers are dead, tell the trials "
+            "failed: until then they count as running.",
+            numbers,
+            study.study_name,
+            self._patience,
+        )

@@ -1,0 +1,246 @@
+"""Handout: the batches of a study, given out one point at a time."""
+
+from __future__ import annotations
+
+import io
+import logging
+import pickle
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Any, Self
+
+from covey import GP, Pool, Space, Study
+from covey.catalog import strategy_of
+from covey.errors import ExhaustedError, HistoryError, JournalError, SpaceError, StrategyError
+from covey.history import Trial, event_from_json, event_to_json
+from covey.log.header import header_of
+from covey.log.journal import Contents, event_line, header_line, parse
+from covey.space import space_from_description
+from covey.space.names import is_finite, plain
+from covey.strategies import Strategy
+
+# Snapshot: a study as one journal written at once, for hosts that save and restore themselves.
+#
+# What JSON cannot hold of a space, options that are lists or objects, is pickled along. Revive
+# only what you trust.
+
+_log = logging.getLogger("covey")
+
+
+def snapshot(study: Study, strategy: str | Strategy, notes: Mapping[str, Any]) -> bytes:
+    """The study as it stands, in the format of its journal: `Study.load` reads it from a file.
+
+    Args:
+        study: any.
+        strategy: its strategy, as it was given.
+        notes: what the host has to remember beside it, as JSON.
+    """
+    name, _ = strategy_of(strategy)
+    header = {
+        **header_of(study.recipe, {"name": name, "object": not isinstance(strategy, str)}),
+        "notes": dict(notes),
+        "pickle": _pickled(study.space),
+    }
+    lines, count = [header_line(header)], 0
+    for place, event in enumerate(study.history.events, start=1):
+        lines.append(event_line(place, event_to_json(event, study.space.to_json, count)))
+        count += len(getattr(event, "points", ()))
+    return b"".join(lines)
+
+
+def revive(
+    data: bytes, name: str, space: Space | Pool | None, strategy: str | Strategy | None
+) -> tuple[Study, dict[str, Any]]:
+    """The study of a snapshot, or of any journal, in memory; and the host's notes in its header.
+
+    Args:
+        data: what `snapshot` gave.
+        name: what errors call it.
+        space: the space it was of; None builds it from its description.
+        strategy: to go on with; None is the one it had.
+    """
+    contents = parse(io.BytesIO(data), name)
+    header = contents.header
+    try:
+        space = _space(header, name, space)
+        chosen = _strategy(header, strategy)
+        study = Study(space, header["goal"], chosen, header["seed"], gp=GP(**header["gp"]))
+    except (KeyError, TypeError) as error:
+        raise JournalError(
+            f"{name} is not the journal of a study that this covey understands ({error!r})."
+        ) from error
+    _replay(contents, study)
+    return study, {"notes": {}, **header}
+
+
+def _pickled(space: Space | Pool) -> str | None:
+    """An opaque space, for who restores without it; a pool in memory is too large for that."""
+    if isinstance(space, Pool) or not space.describe()["opaque"]:
+        return None
+    try:
+        return b64encode(pickle.dumps(space)).decode()
+    except Exception as error:  # an option may refuse as it likes
+        _log.info("this space must be passed again to go on with a snapshot: %r", error)
+        return None
+
+
+def _space(header: Mapping[str, Any], name: str, space: Space | Pool | None) -> Space | Pool:
+    if space is None and header.get("pickle"):
+        try:
+            space = pickle.loads(b64decode(header["pickle"]))
+        except Exception as error:  # code it needs is not here, or has changed
+            raise SpaceError(
+                f"the space in {name} cannot be unpickled ({error!r}); pass it again."
+            ) from error
+    if space is None:
+        return space_from_description(header["space"])
+    if space.fingerprint != header["fingerprint"]:
+        raise JournalError(
+            f"{name} belongs to a search of another space, {header['space']!r}; "
+            f"it cannot go on in {space!r}."
+        )
+    return space
+
+
+def _strategy(header: Mapping[str, Any], strategy: str | Strategy | None) -> str | Strategy:
+    if strategy is not None:
+        return strategy
+    if header["strategy"]["object"]:
+        raise StrategyError(
+            f"this search used a strategy object ({header['strategy']['name']}), which a log "
+            "cannot hold; pass it again, as strategy=..."
+        )
+    return str(header["strategy"]["name"])
+
+
+def _replay(contents: Contents, study: Study) -> None:
+    for line in contents.events:
+        event = event_from_json(line, study.space.from_json, len(study.history))
+        if event is not None:
+            study.note(event)  # the one way a log grows; nothing is asked or told anew
+
+
+_log = logging.getLogger("covey")
+
+
+class Handout:
+    """A study whose points go one by one to runs that a host names as it likes.
+
+    Points of the user's own, from ``study.enqueue``, go first.
+
+    >>> from covey import Real, Space
+    >>> out = Handout(Study(Space({"x": Real(0, 1)}), seed=0))
+    >>> first, second, third = (out.next(run, batch=2) for run in ("a", "b", "c"))
+    >>> third is None  # the batch is out
+    True
+    >>> out.tell("a", 0.5), out.fail("b", "it crashed")
+    (None, None)
+    >>> out.next("c", batch=2).id
+    2
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        strategy: str | Strategy = "auto",
+        notes: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.study = study
+        self._strategy = strategy
+        self._runs: dict[str, int] = dict((notes or {}).get("runs", {}))  # the trial of each
+        self._heard: dict[str, float] = dict((notes or {}).get("heard", {}))
+
+    def snapshot(self, **more: Any) -> bytes:
+        """All of it as a journal, with more that the host wants to remember."""
+        return snapshot(
+            self.study, self._strategy, {"runs": self._runs, "heard": self._heard, **more}
+        )
+
+    @classmethod
+    def revive(
+        cls,
+        data: bytes,
+        name: str,
+        space: Space | Pool | None = None,
+        strategy: str | Strategy | None = None,
+    ) -> tuple[Self, Mapping[str, Any]]:
+        """The handout of a snapshot, and what was noted with it; see `snapshot.revive`."""
+        study, header = revive(data, name, space, strategy)
+        chosen = header["strategy"]["name"] if strategy is None else strategy
+        return cls(study, chosen, header["notes"]), header["notes"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.snapshot(), self.study.space, self._strategy)
+
+    def __contains__(self, run: str) -> bool:
+        return run in self._runs
+
+    def trial(self, run: str) -> Trial:
+        """The trial of a run as it stands."""
+        return self.study.history.trial(self._runs[run])
+
+    def next(self, run: str, batch: int, wait: bool = True) -> Trial | None:
+        """The trial for a run; None while the batch is out, and ``wait`` says to wait for it.
+
+        Raises:
+            ExhaustedError: nothing is left that was not tried before.
+        """
+        if run not in self._runs:
+            pending = self.study.history.pending
+            given = set(self._runs.values())
+            waiting = [trial for trial in pending if trial.id not in given]
+            if not waiting and wait and pending:
+                return None
+            self._runs[run] = (waiting or self._ask(batch))[0].id
+        return self.trial(run)
+
+    def _ask(self, batch: int) -> list[Trial]:
+        try:
+            return self.study.ask(batch)
+        except ExhaustedError as error:
+            if not error.left:
+                raise
+            _log.info("the last %d points of this space are asked for", error.left)
+            return self.study.ask(error.left)
+
+    def hear(self, run: str, value: object) -> None:
+        """A value on the way, which is the result should the run be ended without one."""
+        value = plain(value)
+        if is_finite(value):
+            self._heard[run] = float(value)
+
+    def tell(self, run: str, value: object) -> None:
+        """The result of a run, taken once; what is no finite number counts as failed."""
+        self._heard.pop(run, None)
+        trial = self.trial(run)
+        if trial.status == "told":
+            return
+        try:
+            self.study.tell(trial, value)  # type: ignore[arg-type] # the log judges what it is
+        except HistoryError as error:
+            self.fail(run, str(error))
+
+    def fail(self, run: str, reason: str) -> None:
+        """A run that gave no result."""
+        self._heard.pop(run, None)
+        trial = self.trial(run)
+        if trial.status == "pending":
+            self.study.fail(trial, reason)
+            _log.warning("run %s at %s failed: %s", run, dict(trial.point), reason)
+
+    def end(self, run: str) -> None:
+        """A run that was ended without a result: what was heard last, or it never ran."""
+        if run in self._heard:
+            self.tell(run, self._heard[run])
+        elif self.trial(run).status == "pending":
+            self.study.cancel(self.trial(run))
+
+    def cancel_all(self) -> None:
+        """Every run that is not over: their host is gone, and what was heard was on the way."""
+        self._heard.clear()
+        for run in self._runs:
+            self.end(run)
+
+
+def _unpickled(data: bytes, space: Space | Pool, strategy: str | Strategy) -> Handout:
+    return Handout.revive(data, "the pickled handout", space, strategy)[0]

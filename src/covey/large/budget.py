@@ -1,0 +1,236 @@
+"""Cost: about how long an ask will take, and how much memory, before it is made."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from covey.arrays import cholesky, one_thread, plus_diagonal
+from covey.candidates import Candidates
+from covey.gp.fit import MANY
+from covey.history import History
+from covey.kernels import Matern52
+from covey.large.lowrank import SHARE, Streamed
+from covey.large.resources import CACHE, Resources, cores, reporting
+from covey.log.header import Recipe
+from covey.space import Pool
+from covey.strategies import DPP, Strategy
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from covey.propose import Request
+
+
+# In units of one term of a triangular solve: a row of a pass costs m², and _ROW + _KERNEL m for the
+# kernel, which the columns that follow take once more; a fit costs _FIT for each result. Read off
+# runs with m from 100 to 10,000 (our choice).
+_ROW, _KERNEL, _FIT = 66_000.0, 92.0, 8e7
+# ... and the search of an open space, for each column of its coordinates; bytes it takes for each.
+_COLUMN, _COLUMN_BYTES = 1.2e7, 2e5
+_PICKS = 1.5  # for the square of the batch, where greedy looks at the whole pool
+_LITTLE, _TYPICAL = 2e10, 5e-11  # terms, and seconds for each
+OPEN_CANDIDATES = 3000  # an ask in an open space looks at about so many
+_PROBE_ROWS, _PROBE_RESULTS = 4096, 512
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What decides the cost of an ask."""
+
+    candidates: int
+    results: int
+    batch: int
+    members: int = 1  # draws of the hyper-parameters
+    searched: int = 0  # columns of the coordinates, where candidates have to be searched for
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """An estimate, good to a factor of two or so on an idle machine.
+
+    >>> print(Cost(83.0, 3 * 2**29))
+    about 80 s and 1.5 GiB
+    """
+
+    seconds: float
+    bytes: float
+
+    def __str__(self) -> str:
+        seconds = self.seconds if self.seconds >= 0.1 else 0.1
+        digits = max(0, int(np.floor(np.log10(seconds))))
+        rounded = round(seconds, -digits) if seconds >= 1.0 else round(seconds, 1)
+        return f"about {rounded:g} s and {self.bytes / 2**30:.1f} GiB"
+
+
+def estimate(size: Size, memory: int) -> Cost:
+    """Of an ask on the host that may take ``memory`` bytes."""
+    m = max(1, size.results)
+    terms = _learning(m, size.members) + size.candidates * _looking(m, size)
+    terms += _COLUMN * size.searched
+    whole = 8.0 * size.members * m * size.candidates
+    # What does not fit is made anew in chunks; a region or a short list of it is held.
+    held = whole if whole <= memory / SHARE else min(whole, memory / 8.0)
+    held += 8.0 * size.members * m * m
+    # What is short in any case is not worth measuring the machine for.
+    speed = second_per_term() if terms > _LITTLE else _TYPICAL
+    held += 80.0 * size.candidates + _COLUMN_BYTES * size.searched
+    return Cost(terms * speed, held)
+
+
+def affordable(size: Size, seconds: float) -> int:
+    """How many candidates an ask can look at in so much time, its model being fitted."""
+    return int(seconds / (_looking(max(1, size.results), size) * second_per_term()))
+
+
+def _looking(m: int, size: Size) -> float:
+    """Terms for each candidate: a pass, and columns of the covariance for those that matter."""
+    whole = m * m + 2.0 * (_ROW + _KERNEL * m) + _PICKS * size.batch**2
+    return size.members * whole / cores()
+
+
+def _learning(m: int, members: int) -> float:
+    """Terms of the fit, and of conditioning on all results where it took a subset."""
+    return members * (_FIT * min(m, MANY) + (m**3 / 3.0 if m > MANY else 0.0))
+
+
+@cache
+def second_per_term() -> float:
+    """How fast this machine is: a small pass, timed once in a process."""
+    rng = np.random.default_rng(0)
+    seen, at = rng.random((_PROBE_RESULTS, 4)), rng.random((_PROBE_ROWS, 4))
+    kernel = Matern52((0.5,) * 4)
+    factor = cholesky(plus_diagonal(kernel(seen, seen), 0.01))
+    layer = Streamed(kernel, seen, factor, at, 0)
+    times = []
+    with one_thread():
+        for _ in range(3):
+            began = time.perf_counter()
+            layer.survey(np.ones(len(seen)))
+            times.append(time.perf_counter() - began)
+    terms = _PROBE_ROWS * (_PROBE_RESULTS**2 + _ROW + _KERNEL * _PROBE_RESULTS)
+    chunks = -(-_PROBE_ROWS * _PROBE_RESULTS // CACHE)
+    return min(times) * min(cores(), chunks) / terms
+
+
+# Haste: what an ask leaves out to end in time.
+
+_SHARE = 0.7  # of the time left goes to looking at candidates; the rest is for choosing
+# Candidates of a first batch, which has to be spread out and knows no more: of a million rows these
+# are spread out as well as all of them. (Our choice.)
+FIRST = 50_000
+_LEAST = 2000  # candidates are looked at in any case, and ten for each point of the batch
+
+
+def thin(candidates: Candidates, most: int, rng: np.random.Generator) -> Candidates:
+    """So many of them at random, if there are more."""
+    if most >= len(candidates):
+        return candidates
+    return candidates.some(np.sort(rng.choice(len(candidates), most, replace=False)))
+
+
+@dataclass(frozen=True)
+class Haste:
+    """Seconds that an ask may take, and when it began. Without a limit nothing is left out."""
+
+    use: Resources
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def left(self) -> float:
+        """Seconds; none is fewer than none."""
+        if self.use.seconds is None:
+            return math.inf
+        return max(0.0, self.use.seconds - (time.perf_counter() - self.began))
+
+    def thinned(self, candidates: Candidates, size: Size, rng: np.random.Generator) -> Candidates:
+        """As many of them, at random, as can be looked at in time on the host."""
+        if self.use.seconds is None or not self.use.on_host:
+            return candidates
+        most = max(_LEAST, 10 * size.batch, affordable(size, _SHARE * self.left))
+        return thin(candidates, most, rng)
+
+    def quicken(self, strategy: Strategy) -> Strategy:
+        """The strategy with the time that is left, if it knows what to do with it."""
+        if self.use.seconds is None or not isinstance(strategy, DPP):
+            return strategy
+        return replace(strategy, seconds=self.left)
+
+
+# Waiting for an ask: what it will cost, and a bar with the time left, for those who look on.
+
+LONG = 5.0  # seconds: shorter asks are not worth a bar
+_OFTEN = 0.2  # seconds between two looks at the bar
+_GLANCE = 1e-7  # seconds for a candidate that no model looks at
+
+
+def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
+    """About what an ask would cost: no more than its time budget, if it has one."""
+    space, use = recipe.space, request.resources
+    many, searched = (space.size, 0) if isinstance(space, Pool) else (OPEN_CANDIDATES, space.width)
+    if not request.strategy.needs_model:
+        return Cost(many * _GLANCE * (1 + searched), 16.0 * many * (1 + searched))
+    many = many if history.told else min(many, max(FIRST, 10 * request.k))
+    size = Size(many, len(history.told), request.k, max(1, recipe.gp.samples), searched)
+    cost = estimate(size, use.bytes)
+    if not use.on_host:
+        # On a device the pass is next to nothing: what takes time is the fit, and that is here.
+        cost = replace(cost, seconds=estimate(replace(size, candidates=0), use.bytes).seconds)
+    most = math.inf if use.seconds is None else use.seconds
+    return replace(cost, seconds=min(cost.seconds, most))
+
+
+@contextmanager
+def waiting(
+    estimated: Callable[[], Cost], words: str, *, progress: bool | None = None
+) -> Iterator[None]:
+    """Show a bar on the terminal while inside, if it will be long.
+
+    ``progress``: True shows it in any case, False never, None where errors go to a terminal. Where
+    nobody looks on nothing is estimated, which may take a moment.
+    """
+    looked_at = sys.stderr.isatty() if progress is None else progress
+    cost = estimated() if looked_at else None
+    if cost is None or (progress is None and cost.seconds <= LONG):
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    console.print(f"{words}: {cost}", highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    left = TextColumn("{task.fields[left]}")
+    with Progress(*columns, left, console=console, transient=True) as bar:
+        task = bar.add_task(words, total=1.0, left="")
+        with reporting(_Ticker(bar, task, cost.seconds)):
+            yield
+
+
+class _Ticker:
+    """Moves the bar whenever some rows are done, by the clock and the estimate.
+
+    The estimate is stretched where it proves too short: a bar that is full and goes on is no use.
+    """
+
+    def __init__(self, bar: Progress, task: TaskID, expected: float) -> None:
+        self._bar, self._task, self._expected = bar, task, expected
+        self._began = self._last = time.monotonic()
+
+    def __call__(self, rows: int) -> None:
+        del rows
+        now = time.monotonic()
+        if now - self._last < _OFTEN:
+            return
+        self._last, spent = now, now - self._began
+        expected = max(self._expected, 1.15 * spent)
+        left = f"about {max(1.0, expected - spent):.0f} s left"
+        self._bar.update(self._task, completed=spent / expected, left=left)

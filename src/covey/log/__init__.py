@@ -1,0 +1,19 @@
+"""The durable log of a study: one file, one line per event."""
+
+from covey.log.disk import Mutex, drive_kind
+from covey.log.journal import FORMAT, Contents, Journal, read, repair
+from covey.log.running import Holder, holder, lock_path, running
+
+__all__ = [
+    "FORMAT",
+    "Contents",
+    "Holder",
+    "Journal",
+    "Mutex",
+    "drive_kind",
+    "holder",
+    "lock_path",
+    "read",
+    "repair",
+    "running",
+]

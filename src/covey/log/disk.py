@@ -1,0 +1,412 @@
+"""What a durable log needs of a file system: whole files, locks, flushes, and plain errors."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import re
+import secrets
+import stat
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from glob import escape
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+from covey.errors import CoveyError, JournalError
+
+_log = logging.getLogger("covey")
+_PATIENCE = 5.0  # seconds of waiting for a lock after which it is worth a word
+_LOCKS = Path("/proc/locks")
+# Windows has no flock (there two writers are noticed, but not serialised) and no O_DIRECTORY.
+_fcntl: ModuleType | None = import_module("fcntl") if find_spec("fcntl") else None
+_DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
+# What a file system says that cannot flush a folder at all; there is then nothing to wait for.
+_CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+_STAGED = ".new-"  # follows the name of a file until it is whole
+_STALE = 60.0  # seconds after which nobody is still creating a journal
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+@contextmanager
+def reporting(what: str) -> Iterator[None]:
+    """Turn an error of the operating system into a JournalError that says what was tried."""
+    try:
+        yield
+    except CoveyError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise JournalError(f"cannot {what}: {reason}.") from error
+
+
+@contextmanager
+def locked(fd: int, path: Path) -> Iterator[None]:
+    """Hold the file's lock; the kernel frees it when the holder dies, so none goes stale.
+
+    Whoever waits for long is told for whom, and goes on waiting.
+    """
+    if _fcntl is None:
+        yield
+        return
+    try:
+        if not try_lock(fd):
+            with _told_after(_PATIENCE, fd, path):
+                _fcntl.flock(fd, _fcntl.LOCK_EX)
+        yield
+    finally:
+        _fcntl.flock(fd, _fcntl.LOCK_UN)
+
+
+def try_lock(fd: int) -> bool:
+    """Take the file's lock for as long as it is open, unless somebody else has it."""
+    if _fcntl is None:
+        return True
+    try:
+        _fcntl.flock(fd, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_locked(fd: int) -> bool:
+    """Whether somebody else has the file's lock; it is free again when this returns."""
+    if _fcntl is None:
+        return False
+    try:
+        _fcntl.flock(fd, _fcntl.LOCK_SH | _fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    _fcntl.flock(fd, _fcntl.LOCK_UN)
+    return False
+
+
+@contextmanager
+def _told_after(seconds: float, fd: int, path: Path) -> Iterator[None]:
+    """Warn of a lock, from a thread beside: to wait in the kernel is fair, to try again is not."""
+    warn = threading.Timer(seconds, _warn_of_lock, (fd, path))
+    warn.daemon = True
+    warn.start()
+    try:
+        yield
+    finally:
+        warn.cancel()
+
+
+def _warn_of_lock(fd: int, path: Path) -> None:
+    _log.warning(
+        "%s is locked by %s; waiting until it is free. Nothing is written meanwhile, and Ctrl-C "
+        "ends the wait.",
+        *(path, holder_of(fd) or "another process"),
+    )
+
+
+def holder_of(fd: int) -> str | None:
+    """Who holds the file's lock, where the system says so (Linux)."""
+    try:
+        found, lines = os.fstat(fd), _LOCKS.read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:  # such as "4: FLOCK  ADVISORY  WRITE 4711 fd:01:1234567 0 EOF"
+        fields = line.split()
+        if len(fields) < 6 or fields[1] != "FLOCK" or not fields[5].endswith(f":{found.st_ino}"):
+            continue
+        pid = fields[4]
+        try:
+            name = Path("/proc", pid, "comm").read_text().strip()
+        except OSError:  # it has just ended, or lives where we cannot see it
+            return f"process {pid}" if int(pid) > 0 else None
+        return f"process {pid} ({name})"
+    return None
+
+
+def open_existing(path: Path, mode: int) -> int:
+    """Open a regular file; a descriptor is not inherited by other programs."""
+    try:
+        found = path.stat()
+    except FileNotFoundError as error:
+        raise JournalError(f"there is no journal at {path}.") from error
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
+        raise JournalError(f"{path} is {kind}; a journal is a file.")
+    return os.open(path, mode | _FLAGS)
+
+
+def is_at(fd: int, path: Path) -> bool:
+    """Whether the open file is still the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(fd), path.stat())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def write_once(fd: int, data: bytes) -> None:
+    """Write in one call; a short write is an error, as the next one would only say why."""
+    written = os.write(fd, data)
+    if written != len(data):
+        raise OSError(
+            errno.ENOSPC, f"only {written} of {len(data)} bytes were taken; the disk may be full"
+        )
+
+
+def publish(path: Path, data: bytes) -> None:
+    """Create a file that appears whole and durable, or not at all; never replaces one."""
+    if path.is_dir():
+        raise JournalError(f"{path} is a directory; name a file for the journal.")
+    if not path.parent.is_dir():
+        raise JournalError(f"{path.parent} is no directory; create it before the journal.")
+    staged = path.with_name(f"{path.name}{_STAGED}{os.urandom(4).hex()}")
+    try:
+        _write_new(staged, data)
+        _name(staged, path)
+    finally:
+        staged.unlink(missing_ok=True)
+    try:
+        sync_directory(path.parent)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def forget_staged(path: Path) -> None:
+    """Take away the names a published file was staged under, which a kill may have left.
+
+    They lead to the very same file, and nobody looks for them: whoever published it is dead, or
+    about to take them away.
+    """
+    for staged in path.parent.glob(f"{escape(path.name)}{_STAGED}*"):
+        with suppress(FileNotFoundError):
+            if os.path.samestat(staged.lstat(), path.stat()):
+                staged.unlink()
+
+
+def remove_staged(path: Path) -> None:
+    """Remove what writers that were killed while they created a journal have left beside it.
+
+    Only plain files of ours, a minute old: who creates one takes milliseconds, and if it was only
+    asleep it finds its file gone and says so.
+    """
+    digits = "[0-9a-f]" * 8
+    for staged in path.parent.glob(f"{escape(path.name)}{_STAGED}{digits}"):
+        with suppress(OSError):
+            found = staged.lstat()
+            ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+            if stat.S_ISREG(found.st_mode) and ours and time.time() - found.st_mtime > _STALE:
+                staged.unlink()
+
+
+def keep_aside(path: Path, data: bytes) -> Path:
+    """Save bytes beside a file, as ``<name>.torn-<n>`` with the first free n."""
+    n = 1
+    while (aside := path.with_name(f"{path.name}.torn-{n}")).exists():
+        n += 1
+    _write_new(aside, data)
+    sync_directory(path.parent)
+    return aside
+
+
+def sync_directory(path: Path) -> None:
+    """Make a new name durable: flushing a file does not flush the name it goes by."""
+    if _DIRECTORY is None:
+        return
+    fd = os.open(path, os.O_RDONLY | _DIRECTORY | _FLAGS)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _CANNOT_FLUSH:
+            raise
+    finally:
+        os.close(fd)
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666)
+    try:
+        try:
+            write_once(fd, data)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _name(staged: Path, path: Path) -> None:
+    """Give a finished file its name, unless the name is taken."""
+    try:
+        try:
+            os.link(staged, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            _claim(staged, path)
+    except FileExistsError as error:
+        raise JournalError(
+            f"{path} exists already; continue it with Study.load, or choose another name."
+        ) from error
+
+
+def _claim(staged: Path, path: Path) -> None:
+    """The same where there are no hard links (exFAT, some network drives)."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | _FLAGS, 0o666))
+    try:
+        staged.replace(path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+# What a forked child does not keep: open files, the locks on them, and locks between threads.
+
+
+class Descriptor:
+    """An open file; closed by ``close``, when it is forgotten, and in every forked child.
+
+    A lock lives as long as any copy of the descriptor it was taken on. A worker that was forked
+    from a study would keep the journal locked after the study was killed.
+    """
+
+    __slots__ = ("__weakref__", "close", "fd")
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.close = weakref.finalize(self, os.close, fd)  # the second time it does nothing
+        _open.add(self)
+
+
+_open: weakref.WeakSet[Descriptor] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for descriptor in list(_open):
+        descriptor.close()
+
+
+class Mutex:
+    """A lock between threads, which its holder may take again; free in every forked child.
+
+    There, the thread that held it does not exist, and would never let it go.
+    """
+
+    __slots__ = ("__weakref__", "_lock")
+
+    def __init__(self) -> None:
+        self.renew()
+        _mutexes.add(self)
+
+    def renew(self) -> None:
+        """Forget whoever holds it."""
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(RuntimeError):  # of a child that was forked while inside
+            self._lock.release()
+
+
+_mutexes: weakref.WeakSet[Mutex] = weakref.WeakSet()
+
+
+def _renew_all() -> None:
+    for mutex in list(_mutexes):
+        mutex.renew()
+
+
+_at_fork: Callable[..., None] | None = getattr(os, "register_at_fork", None)
+if _at_fork is not None:  # Windows does not fork
+    _at_fork(after_in_child=_close_all)
+    _at_fork(after_in_child=_renew_all)
+
+
+# Network drives: where locks and appends of several machines cannot be relied on.
+
+FORCE = "COVEY_NETWORK_JOURNAL"
+"""Environment variable that, set to 1, allows a journal on a network drive."""
+
+# Not among them: Lustre, GPFS, BeeGFS, CephFS. They keep POSIX locks and appends across machines
+# (Lustre when it is mounted with `flock`).
+_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ncpfs", "davfs")
+_NETWORK_FUSE = ("sshfs", "s3fs", "gcsfuse", "rclone", "davfs2", "curlftpfs", "smbnetfs")
+_MOUNTS = Path("/proc/self/mounts")
+_ESCAPED = re.compile(r"\\([0-7]{3})")  # blanks, tabs, newlines and backslashes of a path
+
+
+def refuse_network(path: Path) -> None:
+    """Raise JournalError if the path lies on a network drive, unless that is forced."""
+    if os.environ.get(FORCE) == "1":
+        return
+    kind = drive_kind(path)
+    if kind in _NETWORK or kind.removeprefix("fuse.") in _NETWORK_FUSE:
+        raise JournalError(
+            f"{path} lies on a network drive ({kind}), where locks and appends of several machines "
+            f"cannot be relied on. Put the journal on a local disk, or set {FORCE}=1 if only one "
+            "machine at a time will ever write to it."
+        )
+
+
+def drive_kind(path: Path) -> str:
+    """The type of the file system a path lies on; empty where the system does not say."""
+    try:
+        mounts = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:  # not Linux
+        return ""
+    return _kind_in(mounts, path.resolve())
+
+
+def _kind_in(mounts: Iterable[str], path: Path) -> str:
+    """Of the mounts a path lies under, the deepest; the last of several at one place."""
+    found, depth = "", -1
+    for line in mounts:
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        place = Path(_ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), fields[1]))
+        if path.is_relative_to(place) and len(place.parts) >= depth:
+            found, depth = fields[2], len(place.parts)
+    return found
+
+
+# Files for people to read: written whole, or not at all.
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader finds the old text or the new one, never a part.
+
+    A link stays a link, and what it leads to is replaced; a file keeps its mode. What is no plain
+    file (a device, a pipe) is written into: to put a file in its place would destroy it.
+
+    Raises:
+        OSError: It could not be written; what was there is as it was.
+    """
+    data = text.encode("utf-8")
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = None
+    if mode is not None and not stat.S_ISREG(mode):
+        with path.open("wb") as sink:
+            sink.write(data)
+        return
+    place = Path(os.path.realpath(path))
+    # A name that nobody can foresee, and only if it is free: no link is ever written through.
+    draft = place.with_name(f".covey-{secrets.token_hex(8)}.tmp")
+    with draft.open("xb") as file:
+        try:
+            if mode is not None:
+                draft.chmod(stat.S_IMODE(mode) & 0o777)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            draft.replace(place)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise

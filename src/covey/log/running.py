@@ -1,0 +1,163 @@
+"""Running: the lock that a run holds for its life, so that no second one starts beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from covey.errors import JournalConflict, JournalError
+from covey.log.disk import Descriptor, forget_staged, is_locked, reporting, try_lock
+
+_FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
+_SIGNED = b'{"pid": '  # how the account of whoever holds the lock begins
+
+
+def lock_path(journal: Path) -> Path:
+    """Where the lock of a journal is kept; the file may stay behind, only the lock counts."""
+    journal = journal.resolve()  # a link and what it leads to share one lock
+    return journal.with_name(f"{journal.name}.lock")
+
+
+@contextmanager
+def running(journal: Path) -> Iterator[None]:
+    """Hold the right to run a journal; the kernel takes it back when the process ends.
+
+    Raises:
+        JournalConflict: Another run holds it; the message says which.
+        JournalError: What lies where the lock should be is not ours to write to, or the journal
+            goes by several names (hard links), each of which would have a lock of its own.
+    """
+    path = lock_path(journal)
+    with reporting(f"lock {path}"):
+        file = Descriptor(_opened(path))
+    try:
+        with reporting(f"lock {path}"):
+            _require_ours(path, os.fstat(file.fd), journal)
+            if not try_lock(file.fd):
+                raise JournalConflict(
+                    f"{journal} is being run by {_holder(file.fd)}. Wait for it, stop it, or use "
+                    "another journal."
+                )
+            _require_lock(path, file.fd)
+            _require_one_name(journal)
+            since = datetime.now(UTC).isoformat(timespec="seconds")
+            who = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
+            os.ftruncate(file.fd, 0)
+            os.pwrite(file.fd, json.dumps(who).encode(), 0)
+        yield
+    finally:
+        file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who runs a journal; process 0 where it has only just begun and not signed yet."""
+
+    pid: int
+    host: str
+    since: str  # a time in ISO format
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "another process"
+        return f"process {self.pid} on {self.host}, since {self.since}"
+
+
+def holder(journal: Path) -> Holder | None:
+    """Who runs a journal now; None if nobody does. Looking takes nothing from anybody."""
+    try:
+        fd = os.open(lock_path(journal), os.O_RDONLY | _FLAGS)
+    except OSError:  # there is none, it is a link, or it is not for our eyes
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        who = _holder(fd)
+        # To try the lock is to hold it for a moment, in which a run that starts would be refused:
+        # not where it is known to be free.
+        return None if _gone(who) or not is_locked(fd) else who
+    finally:
+        os.close(fd)
+
+
+def _opened(path: Path) -> int:
+    """The lock's file, made if need be; never what a link leads to, which would be written over."""
+    if path.is_symlink():
+        raise _not_ours(path, "is a link")
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o666)
+    except OSError:
+        if path.is_symlink():  # made just now
+            raise _not_ours(path, "is a link") from None
+        raise
+
+
+def _require_ours(path: Path, found: os.stat_result, journal: Path) -> None:
+    """Refuse a file that somebody else may have put there, or that goes by another name too."""
+    if not stat.S_ISREG(found.st_mode):
+        raise _not_ours(path, "is no plain file")
+    if found.st_nlink > 1:
+        raise _not_ours(path, f"is known by {found.st_nlink} names")
+    trusted = {os.geteuid()} if hasattr(os, "geteuid") else {found.st_uid}
+    if journal.exists():
+        trusted.add(journal.stat().st_uid)
+    if found.st_uid not in trusted:
+        raise _not_ours(path, f"belongs to another user (uid {found.st_uid})")
+
+
+def _require_lock(path: Path, fd: int) -> None:
+    """Refuse to write over what no run wrote; a killed one may have left a beginning."""
+    start = os.pread(fd, len(_SIGNED), 0)
+    if not _SIGNED.startswith(start):
+        raise _not_ours(path, "holds something else than a lock")
+
+
+def _not_ours(path: Path, why: str) -> JournalError:
+    return JournalError(
+        f"{path} {why}, so it is left alone and nothing is run. A lock is a plain file that a run "
+        "makes itself: move what is there away. Delete it if it is of no use."
+    )
+
+
+def _require_one_name(journal: Path) -> None:
+    """Refuse hard links: a run by each name would hold a lock of its own beside the other."""
+    journal = journal.resolve()
+    if not journal.exists():
+        return
+    found = journal.stat()
+    if found.st_nlink > 1:
+        forget_staged(journal)
+        found = journal.stat()
+    if found.st_nlink > 1:
+        raise JournalError(
+            f"{journal} has {found.st_nlink} names (hard links), and two runs by two names would "
+            f"not see each other. Delete the others (find / -inum {found.st_ino}), or run a copy."
+        )
+
+
+def _holder(fd: int) -> Holder:
+    try:
+        who = json.loads(os.pread(fd, 4096, 0))
+        return Holder(int(who["pid"]), str(who["host"]), str(who["since"]))
+    except (ValueError, KeyError, TypeError):  # it has only just begun to write
+        return Holder(0, "", "")
+
+
+def _gone(who: Holder) -> bool:
+    """Whether the process is known to have ended: it was on this machine, and is no more."""
+    if os.name != "posix" or who.pid <= 0 or who.host != socket.gethostname():
+        return False
+    try:
+        os.kill(who.pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:  # it is somebody else's
+        return False
+    return False

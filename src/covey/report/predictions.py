@@ -1,0 +1,240 @@
+"""Hindsight: what the model expected of each trial when it was asked for, from the log alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from covey.arrays import Array
+from covey.errors import several
+from covey.gp import Model, Posterior, Warp, condition
+from covey.history import Asked, History, Trial
+from covey.log.header import Recipe
+from covey.propose import observations
+from covey.report.batches import Lot
+
+if TYPE_CHECKING:
+    from covey.belief import Belief
+
+
+# Forecast: what a posterior expects at some points, in the user's units, with intervals.
+
+HALF, MOST = 0.5, 0.9  # probability of the two intervals
+_STEPS = {HALF: 0.6744897501960817, MOST: 1.6448536269514722}  # Φ⁻¹((1 + p)/2)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Mean and standard deviation, and the central intervals of 50 % and 90 %."""
+
+    mean: float
+    std: float
+    half: tuple[float, float]
+    most: tuple[float, float]
+
+
+def forecasts(
+    posterior: Posterior, recipe: Recipe, belief: Belief, noise: Array | float | None = None
+) -> list[Forecast]:
+    """What is expected of f, or of a measurement with variance ``noise`` in the belief's units.
+
+    f is the mean of a measurement, as `Posterior.predict` has it, where outcomes were bent too.
+
+    The intervals are quantiles of the belief carried through the bend of the outcome, so they need
+    not be symmetric. Where hyper-parameters were sampled they are those of one Gaussian with the
+    mixture's mean and variance (our choice).
+    """
+    std = belief.std if noise is None else np.sqrt(belief.var + noise)
+    outcome = posterior.expected if noise is None else posterior.outcome
+    mean, deviation = posterior.moments(belief.mean, std, of_f=noise is None)
+    mean = recipe.sign * mean
+    ends = {
+        p: np.sort(
+            recipe.sign
+            * np.stack([outcome(belief.mean + side * step * std) for side in (-1.0, 1.0)]),
+            axis=0,
+        )
+        for p, step in _STEPS.items()
+    }
+    return [
+        Forecast(
+            float(mean[i]),
+            float(deviation[i]),
+            _pair(ends[HALF], i),
+            _pair(ends[MOST], i),
+        )
+        for i in range(len(mean))
+    ]
+
+
+def _pair(ends: Array, i: int) -> tuple[float, float]:
+    return float(ends[0, i]), float(ends[1, i])
+
+
+MOST_TOLD = 3000  # results; a report does no work on more, which takes minutes (our choice)
+
+
+@dataclass(frozen=True, slots=True)
+class Hindsight:
+    """What was expected of one measurement, noise included, before it was made.
+
+    ``chance`` is the probability that f there is better than at any point told by then.
+    """
+
+    forecast: Forecast
+    chance: float
+
+
+def look_back(history: History, recipe: Recipe, lots: Iterable[Lot]) -> dict[int, Hindsight]:
+    """Hindsight on the trials of these lots, by their ids; those without a model are left out.
+
+    So are lots asked for after more than 3000 results.
+
+    For each lot the log is read up to its event, and the hyper-parameters written there are
+    conditioned on what had been told by then, not fitted again. Trials that were open at the time
+    are left out of the covariance too: a band shrunk by values not known is none. Cost n³/3 for
+    each lot and model, n the results told before it.
+    """
+    wanted = {lot.place: lot for lot in lots if lot.modelled}
+    found: dict[int, Hindsight] = {}
+    then = History()
+    for place, event in enumerate(history.events[: max(wanted, default=-1) + 1]):
+        known = len(then.told) if place in wanted else 0
+        if isinstance(event, Asked) and 0 < known <= MOST_TOLD:
+            models = [Model.from_description(model) for model in event.models or ()]
+            bent = models[0].bent
+            posterior = condition(models, observations(then, recipe, bent=bent))
+            trials = [history.trial(i) for i in wanted[place].ids]
+            found |= dict(zip(wanted[place].ids, _expected(posterior, recipe, trials), strict=True))
+        then = then.then(event)
+    return found
+
+
+def _expected(posterior: Posterior, recipe: Recipe, trials: list[Trial]) -> list[Hindsight]:
+    belief = posterior.belief(recipe.space.encode([trial.point for trial in trials]))
+    target = float(posterior.belief(posterior.data.at).mean.max())
+    chances = [
+        0.5 * math.erfc((target - mean) / (std * math.sqrt(2.0)))
+        for mean, std in zip(belief.mean.tolist(), belief.std.tolist(), strict=True)
+    ]
+    noise = _noise(posterior, belief.noise, trials)
+    expected = forecasts(posterior, recipe, belief, noise)
+    return [Hindsight(f, chance) for f, chance in zip(expected, chances, strict=True)]
+
+
+def _noise(posterior: Posterior, learnt: float, trials: list[Trial]) -> Array:
+    """Variance (n,) of each measurement: its own standard error where known, else the model's."""
+    straight = posterior.data.warp == Warp()  # a standard error cannot be bent along
+    scale = posterior.data.scale
+    return np.array(
+        [
+            learnt if trial.sem is None or not straight else (trial.sem / scale) ** 2
+            for trial in trials
+        ]
+    )
+
+
+# Calibration: predicted against measured, and how many fell inside the bands.
+
+_FEW = 10
+_UNLIKELY = 0.025  # in either tail
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One measurement beside what was expected of it; ``error`` in standard deviations."""
+
+    id: int
+    batch: int
+    expected: Forecast
+    measured: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many measurements fell inside the band of this probability."""
+
+    band: float
+    inside: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Every pair, the coverage of the two bands, and what it says."""
+
+    pairs: tuple[Pair, ...]
+    coverage: tuple[Coverage, ...]
+    note: str
+
+
+def calibrate(
+    lots: Sequence[Lot], trials: Sequence[Trial], hindsight: Mapping[int, Hindsight]
+) -> Calibration:
+    """Compare what these lots were expected to give with what they gave."""
+    pairs = tuple(
+        Pair(i, lot.batch, hindsight[i].forecast, value, error_of(hindsight[i].forecast, value))
+        for lot in lots
+        for i in lot.ids
+        if i in hindsight and lot.batch is not None and (value := trials[i].value) is not None
+    )
+    coverage = tuple(
+        Coverage(band, sum(_inside(pair, band) for pair in pairs), len(pairs))
+        for band in (HALF, MOST)
+    )
+    return Calibration(pairs, coverage, _note(coverage))
+
+
+def error_of(expected: Forecast, measured: float) -> float:
+    """Measured less expected, in standard deviations of the forecast.
+
+    >>> error_of(Forecast(1.0, 0.5, (0.7, 1.3), (0.2, 1.8)), 2.0)
+    2.0
+    """
+    return (measured - expected.mean) / max(expected.std, 1e-300)
+
+
+def _inside(pair: Pair, band: float) -> bool:
+    low, high = pair.expected.half if band == HALF else pair.expected.most
+    return low <= pair.measured <= high
+
+
+def _note(coverage: tuple[Coverage, ...]) -> str:
+    n = coverage[0].of
+    if n == 0:
+        return "No result has come in yet that a model had predicted."
+    if n < _FEW:
+        return (
+            f"Only {several(n, 'result')} so far: fewer than {_FEW} say little about the bands, "
+            "whichever way they fall."
+        )
+    few = [c for c in coverage if at_most(c.inside, c.of, c.band) < _UNLIKELY]
+    many = [c for c in coverage if at_most(c.of - c.inside, c.of, 1.0 - c.band) < _UNLIKELY]
+    if few:
+        return "Fewer than chance allows fell inside: the model was too sure of itself."
+    if many:
+        return "More than chance allows fell inside: the model was less sure than it could be."
+    return "That is what chance allows: the bands can be believed as far as these results tell."
+
+
+def at_most(k: int, n: int, p: float) -> float:
+    """P(X <= k) for a binomial of n tries.
+
+    >>> round(at_most(1, 2, 0.5), 12)
+    0.75
+    """
+    return math.fsum(
+        math.exp(
+            math.lgamma(n + 1)
+            - math.lgamma(i + 1)
+            - math.lgamma(n - i + 1)
+            + i * math.log(p)
+            + (n - i) * math.log1p(-p)
+        )
+        for i in range(k + 1)
+    )

@@ -1,0 +1,294 @@
+"""Runner: evaluate to the end of a budget, through any number of crashes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+
+from covey.errors import EvaluationError, StrategyError, did_you_mean
+from covey.gp import GP
+from covey.log.disk import remove_staged
+from covey.log.header import Goal
+from covey.log.running import running
+from covey.run.command import Command
+from covey.run.dask import DaskEngine, is_client
+from covey.run.dispatcher import Desk
+from covey.run.local import LocalEngine
+from covey.run.loop import Campaign, Interrupt, Plan, RunOptions
+from covey.run.remote import FuturesEngine
+from covey.run.task import Call, Engine, Function, pack
+from covey.space import Choice, Pool, Space
+from covey.strategies import Strategy
+from covey.study import Study
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    Workers: TypeAlias = int | Executor | Engine | Client
+
+
+# Workers: who evaluates, from what a user gives: a number, an executor, a client, an engine.
+
+_log = logging.getLogger("covey")
+
+
+def check_workers(workers: object, call: Call) -> None:
+    """Raise StrategyError unless these can evaluate it; before anything is written."""
+    if isinstance(workers, Executor) and not isinstance(workers, ProcessPoolExecutor):
+        return
+    if isinstance(workers, bool | str) or not (
+        isinstance(workers, int | Executor | Engine) or is_client(workers)
+    ):
+        raise StrategyError(
+            "workers is a whole number >= 1, an executor of concurrent.futures, a Dask client, or "
+            f"an engine such as covey.run.RayEngine(); got {workers!r}."
+        )
+    if isinstance(workers, int) and workers < 1:
+        raise StrategyError(f"workers must be a whole number >= 1; got {workers!r}.")
+    if not isinstance(workers, FuturesEngine):
+        pack(call)
+
+
+@contextmanager
+def engine_for(workers: Workers, journal: Path | None) -> Iterator[Engine]:
+    """An engine; one that was given stays open."""
+    if isinstance(workers, Engine):
+        yield workers
+        return
+    engine = _engine(workers, journal)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def _engine(workers: int | Executor | Client, journal: Path | None) -> Engine:
+    if isinstance(workers, Executor):
+        return FuturesEngine(workers)
+    if not isinstance(workers, int):
+        return DaskEngine(workers)
+    if find_spec("fcntl") is None:
+        _log.warning("no file locks on this system: evaluations run in threads of this process")
+        return FuturesEngine(ThreadPoolExecutor(workers, "covey"), owned=True)
+    return LocalEngine(workers, None if journal is None else work_folder(journal))
+
+
+def work_folder(journal: Path) -> Path:
+    """Where evaluations keep their files; of no use when no trial is pending."""
+    journal = journal.resolve()
+    return journal.with_name(f"{journal.name}.work")
+
+
+Objective = Callable[..., Any] | Command
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The best point found, its value, and the study with all the rest."""
+
+    point: Mapping[str, Any]
+    value: float
+    study: Study
+
+
+def run(
+    study: Study,
+    f: Objective,
+    *,
+    batch: int = 8,
+    rounds: int = 20,
+    workers: Workers = 4,
+    **options: Unpack[RunOptions],
+) -> Result:
+    """Evaluate f to the end of a budget of ``rounds`` * ``batch`` evaluations.
+
+    Synchronous (the default): the next batch is asked for when this one is in; the run is the same
+    for any number of workers, and after any crash. Asynchronous: a worker that is free gets the
+    next point at once, chosen with regard to those still out.
+
+    What was asked before counts, and what is pending is evaluated first, so a run that was broken
+    off goes on by the same call. What was lost or cancelled does not count. Ctrl-C stops what runs
+    and leaves it pending.
+
+    Args:
+        study: where results go; its journal is held against a second run.
+        f: takes a point (a dict), and a seed if it has a parameter ``seed``; returns a number, or
+            {"value": number, "sem": its standard error}. Or a `Command`.
+        batch: points per round.
+        rounds: batches in all.
+        workers: a number of processes on this machine, one for each evaluation; or an executor of
+            `concurrent.futures`, a Dask client, or an engine such as `RayEngine()`. What is given
+            stays open.
+        **options: asynchronous; timeout, in seconds from the start of an evaluation; retries, a
+            `Retries`; watch, called with a `Progress` now and then.
+
+    Raises:
+        EvaluationError: No value came, or the machine lost a whole batch. Like any error and
+            Ctrl-C it has the ``study``, and the ``result`` so far.
+        JournalConflict: Another run holds the journal.
+    """
+    plan = Plan.of(batch, rounds, options)
+    call = as_call(f, study.space)
+    check_workers(workers, call)
+    with ExitStack() as stack:
+        if study.journal is not None:
+            stack.enter_context(running(study.journal))
+            remove_staged(study.journal)
+        study.refresh()
+        interrupt = stack.enter_context(Interrupt())  # the engine is closed before it is left
+        engine = stack.enter_context(engine_for(workers, study.journal))
+        if isinstance(engine, LocalEngine):
+            engine.tidy(_told(study))
+        desk = Desk(study, engine, call, plan.timeout, plan.retries)
+        try:
+            Campaign(study, plan, desk, interrupt, engine.slots or batch).go()
+            return _required(result_of(study))
+        except BaseException as error:
+            # Without a journal, what was told would be gone with who called us.
+            vars(error).update(study=study, result=result_of(study))
+            raise
+
+
+def result_of(study: Study) -> Result | None:
+    """The best so far; None if nothing was told."""
+    best = study.best
+    if best is None or best.value is None:
+        return None
+    return Result(best.point, best.value, study)
+
+
+def _told(study: Study) -> set[str]:
+    """The names of all attempts at trials that have a value."""
+    history = study.history
+    return {sent.name for trial in history.told for sent in history.attempts(trial.id)}
+
+
+def _required(result: Result | None) -> Result:
+    if result is None:
+        raise EvaluationError("no evaluation succeeded; the journal or f itself may say why.")
+    return result
+
+
+def as_call(f: Objective, space: Space | Pool) -> Call:
+    """What is evaluated, checked against the space."""
+    if isinstance(f, Command):
+        f.check(space.names, _corners(space))
+        return f
+    if not callable(f):
+        raise StrategyError(f"f is a function of a point, or a covey.run.Command; got {f!r}.")
+    return Function(f)
+
+
+def _corners(space: Space | Pool) -> list[dict[str, Any]]:
+    """Points between them holding every value that may be hard to write as an argument."""
+    if isinstance(space, Pool):
+        return [space.point(i) for i in range(space.size)]
+    ends = {
+        name: list(p.options if isinstance(p, Choice) else p.span)
+        for name, p in space.parameters.items()
+    }
+    longest = max(map(len, ends.values()))
+    return [{name: row[i % len(row)] for name, row in ends.items()} for i in range(longest)]
+
+
+# The shortest way in: `maximize` and `minimize` a function over a space.
+
+
+class StudyOptions(TypedDict, total=False):
+    """What `maximize` passes on to `Study`."""
+
+    strategy: str | Strategy
+    seed: int | None
+    journal: str | Path | None
+    gp: GP
+
+
+class Options(StudyOptions, RunOptions, total=False):
+    """What `maximize` takes beyond how much to evaluate, and by whom."""
+
+
+def maximize(
+    f: Objective,
+    space: Space | Pool,
+    *,
+    batch: int = 8,
+    rounds: int = 20,
+    workers: Workers = 4,
+    **options: Unpack[Options],
+) -> Result:
+    """Maximise f over a space in ``rounds`` batches.
+
+    An evaluation that raises, or returns something that is not a finite number, becomes a failed
+    trial; the run goes on, unless it has no value yet and looks broken. With ``journal=`` a run
+    that was killed, or stopped by Ctrl-C, goes on where it stopped: results that came in the
+    meantime are found, evaluations that still run are waited for, and what was asked counts.
+    Without, the error has the ``study`` and the ``result`` so far.
+
+    Each evaluation has a process of its own, which takes a tenth of a second to start. For
+    functions quicker than that, or that share something with the caller, use threads:
+    ``workers=ThreadPoolExecutor(4)``.
+
+    Args:
+        f: takes a point (a dict), and a seed if it has a parameter ``seed``; returns a number.
+        space: where to look.
+        batch: points per round.
+        rounds: batches in all.
+        workers: number of processes, or a `concurrent.futures.Executor`, a Dask client, or an
+            engine of `covey.run`.
+        **options: strategy, seed, journal and gp, as in `Study`; asynchronous, timeout, retries
+            and watch, as in `covey.run.run`.
+
+    >>> from covey import Real, Space
+    >>> space = Space({"x": Real(-1.0, 1.0)})
+    >>> result = maximize(lambda p: -p["x"] ** 2, space, batch=4, rounds=3, seed=0)
+    >>> bool(result.value > -0.01)
+    True
+    """
+    return _optimize("max", f, space, (batch, rounds, workers), options)
+
+
+def minimize(
+    f: Objective,
+    space: Space | Pool,
+    *,
+    batch: int = 8,
+    rounds: int = 20,
+    workers: Workers = 4,
+    **options: Unpack[Options],
+) -> Result:
+    """Minimise f over a space; see `maximize`."""
+    return _optimize("min", f, space, (batch, rounds, workers), options)
+
+
+def _optimize(
+    goal: Goal,
+    f: Objective,
+    space: Space | Pool,
+    size: tuple[int, int, Workers],
+    options: Mapping[str, Any],
+) -> Result:
+    batch, rounds, workers = size
+    of_study, of_run = _parted(options)
+    # Before there is a study: what cannot run leaves no journal behind.
+    Plan.of(batch, rounds, of_run)
+    check_workers(workers, as_call(f, space))
+    study = Study(space, goal, **of_study)
+    return run(study, f, batch=batch, rounds=rounds, workers=workers, **of_run)
+
+
+def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The study's options, and the run's."""
+    names = [*StudyOptions.__annotations__, *RunOptions.__annotations__]
+    for name in options:
+        if name not in names:
+            raise StrategyError(
+                f"unknown option {name!r}; there are {', '.join(names)}.{did_you_mean(name, names)}"
+            )
+    of_study = {name: options[name] for name in StudyOptions.__annotations__ if name in options}
+    return of_study, {name: value for name, value in options.items() if name not in of_study}

@@ -1,0 +1,357 @@
+"""Desk: hands trials to an engine, and writes down what becomes of them."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from covey.errors import HistoryError
+from covey.history import Dispatched, Failed, Late, Lost, Told, Trial
+from covey.run.command import Command
+from covey.run.task import Call, Engine, Outcome, Retries, Task, name_of
+from covey.study import Study
+
+_log = logging.getLogger("covey")
+
+_FEW = 4  # first failures, all alike, that tell of f and not of its points (our choice)
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_PATIENCE = 30.0  # seconds for an engine to stop what it was told to stop
+
+
+class Desk:
+    """The trials that a run waits for.
+
+    The log comes first: an attempt is written down before the engine hears of it, and a result is
+    written down when it comes. All else here is forgotten in a crash, and can be.
+    """
+
+    def __init__(
+        self, study: Study, engine: Engine, call: Call, timeout: float | None, retries: Retries
+    ) -> None:
+        self._study = study
+        self._engine = engine
+        self._call = call
+        self._timeout = timeout
+        self._retries = retries
+        self._life = secrets.token_hex(4)  # in every name, so that no two runs share one
+        self._sent: dict[str, Task] = {}  # every attempt of this life, for what comes late
+        self._open: dict[str, Task] = {}  # those whose outcome is awaited
+        self._queue: dict[int, float] = {}  # trial id -> not to be started before
+        self._used: dict[int, Counter[str]] = {}  # retries of this life
+        self._unkept: set[str] = set()  # names that were complained of
+        self._settling = False  # what the engine said may not be in the log yet
+        self._held: dict[
+            int, tuple[Task, Outcome]
+        ] = {}  # failed alike; not in the log, see `_doubt`
+        self._cleared = False  # failures are the points' own: a value came, or they differed
+        self.settled = 0  # trials that came to an end in this life
+        self.streak = 0  # of those, since the last one with a value
+        # What went wrong last, and how to try it without us.
+        self.last: tuple[Outcome, str] = Outcome("", "lost"), ""
+        self._began: dict[str, float] = {}  # attempts of this life, by name
+        self._took: list[float] = []  # seconds of those that came to an end
+        self.lost = 0  # of those, the last ones if they were all lost
+
+    @property
+    def running(self) -> int:
+        """How many evaluations the engine has."""
+        return len(self._open)
+
+    @property
+    def awaited(self) -> list[int]:
+        """The ids of all trials that are not settled, running or queued."""
+        return sorted({*self._queue, *(task.id for task in self._open.values())})
+
+    @property
+    def seconds(self) -> float | None:
+        """What an evaluation takes, on average; None before one of this life has ended."""
+        return sum(self._took) / len(self._took) if self._took else None
+
+    @property
+    def held(self) -> int:
+        """How many failed alike before any value came; they may yet be evaluated again."""
+        return len(self._held)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether so many failed alike before any value came that no more are started."""
+        return self.held >= _FEW
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether they did, and nothing runs that might still bring a value."""
+        return self.doubtful and not self._open
+
+    def admit(self, trials: Iterable[Trial]) -> None:
+        """Take these on."""
+        now = time.monotonic()
+        self._queue |= {trial.id: now for trial in trials}
+
+    def adopt(self, trials: Iterable[Trial]) -> None:
+        """Take on trials that an earlier life may have handed out already."""
+        trials = list(trials)
+        tasks = []
+        for trial in trials:
+            attempts = self._study.history.attempts(trial.id)
+            if attempts:
+                tasks.append(self._task(trial, attempts[-1]))
+        known = self._engine.adopt(tasks) if tasks else set()
+        for task in tasks:
+            if task.name in known:
+                self._sent[task.name] = self._open[task.name] = task
+        found = {task.id for task in self._open.values()}
+        self.admit(trial for trial in trials if trial.id not in found)
+        if tasks:
+            _log.info(
+                "of %d evaluations that were out, %d are found again and %d begin again",
+                *(len(tasks), len(known), len(tasks) - len(known)),
+            )
+
+    def work(self, seconds: float) -> None:
+        """Start what can start, and wait at most so long for something to end."""
+        self._start()
+        startable = self._has_room() and not self.doubtful
+        ready = min(self._queue.values(), default=None) if startable else None
+        if ready is not None:  # something is to be started soon
+            seconds = min(seconds, max(0.0, ready - time.monotonic()))
+        self._settling = True
+        for outcome in self._engine.poll(seconds):
+            self._settle(outcome)
+        self._settling = False
+        self._study.refresh()
+        self._withdraw()
+
+    def stop(self) -> None:
+        """Cancel what runs, and take what results come; all else stays pending."""
+        self._queue.clear()
+        if self._settling:  # Ctrl-C twice; another poll and the engine forgets what is not written
+            self.kill()
+            return
+        self.spare()
+        self._engine.cancel(list(self._open))
+        until = time.monotonic() + _PATIENCE
+        while self._open and time.monotonic() < until:
+            self._collect(0.2)
+        self._collect(0.0)  # so that the engine knows the last ones to be written down
+
+    def kill(self) -> None:
+        """End what runs at once."""
+        names = list(self._open)
+        self._engine.cancel(names)
+        self._engine.cancel(names)
+
+    def spare(self) -> int:
+        """Leave pending what failed alike before any value came, to be evaluated again; how many.
+
+        A further attempt is written down and not handed out: the next run looks for that one, does
+        not find it, and begins again. It would take the failure of the last one for its own.
+        """
+        held, self._held = self._held, {}
+        for id in held:
+            if self._pending(id):
+                trial = self._study.history.trial(id)
+                with self._unless_settled(id):
+                    self._study.note(self._next_attempt(trial))
+        return len(held)
+
+    def convict(self) -> None:
+        """Write down as failed what was held back: it is not f that is broken."""
+        held, self._held = self._held, {}
+        for task, outcome in held.values():
+            if self._pending(task.id):
+                self._fail(task, outcome)
+
+    def _collect(self, seconds: float) -> None:
+        for outcome in self._engine.poll(seconds):
+            task = self._open.pop(outcome.name, None) or self._sent.get(outcome.name)
+            if task is not None and outcome.status == "succeeded":
+                self._tell(task, outcome)
+
+    def _has_room(self) -> bool:
+        return self._engine.slots is None or len(self._open) < self._engine.slots
+
+    def _start(self) -> None:
+        now = time.monotonic()
+        for id in sorted(self._queue):
+            if not self._has_room() or self.doubtful:
+                return
+            if self._queue[id] > now:
+                continue
+            del self._queue[id]
+            if self._pending(id):
+                with self._unless_settled(id):
+                    self._dispatch(self._study.history.trial(id))
+
+    def _dispatch(self, trial: Trial) -> None:
+        sent = self._next_attempt(trial)
+        self._study.note(sent)  # before the engine hears of it
+        task = self._task(trial, sent)
+        self._sent[sent.name] = self._open[sent.name] = task
+        self._began[sent.name] = time.monotonic()
+        self._engine.submit(task)
+
+    def _next_attempt(self, trial: Trial) -> Dispatched:
+        attempt = len(self._study.history.attempts(trial.id)) + 1
+        name = name_of(self._life, trial.id, attempt)
+        return Dispatched(trial.id, attempt, name, evaluation_seed(self._study.seed, trial.id))
+
+    def _task(self, trial: Trial, sent: Dispatched) -> Task:
+        return Task(
+            trial.id, sent.attempt, sent.name, trial.point, sent.seed, self._timeout, self._call
+        )
+
+    def _settle(self, outcome: Outcome) -> None:
+        task = self._sent.get(outcome.name)
+        if task is None:
+            return  # not of this study
+        awaited = self._open.pop(outcome.name, None) is not None
+        began = self._began.pop(outcome.name, None)
+        if began is not None and outcome.status != "lost":
+            self._took.append(time.monotonic() - began)
+        if outcome.status == "succeeded":
+            self._tell(task, outcome)
+        elif awaited:
+            self._give_up(task, outcome)
+
+    def _tell(self, task: Task, outcome: Outcome) -> None:
+        """Write a value down: the first of a trial counts, whatever the trial was before."""
+        if self._sent.pop(task.name, None) is None or outcome.value is None:
+            return  # the engine said it twice
+        before = self._study.history.trial(task.id).status
+        try:
+            if outcome.metrics:
+                told = Told((task.id,), (outcome.value,), (outcome.sem,), (outcome.metrics,))
+                self._study.note(told)
+            else:
+                self._study.tell(task.id, outcome.value, outcome.sem)
+        except HistoryError as error:
+            if self._study.history.trial(task.id).status != "told":
+                self._give_up(task, Outcome(task.name, "failed", reason=str(error)))
+                return
+            self._study.note(Late(task.id, task.attempt, outcome.value))
+            _log.info("a further result of trial %d came late: %r", task.id, outcome.value)
+            return
+        self._name_unkept(outcome)
+        self._queue.pop(task.id, None)  # another attempt is not needed
+        self.settled += before == "pending"
+        self.streak = self.lost = 0
+        self._held.pop(task.id, None)
+        self._cleared = True
+        self.convict()
+        if before != "pending":
+            _log.info("the result of trial %d, which was %s, came late", task.id, before)
+
+    def _name_unkept(self, outcome: Outcome) -> None:
+        """Say once of each what was returned beside a value and cannot be in the log."""
+        new = [name for name in outcome.unkept if name not in self._unkept]
+        self._unkept.update(new)
+        if new:
+            _log.warning(
+                "not recorded: %s; the log holds what JSON can, up to 10 kB for an evaluation. The "
+                "value itself is recorded. Have the evaluation save the rest to a file.",
+                ", ".join(new),
+            )
+
+    def _give_up(self, task: Task, outcome: Outcome) -> None:
+        """Try again, or write down that it came to nothing."""
+        if not self._pending(task.id):
+            return
+        used = self._used.setdefault(task.id, Counter())
+        if self._retries.left(outcome.status, used[outcome.status]):
+            rng = np.random.default_rng([self._study.seed, task.id, task.attempt])
+            delay = self._retries.delay(used[outcome.status], rng)
+            used[outcome.status] += 1
+            self._queue[task.id] = time.monotonic() + delay
+            _log.warning(
+                "trial %d %s (%s); again in %.1f s", task.id, outcome.status, outcome.reason, delay
+            )
+            return
+        reason = outcome.reason.encode(errors="replace").decode()
+        _log.warning("trial %d %s: %s", task.id, outcome.status, reason)
+        self.settled, self.streak = self.settled + 1, self.streak + 1
+        self.last = outcome, by_hand(task)
+        if outcome.status == "lost":
+            self.lost += 1
+            with self._unless_settled(task.id):
+                self._study.note(Lost((task.id,), reason))
+            return
+        self.lost = 0
+        if self._doubt(outcome):
+            self._held[task.id] = task, outcome
+        else:
+            self.convict()
+            self._fail(task, outcome)
+
+    def _doubt(self, outcome: Outcome) -> bool:
+        """Whether this may be f's fault and not the point's: then it is not written down yet.
+
+        A typo fails every trial alike, before any value came in this life of the run. A failure
+        that differs from the others, or of a kind that the log knows, clears f.
+        """
+        if self._cleared or outcome.status != "failed":
+            return False
+        kinds = {_kind(held.reason) for _, held in self._held.values()}
+        if kinds:
+            self._cleared = kinds != {_kind(outcome.reason)}
+        else:
+            failed = (e.reason for e in self._study.history.events if isinstance(e, Failed))
+            self._cleared = _kind(outcome.reason) in map(_kind, failed)
+        return not self._cleared
+
+    def _fail(self, task: Task, outcome: Outcome) -> None:
+        with self._unless_settled(task.id):
+            self._study.fail(task.id, outcome.reason.encode(errors="replace").decode())
+
+    def _withdraw(self) -> None:
+        """Stop waiting for trials that somebody else has told, failed or cancelled."""
+        over = [n for n, t in self._open.items() if not self._pending(t.id)]
+        if over:
+            self._engine.cancel(over)
+        for name in over:
+            del self._open[name]
+        self._queue = {id: at for id, at in self._queue.items() if self._pending(id)}
+        self._held = {id: held for id, held in self._held.items() if self._pending(id)}
+
+    @contextmanager
+    def _unless_settled(self, id: int) -> Iterator[None]:
+        """Pass over the log's refusal if somebody else has settled the trial this moment."""
+        try:
+            yield
+        except HistoryError:
+            if self._pending(id):
+                raise
+
+    def _pending(self, id: int) -> bool:
+        return self._study.history.trial(id).status == "pending"
+
+
+def by_hand(task: Task) -> str:
+    """How to repeat an evaluation without a run around it, in a sentence."""
+    if isinstance(task.call, Command):
+        return f"Try it by hand: {task.call.line(task.point, trial=task.id, seed=task.seed)}"
+    return f"Try f({dict(task.point)!r}) by hand."
+
+
+def _kind(reason: str) -> str:
+    """A reason without its numbers, which may be those of the point.
+
+    >>> _kind("KeyError: 'lr' in trial 12 at 1e-05") == _kind("KeyError: 'lr' in trial 3 at 0.1")
+    True
+    """
+    return _NUMBER.sub("#", reason)
+
+
+def evaluation_seed(seed: int, trial: int) -> int:
+    """The seed of a trial's evaluation, from the study's; below 2^32, as most libraries want it.
+
+    >>> evaluation_seed(0, 3) == evaluation_seed(0, 3) != evaluation_seed(0, 4)
+    True
+    """
+    return int(np.random.SeedSequence(seed, spawn_key=(trial,)).generate_state(1)[0])

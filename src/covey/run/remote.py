@@ -1,0 +1,258 @@
+"""Futures: any `concurrent.futures.Executor`; it cannot be made to stop what it runs."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    wait,
+)
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from covey.errors import EvaluationError
+from covey.run.local import Process
+from covey.run.task import Call, Outcome, Task, pack
+from covey.run.workdir import Workplace, write_private
+
+# Courier: one evaluation on a worker of a cluster, in a process of its own there.
+#
+# In a process, so that it can be stopped: the threads of a Dask worker cannot, and a worker of
+# Ray that is killed takes its log with it. If the worker dies, the process dies too.
+
+_SHORT, _LONG = 0.005, 0.1  # seconds between two looks
+
+
+class Parcels:
+    """Packs a call once, however many tasks have it."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Call, bytes] | None = None
+
+    def of(self, call: Call) -> bytes:
+        """The packed call."""
+        if self._last is None or self._last[0] is not call:
+            self._last = call, pack(call)
+        return self._last[1]
+
+
+class _Absent:
+    """Stands for a call that travels apart from its task."""
+
+    def evaluate(self, task: Task, folder: Path, /) -> Outcome:
+        return Outcome(task.name, "lost", reason=f"there is no call in {folder}")
+
+
+def labelled(task: Task) -> bytes:
+    """A task without its call."""
+    import cloudpickle
+
+    return bytes(cloudpickle.dumps(replace(task, call=_Absent())))
+
+
+def deliver(
+    label: bytes, parcel: bytes, grace: float, wanted: Callable[[], bool] = lambda: True
+) -> list[dict[str, Any]]:
+    """Evaluate on this machine; its outcomes as plain dicts.
+
+    Args:
+        label: the task, by `labelled`.
+        parcel: the call, by `Parcels`.
+        grace: seconds between asking it to end and killing it.
+        wanted: whether anybody still waits for it.
+    """
+    task: Task = pickle.loads(label)
+    with tempfile.TemporaryDirectory(prefix="covey-", ignore_cleanup_errors=True) as folder:
+        call = Path(folder) / "call.pkl"
+        write_private(call, parcel)
+        place = Workplace(Path(folder) / "work")
+        process = Process.start(task, place, call, grace, tied=True)
+        try:
+            return _attended(process, wanted)
+        except BaseException:  # Ray stops a task by raising in it
+            process.stop()
+            process.wait(grace)
+            process.stop()
+            process.wait(1.0)
+            raise
+
+
+def _attended(process: Process, wanted: Callable[[], bool]) -> list[dict[str, Any]]:
+    pause = _SHORT
+    while True:
+        outcomes = process.check()
+        if outcomes:
+            return [asdict(outcome) for outcome in outcomes]
+        if not process.stopping and not wanted():
+            process.stop()
+        time.sleep(pause)
+        pause = min(1.5 * pause, _LONG)
+
+
+_LOOK = 0.05  # seconds between two looks at the clock
+
+
+class FuturesEngine:
+    """Hands tasks to an executor.
+
+    An evaluation that is timed out or cancelled goes on in its thread or process, and if it ends
+    after all, that is a second outcome. Time limits are counted by marks on this machine's disk,
+    so they hold for executors that run here.
+
+    Args:
+        executor: stays open, unless it is ``owned``.
+        owned: whether to shut it down at the end.
+    """
+
+    slots = None
+
+    def __init__(self, executor: Executor, *, owned: bool = False) -> None:
+        self._executor = executor
+        self._owned = owned
+        self._open: dict[Future[Outcome], _Ticket] = {}
+        self._ready: list[Outcome] = []
+        self._marks: Path | None = None  # a folder, once there is a time limit
+        self._parcels = Parcels()
+
+    def submit(self, task: Task) -> None:
+        """Hand it over.
+
+        Raises:
+            EvaluationError: The executor is broken or was shut down.
+        """
+        sent = task
+        if isinstance(self._executor, ProcessPoolExecutor):  # whose own pickle takes less
+            sent = replace(task, call=Packed(self._parcels.of(task.call)))
+        mark = None if task.timeout is None else self._mark(task.name)
+        try:
+            future = self._executor.submit(perform, sent, mark)
+        except BrokenExecutor as error:
+            raise EvaluationError(
+                f"the executor broke ({error}). A worker process died, perhaps for want of memory, "
+                "and takes all others with it. Results so far are kept and unfinished trials stay "
+                "pending. With workers=4 each evaluation has a process of its own."
+            ) from error
+        except RuntimeError as error:
+            raise EvaluationError(f"the executor takes nothing more: {error}.") from error
+        self._open[future] = _Ticket(task, mark)
+
+    def poll(self, seconds: float) -> list[Outcome]:
+        """What ended meanwhile, waiting at most so long for the first."""
+        until = time.monotonic() + seconds
+        while True:
+            found, self._ready = self._ready, []
+            left = until - time.monotonic()
+            if self._open and not found:
+                wait(self._open, min(max(left, 0.0), _LOOK), FIRST_COMPLETED)
+            elif not found:
+                time.sleep(max(left, 0.0))
+            for future in [future for future in self._open if future.done()]:
+                found.append(_outcome(self._open.pop(future).task, future))
+            found += self._overdue()
+            if found or time.monotonic() >= until:
+                return found
+
+    def cancel(self, names: Collection[str]) -> None:
+        """Take these out of the queue; those that run cannot be stopped."""
+        for future, ticket in list(self._open.items()):
+            if ticket.task.name not in names or ticket.given_up:
+                continue
+            ticket.given_up = True
+            reason = "it was cancelled"
+            if future.cancel():
+                del self._open[future]
+            else:
+                reason = "it was cancelled, and goes on in its thread or process"
+            self._ready.append(Outcome(ticket.task.name, "lost", reason=reason))
+
+    def adopt(self, tasks: Sequence[Task]) -> set[str]:
+        """None: what an executor runs dies with the process that owns it."""
+        return set()
+
+    def close(self) -> None:
+        """Leave the executor as it is, or shut it down if it is ours."""
+        if self._owned:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+        if self._marks is not None:
+            shutil.rmtree(self._marks, ignore_errors=True)
+
+    def _mark(self, name: str) -> Path:
+        if self._marks is None:
+            self._marks = Path(tempfile.mkdtemp(prefix="covey-"))
+        return self._marks / name
+
+    def _overdue(self) -> list[Outcome]:
+        found = []
+        for ticket in self._open.values():
+            limit = ticket.task.timeout
+            if limit is not None and not ticket.given_up and ticket.elapsed() > limit:
+                ticket.given_up = True
+                reason = f"it took longer than {limit:g} s, and goes on in its thread or process"
+                found.append(Outcome(ticket.task.name, "timed-out", reason=reason))
+        return found
+
+
+@dataclass(slots=True)
+class _Ticket:
+    """What is known of a task in the executor."""
+
+    task: Task
+    mark: Path | None  # there once it has begun
+    began: float | None = None
+    given_up: bool = False
+
+    def elapsed(self) -> float:
+        """Seconds since it was first seen to have begun."""
+        if self.began is None:
+            if self.mark is None or not self.mark.exists():
+                return 0.0
+            self.began = time.monotonic()
+        return time.monotonic() - self.began
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A call in a parcel, opened where it is evaluated."""
+
+    parcel: bytes
+
+    def evaluate(self, task: Task, folder: Path, /) -> Outcome:
+        """Open it and go on."""
+        try:
+            call: Call = pickle.loads(self.parcel)
+        except Exception as error:  # what a foreign module may raise when it is imported
+            reason = f"f cannot be loaded in its process ({type(error).__name__}: {error})"
+            return Outcome(task.name, "lost", reason=reason)
+        return call.evaluate(task, folder)
+
+
+def perform(task: Task, mark: Path | None) -> Outcome:
+    """Evaluate a task in a thread or process of an executor."""
+    if mark is not None:
+        with suppress(OSError):  # another machine, or the run is over: no time limit then
+            mark.touch()
+    with tempfile.TemporaryDirectory(prefix="covey-", ignore_cleanup_errors=True) as folder:
+        return task.call.evaluate(task, Path(folder))
+
+
+def _outcome(task: Task, future: Future[Outcome]) -> Outcome:
+    try:
+        return future.result()
+    except BrokenExecutor as error:
+        return Outcome(task.name, "lost", reason=f"the executor broke: {error}")
+    except CancelledError:
+        return Outcome(task.name, "lost", reason="it was cancelled")
+    except Exception as error:  # the executor's own trouble: f's is caught where it runs
+        reason = f"the executor could not run it ({type(error).__name__}: {error})"
+        return Outcome(task.name, "lost", reason=reason)

@@ -1,0 +1,469 @@
+"""Workplace: the folder of one evaluation, the only thing its process and the runner share.
+
+task.json    what to do, with point.pkl and the packed call   written by the runner
+alive        locked for as long as the process lives; who and since when   by the process
+computing    locked until f has returned: the rest, waiting for room included, is not its time
+result.json  what came of it, by rename: whole or not there   by the process
+stopped      why it was told to end, if it was                by the runner
+log          what it printed; the last 64 kB are kept, while it runs at most twice that
+
+The pickles are code, so the folder and all above it that is ours belong to one user alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import pickle
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from covey.errors import WorkFolderError
+from covey.run.task import Outcome, Task, python_version
+
+TAIL = 65_536  # bytes of a log that are kept
+UNWRITTEN = 75  # exit status of an evaluation that could not write its result
+_SHORT = (errno.EMFILE, errno.ENFILE)  # of descriptors, which comes and goes
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_WHY = 16  # bytes that `stopped` has from the beginning, so that to fill it in needs no room
+_OWNER = "owner"  # in a temporary folder: locked while its run lives
+_NEW = 60.0  # seconds in which a run has locked its folder, or never will
+_CATCH_UP = 0.5  # seconds for the last words, where something left behind holds the line open
+
+
+class Workplace:
+    """One folder; every method reads or writes the files in it, and nothing is remembered."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "log"
+        self._task = folder / "task.json"
+        self._alive = folder / "alive"
+        self._computing = folder / "computing"
+        self._result = folder / "result.json"
+        self._stopped = folder / "stopped"
+
+    def prepare(self, task: Task, call: Path) -> None:
+        """Make the folder and write down what to do; the packed call is shared by all tasks."""
+        import cloudpickle
+
+        self.folder.mkdir(mode=0o700, parents=True)
+        write_private(self.folder / "point.pkl", cloudpickle.dumps(dict(task.point)))
+        written = {
+            "id": task.id,
+            "attempt": task.attempt,
+            "name": task.name,
+            "seed": task.seed,
+            "timeout": task.timeout,
+            "call": str(call),
+            "path": sys.path,
+            "python": python_version(),
+        }
+        write_private(self._task, json.dumps(written).encode())
+        write_private(self._stopped, b" " * _WHY)
+
+    def read(self) -> Task | Outcome:
+        """What to do; or, where it cannot be read here, that it is lost.
+
+        Raises:
+            WorkFolderError: Others can write here, and a pickle of theirs is their code.
+        """
+        check_private(self.folder)
+        written = json.loads(read_private(self._task))
+        name = written["name"]
+        if written["python"] != python_version():
+            reason = (
+                f"f was packed by Python {written['python']} and this is {python_version()}; use "
+                "the same on both sides"
+            )
+            return Outcome(name, "lost", reason=reason)
+        sys.path[:] = written["path"]
+        try:
+            point = pickle.loads(read_private(self.folder / "point.pkl"))
+            call = pickle.loads(read_private(Path(written["call"])))
+        except WorkFolderError:
+            raise
+        except Exception as error:  # what a foreign module may raise when it is imported
+            reason = f"f cannot be loaded in its process ({type(error).__name__}: {error})"
+            return Outcome(name, "lost", reason=reason)
+        seed, timeout = written["seed"], written["timeout"]
+        return Task(written["id"], written["attempt"], name, point, seed, timeout, call)
+
+    def lock(self) -> tuple[int, int]:
+        """Descriptors that hold the locks of ``alive`` and ``computing``, for the process.
+
+        Taken before there is a process, so that there is no moment at which it runs unseen.
+        """
+        alive = hold(self._alive)
+        try:
+            return alive, hold(self._computing)
+        except BaseException:
+            os.close(alive)
+            raise
+
+    def begin(self) -> None:
+        """Say who is at work here, and since when; while the disk is full, wait for room."""
+        who = {
+            "pid": os.getpid(),
+            "started": start_time(os.getpid()),
+            "host": os.uname().nodename,
+        }
+        when_there_is_room(
+            lambda: self._alive.write_text(
+                # The monotonic clock counts alike in all processes of a machine.
+                json.dumps({**who, "since": time.time(), "clock": time.monotonic()})
+            )
+        )
+
+    @property
+    def locked(self) -> bool:
+        """Whether a process is at work here."""
+        return held(self._alive) or False
+
+    @property
+    def computed(self) -> bool:
+        """Whether f has returned, although there may be no room for its result yet."""
+        return held(self._computing) is False
+
+    @property
+    def worker(self) -> dict[str, Any] | None:
+        """Who is, or was, at work here: pid, host, since, clock; None before it began."""
+        try:
+            who: dict[str, Any] = json.loads(self._alive.read_text())
+        except (FileNotFoundError, ValueError):  # it may be about to write
+            return None
+        return who
+
+    def finish(self, outcome: Outcome) -> None:
+        """Write the result down, durably; while the disk is full, wait for room."""
+        data = json.dumps({**asdict(outcome), "log": ""}).encode()
+        when_there_is_room(lambda: _publish(self._result, data))  # hours of work may be in it
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is a result."""
+        return self._result.exists()
+
+    @property
+    def stopped(self) -> str:
+        """Why it was told to end; empty if it was not."""
+        try:
+            return self._stopped.read_text().strip("\0 ")
+        except FileNotFoundError:
+            return ""
+
+    def stop(self, why: str) -> None:
+        """Write down why it is told to end, or a later runner would take the end for its own."""
+        with suppress(OSError):  # a full disk is no reason to let it run
+            fd = os.open(self._stopped, os.O_WRONLY | os.O_CREAT | _NOFOLLOW, 0o600)
+            try:
+                os.write(fd, why.encode().ljust(_WHY))
+            finally:
+                os.close(fd)
+
+    def result(self) -> Outcome | None:
+        """What came of it, with the end of its log; None if there is no result."""
+        try:
+            written: Mapping[str, Any] = json.loads(self._result.read_text())
+        except FileNotFoundError:
+            return None
+        return Outcome(**{**written, "log": tail(self.log)})
+
+    def trim(self) -> None:
+        """Keep only the end of the log."""
+        trim(self.log)
+
+
+def tail(path: Path) -> str:
+    """The last 64 kB of a file, empty if there is none."""
+    try:
+        with path.open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - TAIL))
+            return stream.read().decode(errors="replace")
+    except OSError as error:
+        if error.errno in _SHORT:  # another time
+            raise
+        return ""
+
+
+def trim(path: Path) -> None:
+    """Keep only the last 64 kB of a file."""
+    with suppress(OSError):  # a log is not worth an error
+        if path.stat().st_size > TAIL:
+            short = path.with_name(f"{path.name}.new")
+            short.write_text(tail(path))
+            short.replace(path)
+
+
+class Scroll:
+    """A file of which only the end is kept, and which never grows beyond twice that.
+
+    A full disk costs it what there was no room for, and is tried again with the next words.
+
+    Args:
+        fd: open for appending; it is closed with the scroll.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd: int | None = fd
+        self._end = b""
+        self._size = os.fstat(fd).st_size
+        self._whole = True  # whether all that is in memory is in the file
+        self._turn = threading.Lock()
+
+    @property
+    def text(self) -> str:
+        """The last 64 kB."""
+        return self._end.decode(errors="replace")
+
+    def write(self, data: bytes) -> None:
+        """Append; it never fails, and does nothing once it is closed."""
+        with self._turn:
+            if self._fd is None:
+                return
+            self._end = (self._end + data)[-TAIL:]
+            if self._whole and self._size + len(data) <= 2 * TAIL:
+                self._put(self._fd, data)
+            else:
+                self._begin_anew(self._fd)
+
+    def close(self) -> None:
+        """Leave the last 64 kB."""
+        with self._turn:
+            fd, self._fd = self._fd, None
+            if fd is None:
+                return
+            if self._size > TAIL or not self._whole:
+                self._begin_anew(fd)
+            os.close(fd)
+
+    def _begin_anew(self, fd: int) -> None:
+        with suppress(OSError):
+            os.ftruncate(fd, 0)
+            os.lseek(fd, 0, os.SEEK_SET)
+            self._size = 0
+        self._put(fd, self._end)
+
+    def _put(self, fd: int, data: bytes) -> None:
+        try:
+            while data:
+                written = os.write(fd, data)
+                self._size += written
+                data = data[written:]
+            self._whole = True
+        except OSError:
+            self._whole = False
+
+
+def relay(lines: Mapping[int, Scroll], wait: Callable[[], int]) -> int:
+    """Copy from pipes to scrolls until ``wait`` returns, and all that was said by then is there.
+
+    Pipes, so that nobody writes to the disk who does not know when to stop. What a process leaves
+    behind may hold them open for ever; it is not waited for, but listened to while we live.
+    """
+
+    def copy(pipe: int, scroll: Scroll) -> None:
+        while data := os.read(pipe, TAIL):
+            scroll.write(data)
+        os.close(pipe)
+
+    copiers = [threading.Thread(target=copy, args=line, daemon=True) for line in lines.items()]
+    for copier in copiers:
+        copier.start()
+    status = wait()
+    for copier in copiers:
+        copier.join(_CATCH_UP)
+    return status
+
+
+def make_temporary() -> tuple[Path, int]:
+    """A folder for evaluations that nobody is to find again, and a descriptor that holds it.
+
+    Those of runs that were killed are removed on the way: ours, held by nobody, of this machine.
+    """
+    import tempfile
+
+    for old in Path(tempfile.gettempdir()).glob("covey-*"):
+        with suppress(OSError):  # it is another's, or being removed by another
+            check_private(old)
+            owner = old / _OWNER
+            new = time.time() - owner.lstat().st_mtime < _NEW
+            here = owner.read_text() == os.uname().nodename
+            if here and not new and held(owner) is False:
+                remove_temporary(old, others=True)
+    folder = Path(tempfile.mkdtemp(prefix="covey-"))
+    fd = hold(folder / _OWNER)
+    os.write(fd, os.uname().nodename.encode())
+    return folder, fd
+
+
+def remove_temporary(folder: Path, *, others: bool = False) -> None:
+    """Remove such a folder; unless ``others``, only if no evaluation has files in it."""
+    if others:
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    with suppress(OSError):
+        if not any(path.is_dir() for path in folder.iterdir()):
+            for path in (folder / _OWNER, *folder.glob("call*.pkl")):
+                path.unlink(missing_ok=True)
+            folder.rmdir()
+
+
+def check_private(folder: Path) -> None:
+    """Refuse a folder that others may have put something into.
+
+    Raises:
+        WorkFolderError: It is no folder, a link, somebody else's, or open to others.
+    """
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        what = "a link" if stat.S_ISLNK(found.st_mode) else "no folder"
+    elif found.st_uid != os.geteuid():
+        what = f"of user {found.st_uid}, and this is user {os.geteuid()}"
+    elif found.st_mode & 0o077:
+        what = f"open to others (mode {stat.S_IMODE(found.st_mode):o})"
+    else:
+        return
+    raise WorkFolderError(
+        f"{folder} is {what}. Evaluations keep pickles there, which are code, so it has to be a "
+        "folder of your own with mode 700. Look who made it and remove it, or keep the journal "
+        "in a folder, and on a disk, where only you can write."
+    )
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file that nobody else can read or change."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NOFOLLOW, 0o600)
+    with open(fd, "wb") as stream:  # noqa: PTH123 - a descriptor, which Path cannot open
+        stream.write(data)
+
+
+def read_private(path: Path) -> bytes:
+    """What is in a file of ours that nobody else can have changed.
+
+    The file that is open is looked at, not the name, which may lead elsewhere a moment later.
+
+    Raises:
+        WorkFolderError: It is somebody else's, others can write to it, or it is no plain file.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise WorkFolderError(f"{path} is a link, and not followed.") from error
+        raise
+    with open(fd, "rb") as stream:  # noqa: PTH123 - a descriptor, which Path cannot open
+        found = os.fstat(fd)
+        plain = stat.S_ISREG(found.st_mode)
+        if not plain or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise WorkFolderError(
+                f"{path} is no file of your own that only you can write (user {found.st_uid}, mode "
+                f"{stat.S_IMODE(found.st_mode):o}); it is code, and was not run. Look who made it, "
+                "and remove it."
+            )
+        return stream.read()
+
+
+def start_time(pid: int) -> str | None:
+    """When a process began, as its system counts; None if there is none, or nobody can tell.
+
+    A number alone is no name: when its process has ended, another gets it.
+    """
+    try:
+        # The name, in brackets, may hold anything; what follows it are fields 3 and on.
+        _, _, fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")
+        return fields.split()[19]
+    except (FileNotFoundError, ProcessLookupError, IndexError):
+        return None if Path("/proc/self/stat").exists() else _start_time_by_ps(pid)
+
+
+def _start_time_by_ps(pid: int) -> str | None:
+    """For systems without /proc, such as macOS."""
+    import subprocess
+
+    words = ["ps", "-o", "lstart=", "-p", str(pid)]
+    try:
+        said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=5.0)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return said.stdout.strip() or None
+
+
+def when_there_is_room(write: Callable[[], object]) -> None:
+    """Write; while the disk is full, wait and try again."""
+    while True:
+        try:
+            write()
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            time.sleep(1.0)
+        else:
+            return
+
+
+def environment(task: Task) -> dict[str, str]:
+    """The environment of an evaluation: ours, and which one it is."""
+    seed = str(task.seed % 2**32)
+    own = {"COVEY_TRIAL": str(task.id), "COVEY_SEED": str(task.seed), "PYTHONHASHSEED": seed}
+    return {**os.environ, **own}
+
+
+def _publish(path: Path, data: bytes) -> None:
+    """Write a file that appears whole and durable."""
+    new = path.with_name(f"{path.name}.new")
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        while data:
+            data = data[os.write(fd, data) :]
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    new.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def hold(path: Path) -> int:
+    """A descriptor that holds the lock of a file, for as long as it is open."""
+    import fcntl
+
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def held(path: Path) -> bool | None:
+    """Whether somebody holds the lock of a file; None if there is no such file."""
+    import fcntl
+
+    try:
+        fd = os.open(path, os.O_RDWR | _NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

@@ -107,10 +107,11 @@ def test_one_batch_is_shared_by_who_asks_one_by_one():
 def test_results_make_the_rest_of_a_batch_obsolete():
     first, second = make(), make()
     for client in (first, second):
-        finish(client, client.get_next_trials(4))
+        for _ in range(3):  # enough for a model
+            finish(client, client.get_next_trials(4))
         client.get_next_trials(2)
     assert first.get_next_trials(1) == second.get_next_trials(1)  # the third of a batch of four
-    second.complete_trial(5, raw_data={"loss": 0.0})  # one of those pending
+    second.complete_trial(13, raw_data={"loss": 0.0})  # one of those pending
     assert keys(first.get_next_trials(1)) != keys(second.get_next_trials(1))
 
 
@@ -284,15 +285,14 @@ def test_several_objectives_are_refused_with_a_reason():
         client.get_next_trials(1)
 
 
-@pytest.mark.parametrize("module", ["ax", "ax_history"])
-def test_without_ax_the_import_says_what_to_install(module):
+def test_without_ax_the_import_says_what_to_install():
     code = (
         "import sys; sys.modules['ax'] = None\n"
-        f"try: import covey.integrations.{module}\n"
+        "try: import covey.integrations.ax\n"
         "except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "this needs ax-platform: pip install 'covey[ax]'"
+    assert done.stdout.startswith("this needs ax-platform: pip install 'covey[ax]'")
 
 
 def test_the_example_runs():

@@ -69,8 +69,10 @@ class Warp:
     def expected(self, w: Array, noise: float) -> Array:
         """E z of a look at w, to which it adds N(0, noise²) before the bend is undone.
 
-        Read off a table, of a warp with ends, as fitted ones have: beyond the table every look lies
-        beyond an end. (The trapezoidal rule, since the ends are kinks that a Gaussian one misses.)
+        That is z itself, and what the noise adds, which is read off a table: z read off it would be
+        wrong between two entries where the bend is steep. It is a table of a warp with ends, as
+        fitted ones have: beyond it every look lies beyond an end, and noise adds nothing.
+        (The trapezoidal rule, since the ends are kinks that a Gaussian one misses.)
         """
         if self == Warp():
             return w
@@ -81,7 +83,7 @@ class Warp:
         low, high = self.bend(np.array([self.low, self.high]))
         table = np.linspace(low + noise * steps[0], high + noise * steps[-1], _TABLE)
         means = self.straighten(table[:, None] + noise * steps) @ (weights / weights.sum())
-        return np.interp(w, table, means)
+        return self.straighten(w) + np.interp(w, table, means - self.straighten(table))
 
     def moments(self, mean: Array, std: Array, noise: float = 0.0) -> tuple[Array, Array]:
         """Mean and standard deviation of `expected` when w ~ N(mean, std²), by quadrature.

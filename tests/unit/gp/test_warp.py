@@ -121,3 +121,20 @@ def test_without_noise_or_bend_a_look_is_what_it_looks_at():
     warp = fitted_warp(np.exp(np.random.default_rng(0).standard_normal(30)))
     assert np.array_equal(warp.expected(Z, 0.0), warp.straighten(Z))
     assert np.array_equal(Warp().expected(Z, 0.7), Z)
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 2.0, 3.0])
+@pytest.mark.parametrize("noise", [1e-6, 1e-4, 1e-3])
+def test_a_steep_bend_is_carried_back_exactly_where_noise_is_small(power, noise):
+    # What a run that has converged comes to: nearly all at one end of a strong bend.
+    z = np.concatenate([[-5.2, -1.9], np.linspace(-0.6, 0.5, 34)]) * np.sign(power - 1.0)
+    bent = Warp(power).bend(z)
+    span = np.ptp(z)
+    warp = Warp(power, bent.mean(), bent.std(), z.min() - span, z.max() + span)
+
+    steps = np.linspace(-6.0, 6.0, 4001)
+    weights = np.exp(-0.5 * np.square(steps))
+    looks = warp.straighten(warp.bend(z)[:, None] + noise * steps)
+    exact = looks @ (weights / weights.sum())
+
+    np.testing.assert_allclose(warp.expected(warp.bend(z), noise), exact, atol=1e-4)

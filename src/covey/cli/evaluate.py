@@ -59,7 +59,7 @@ def evaluate(settings: Settings, options: RunOptions) -> None:
     os.chdir(settings.path.absolute().parent)  # where the file is, its command is run
     _require_program(plan.command[0])
     study = settings.study()
-    before = len(study.history)
+    before = len(study.history.events)
     result = run(
         study,
         command,
@@ -100,10 +100,10 @@ def _require_program(name: str) -> None:
 def _say_how_it_ended(study: Study, before: int, budget: int) -> None:
     """A run that did nothing, or less than it might, says why."""
     history, whole = study.history, several(budget, "evaluation")
-    if len(history) == before:
-        say(f"the budget of {whole} was used up before; raise --rounds to go on.")
-    elif history.asked_count < budget and study.space.size is not None:
+    if history.asked_count < budget and study.space.size is not None:
         say(f"the space is exhausted after {history.asked_count} of {whole}.")
+    elif len(history.events) == before:
+        say(f"the budget of {whole} was used up before; raise --rounds to go on.")
 
 
 def _dry_run(settings: Settings, plan: RunSettings, command: Command, batch: int) -> None:

@@ -225,3 +225,19 @@ def test_after_init_with_a_command_the_advice_is_to_run_it(call):
     call("run", "--rounds", "1")
     assert "next: covey run" in call("status").out
     assert "covey ask" in call("init", "--force", "--real", "x=0:1").err
+
+
+def test_a_run_that_took_up_what_was_open_does_not_say_that_there_was_nothing_to_do(call):
+    call("init", "--real", "x=0:1", "--batch", "2", "--seed", "0")
+    call("ask")
+    words = ("run", "--rounds", "1", "--", "echo", "{x.x}")
+    assert "used up before" not in call(*words).err
+    assert "used up before" in call(*words).err
+
+
+def test_more_rounds_are_not_the_advice_where_the_space_is_exhausted(call):
+    call("init", "--integer", "n=1:3", "--batch", "2", "--seed", "0")
+    for _ in range(2):
+        done = call("run", "--rounds", "5", "--", "echo", "{x.n}")
+        assert "exhausted after 3 of 10" in done.err
+        assert "used up before" not in done.err

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from covey.arguments import checked_seed
-from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
+from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say, sentence
 from covey.cli.settings import parse_settings
 from covey.errors import SpaceError
 from covey.log.journal import read
@@ -52,7 +52,8 @@ class Flags:
                 try:
                     found[name] = parse(rest)
                 except (SpaceError, ValueError) as error:
-                    raise Stop(ExitCode.USAGE, f"{name}: {error} Write {_HOW}.") from error
+                    wrong = f"{name}: {sentence(error)}"
+                    raise Stop(ExitCode.USAGE, f"{wrong} Write {_HOW}.") from error
         return found
 
 
@@ -132,7 +133,11 @@ def _range(text: str, kind: Callable[[str], float]) -> tuple[float, float, bool]
     parts = text.split(":")
     if len(parts) not in (2, 3) or (len(parts) == 3 and parts[2] != "log"):
         raise ValueError(f"{text!r} is no range LOW:HIGH or LOW:HIGH:log.")
-    return kind(parts[0]), kind(parts[1]), len(parts) == 3
+    try:
+        return kind(parts[0]), kind(parts[1]), len(parts) == 3
+    except ValueError as error:
+        numbers = "whole numbers" if kind is int else "numbers"
+        raise ValueError(f"the ends of {text!r} are no {numbers}.") from error
 
 
 def _real(text: str) -> Real:
@@ -198,7 +203,7 @@ def _asked_parameter() -> Parameter:
         try:
             return parse(rest.removesuffix(":int"))
         except (SpaceError, ValueError) as error:
-            say(f"  {error} Once more.")
+            say(f"  {sentence(error)} Once more.")
 
 
 def _answer(question: str) -> str:

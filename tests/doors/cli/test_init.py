@@ -1,4 +1,5 @@
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -149,3 +150,16 @@ def test_init_repeats_the_space_it_understood(call):
     Path("pool.csv").write_text("id,a\n1,2\n3,4\n")
     done = call("init", "--force", "--pool", "pool.csv", "--label", "id")
     assert "2 candidates, inputs a, labels id" in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--real", "x=1:0"), ("--real", "x=a:b"), ("--integer", "x=1.5:2"), ("--choice", "x=a,a")],
+    ids=" ".join,
+)
+def test_what_is_wrong_with_a_parameter_is_a_sentence_of_its_own(call, words):
+    done = call("init", *words)
+    assert done.code == 2
+    assert re.search(r"x: .*[^.]\. Write --real", done.err)
+    assert "convert" not in done.err
+    assert "invalid literal" not in done.err

@@ -68,7 +68,8 @@ def ask(settings: Settings, options: AskOptions) -> None:
     _show(study, trials, options, output)
     made = several(len(trials), "trial")
     say(f"batch {study.history.rounds} is open: {made} recorded in {settings.journal}.")
-    say("next: evaluate them, then  covey tell results.csv  or  covey tell ID=VALUE ...")
+    sheet = options.out or "results.csv"
+    say(f"next: evaluate them, then  covey tell {sheet}  or  covey tell ID=VALUE ...")
     return None
 
 

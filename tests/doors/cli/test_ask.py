@@ -123,3 +123,7 @@ def test_options_that_are_lists_tables_or_dates_are_shown_as_they_are(call):
     assert all(t["point"]["net"] in shown for t in call("export", "--json").json["trials"])
     found = call("next", "--batch", "1", "--json").json["points"][0]["net"]
     assert found in shown
+
+
+def test_the_advice_names_the_sheet_that_was_written(study):
+    assert "covey tell batch.csv" in study("ask", "--out", "batch.csv").err

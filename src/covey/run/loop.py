@@ -155,6 +155,10 @@ _SPARED = (
     " No value came before them, so it may be f: they stay pending, and the next run evaluates "
     "them again. If it is their points, say so: study.fail(ids), or covey tell ID=failed."
 )
+_SPARED_ONE = (
+    " No value came before it, so it may be f: it stays pending, and the next run evaluates it "
+    "again. If it is its point, say so: study.fail(id), or covey tell ID=failed."
+)
 _TALK = 60.0  # seconds between two lines that say what is awaited
 
 
@@ -296,7 +300,7 @@ class Campaign:
         trials = [t.status for t in self._study.history.trials if t.origin != "added"]
         if self._desk.settled and "failed" in trials:
             failed, all_ = trials.count("failed"), trials.count("told") + trials.count("failed")
-            _log.warning("%d of %d evaluations failed; the log has their reasons", failed, all_)
+            _log.warning("%d of %d evaluations failed; the log says why", failed, all_)
 
     def _report(self, *, something: bool) -> None:
         progress = self._progress()
@@ -403,7 +407,8 @@ def _nothing_came(count: int, which: str, where: str, desk: Desk) -> EvaluationE
     verb = {"lost": lost, "timed-out": "timed out"}.get(last.status, "failed")
     whose = f"the only evaluation{where}" if one else f"{which} {count} evaluations{where}"
     how = f"{verb} alike" if alike and not one else verb
-    why = f"{last.reason.rstrip('.')}.{_SPARED if alike else ''} {by_hand}"
+    spared = _SPARED_ONE if one else _SPARED
+    why = f"{last.reason.rstrip('.')}.{spared if alike else ''} {by_hand}"
     error = EvaluationError(f"{whose} {how}{'' if one else '; the last one'}: {why}")
     if last.log.strip():
         error.add_note(last.log[-2000:])

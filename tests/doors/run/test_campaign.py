@@ -497,3 +497,9 @@ def test_kinds_of_engines_agree_after_a_crash(tmp_path, study):
         run(study, lambda p: p["x"] ** 2, batch=3, rounds=1, workers=pool)
     task_engine.close()
     assert len(study.history.told) == 3
+
+
+@pytest.mark.parametrize(("batch", "said"), [(1, "it stays pending"), (3, "they stay pending")])
+def test_one_is_not_spoken_of_as_many(study, batch, said):
+    with pytest.raises(EvaluationError, match=said):
+        run(study, abs, batch=batch, rounds=1, workers=Scripted(dies_of("oops")))

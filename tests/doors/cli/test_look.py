@@ -189,6 +189,7 @@ def test_the_page_lists_what_failed_and_why(failing):
     failing("report", "--out", "page.html")
     page = Path("page.html").read_text()
     assert "of memory" in page
+    assert "batches keep away from where trials failed" in page
     assert "&lt;b&gt;layers&lt;/b&gt;" in page
     assert "<b>layers</b>" not in page
     assert "\x1b" not in page

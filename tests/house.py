@@ -1,7 +1,7 @@
 """The size of the house, measured: python -m tests.house prints it.
 
-Lines and files, floors (the longest chain of rooms that import one another), public names that are defined
-twice, and what one ask goes through.
+Lines and files, floors (the longest chain of rooms that import one another), public names that are
+defined twice, and what one ask goes through.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from covey.arrays import Array, Indices, Mask
+from covey.belief import Belief
 from covey.errors import ExhaustedError, several
 from covey.gp import Posterior
 from covey.space import Pool, Space
@@ -247,7 +248,8 @@ class Open:
         wide = self._gather(sobol_blocks(self.space.width, rng), max(_WIDE, 16 * k), rng, k)
         near = self._around(self._anchors(posterior), wide, rng)
         at = self._admissible(np.vstack([wide, near]))
-        climbed = [ascend(posterior, self._best(posterior, at, w), w, self._free) for w in _WIDTHS]
+        belief = posterior.belief(at)
+        climbed = [ascend(posterior, _highest(belief, w), w, self._free) for w in _WIDTHS]
         at = self._admissible(np.vstack([_merged(np.vstack(climbed)), at]))
         return self._candidates(self._apart(at, k))
 
@@ -341,7 +343,8 @@ class Open:
     def _anchors(self, posterior: Posterior) -> Array:
         """The observed points of highest posterior mean."""
         at = posterior.data.at
-        return at[np.argsort(-posterior.belief(at).mean, kind="stable")[:_ANCHORS]]
+        mean = posterior.belief(at).mean if posterior.known is None else posterior.known[0]
+        return at[np.argsort(-mean, kind="stable")[:_ANCHORS]]
 
     def _apart(self, at: Array, k: int) -> Array:
         """Candidates less those hardly different from an earlier one, or from one already taken.
@@ -381,10 +384,11 @@ class Open:
                 at[redrawn, columns] = donors[redrawn, columns]
         return at
 
-    def _best(self, posterior: Posterior, at: Array, width: float) -> Array:
-        belief = posterior.belief(at)
-        scores = belief.mean + width * belief.std
-        return at[np.argsort(-scores, kind="stable")[:_ASCENTS]]
+
+def _highest(belief: Belief, width: float) -> Array:
+    """Where the upper bounds μ + width·σ are largest, (_ASCENTS, d): an ascent starts at each."""
+    scores = belief.mean + width * belief.std
+    return belief.at[np.argsort(-scores, kind="stable")[:_ASCENTS]]
 
 
 def _merged(at: Array) -> Array:

@@ -85,13 +85,12 @@ def propose(
     watch, haste = Stopwatch(), Haste(use)
     with watch.timing("fit"):
         posterior = understand(history, recipe, rng, recall=recall)
-        told = recall.told(posterior)
+        posterior = replace(posterior, known=recall.told(posterior))
     with watch.timing("candidates"):
         every = where.promising(k, posterior, rng)
         candidates = haste.thinned(every, Size(len(every), posterior.rows, k, posterior.size), rng)
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
-        belief = replace(belief, told=told)
     with watch.timing("choose"):
         chosen = haste.quicken(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
@@ -178,13 +177,24 @@ def _fitted_at(history: History) -> int:
 
 def _views(history: History, recipe: Recipe) -> list[Observations]:
     """The outcomes straight; and bent, where they may be and it makes a difference."""
-    straight = observations(history, recipe)
-    bent = observations(history, recipe, bent=True)
+    results = _results(history, recipe)
+    straight = observe(*results)
+    bent = observe(*results, warped=_may_bend(recipe))
     return [straight] if bent.warp == Warp() else [bent, straight]
 
 
 def observations(history: History, recipe: Recipe, *, bent: bool = False) -> Observations:
     """What was told, encoded and turned to maximising; ``bent`` if the recipe allows it."""
+    return observe(*_results(history, recipe), warped=bent and _may_bend(recipe))
+
+
+def _may_bend(recipe: Recipe) -> bool:
+    """A noise that was given is in the units of straight outcomes."""
+    return recipe.gp.warp and recipe.gp.noise is None
+
+
+def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array]:
+    """Encoded points (n, d), values to maximise (n,), standard errors (n,), nan where unknown."""
     told = history.told
     if not told:
         raise HistoryError(
@@ -192,9 +202,7 @@ def observations(history: History, recipe: Recipe, *, bent: bool = False) -> Obs
         )
     values = np.array([recipe.sign * t.value for t in told if t.value is not None])
     sems = np.array([np.nan if t.sem is None else t.sem for t in told])
-    at = recipe.space.encode([t.point for t in told])
-    allowed = recipe.gp.warp and recipe.gp.noise is None
-    return observe(at, values, sems, warped=bent and allowed)
+    return recipe.space.encode([t.point for t in told]), values, sems
 
 
 def taken(history: History, recipe: Recipe) -> Taken:

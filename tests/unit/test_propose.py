@@ -207,3 +207,30 @@ class TestManyResults:
             self.started().then(Asked(tuple(map(Point, made.points)), "auto", models))
         )
         assert propose(history, recipe, request()).models == made.models
+
+
+def test_an_ask_makes_three_beliefs_and_encodes_its_results_once(monkeypatch):
+    """At the data, about all candidates, and about those that are left with the summits climbed."""
+    from covey.gp import Posterior
+
+    space = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
+    study = covey.Study(space, seed=0)
+    first = study.ask(20)
+    study.tell(first, [t.point["x"] - t.point["y"] ** 2 for t in first])
+    beliefs, encoded = [], []
+    belief, encode = Posterior.belief, covey.Space.encode
+
+    def counted(self, at, *options):
+        beliefs.append(len(at))
+        return belief(self, at, *options)
+
+    def encoding(self, points):
+        encoded.append(len(points))
+        return encode(self, points)
+
+    monkeypatch.setattr(Posterior, "belief", counted)
+    monkeypatch.setattr(covey.Space, "encode", encoding)
+    study.ask(4)
+    assert len(beliefs) == 3
+    assert beliefs[0] == 20 < min(beliefs[1:])
+    assert encoded.count(20) == 2  # for the fit, and as what is not to be proposed again

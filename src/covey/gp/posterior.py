@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 class Posterior:
     """Fitted models conditioned on observations and on pending locations.
 
-    Where there are ``failures``, the mean is lowered around them.
+    Where there are ``failures``, the mean is lowered around them. ``known`` is the mean and the
+    standard deviation of f where values were told (`Recall.told`), which beliefs carry along.
     """
 
     models: tuple[Model, ...]
     evidence: tuple[Evidence, ...]  # one per model
     data: Observations
     failures: Failures | None = None
+    known: tuple[Array, Array] | None = None
 
     def belief(self, at: Array, round: int = 1, memory: int = MEMORY) -> Belief:
         """Posterior of f at the candidates (n, d), an array or a tensor on any device.
@@ -47,7 +49,8 @@ class Posterior:
             for model, seen in zip(self.models, self.evidence, strict=True)
         )
         open_looks = len(self.evidence[0].at) - len(self.data.at)
-        return Belief(at, parts, self.data.best, round, self.data.looks + open_looks)
+        looks = self.data.looks + open_looks
+        return Belief(at, parts, self.data.best, round, looks, self.known)
 
     def _part(self, model: Model, seen: Evidence, at: Array, memory: int) -> Gaussian:
         made = Streamed(model.kernel, beside(seen.at, at), seen.factor, at, memory)

@@ -1,4 +1,4 @@
-"""The `covey` command: every end has its exit code."""
+"""The `covey` command: what it can do, and every end has its exit code."""
 
 from __future__ import annotations
 
@@ -7,16 +7,105 @@ import json
 import logging
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from covey.cli import verbs, views
-from covey.cli.output import ExitCode, code_of, say, sentence
-from covey.cli.root import ClickException, app
-from covey.errors import CoveyError
+from covey.cli.ask import ask
+from covey.cli.doctor import demo, doctor, repair_copy, verify
+from covey.cli.init import init
+from covey.cli.next import next
+from covey.cli.output import ExitCode, Stop, code_of, say, sentence
+from covey.cli.run import run_command
+from covey.cli.show import best, export, logs, report, status
+from covey.cli.tell import tell
+from covey.errors import CoveyError, did_you_mean
 
-__all__ = ["app", "main", "verbs", "views"]  # importing the commands is what registers them
+# Newer versions of typer carry a click of their own; by way of its public subclass, this is the
+# root of command line errors in either case.
+ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+class Suggesting(TyperGroup):
+    """Says which command was perhaps meant."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As typer does it, with a suggestion."""
+        if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            known = self.list_commands(ctx)
+            raise Stop(
+                ExitCode.USAGE,
+                f"there is no command {args[0]!r}; there are {', '.join(known)}."
+                f"{did_you_mean(args[0], known)}",
+            )
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    name="covey",
+    cls=Suggesting,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+journals = typer.Typer(
+    cls=Suggesting,
+    help="Check a journal, or save what precedes a damaged line.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(journals, name="journal")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from covey import __version__
+
+        typer.echo(f"covey {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def covey(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Choose the next batch of experiments.
+
+    \b
+    covey init --real lr=1e-5:0.1:log --integer layers=1:8 --choice opt=adam,sgd
+    covey ask
+    covey tell 0=0.81 1=0.79
+    covey status
+
+    Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 conflict or not
+    found, 5 invalid input (nothing was recorded), 6 journal damaged, 7 nothing to do, 130 Ctrl-C.
+    """
+
+
+# In the order of the help text.
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init,
+    "ask": ask,
+    "tell": tell,
+    "run": run_command,
+    "next": next,
+    "status": status,
+    "best": best,
+    "export": export,
+    "logs": logs,
+    "report": report,
+    "doctor": doctor,
+    "demo": demo,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(_command)
+journals.command("verify")(verify)
+journals.command("repair")(repair_copy)
 
 
 class _Talk(logging.Handler):

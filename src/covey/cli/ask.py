@@ -4,68 +4,76 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-from covey.arrays import one_thread
-from covey.catalog import strategy_of
+import typer
+
+import covey
 from covey.cli import sheets
-from covey.cli.look import end, look_at
+from covey.cli.options import FILE, Batch, Config, DryRun, Json, Out, Strategy
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
-from covey.cli.settings import Settings
+from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import fixed_from_text, point_to_json
+from covey.cli.show import end, look_at
 from covey.errors import several
-from covey.history import Trial
-from covey.propose import Request, propose
-from covey.study import Study
+
+if TYPE_CHECKING:
+    from covey.history import Trial
+    from covey.study import Study
 
 
-@dataclass(frozen=True)
-class AskOptions:
-    """What `covey ask` was told."""
+def ask(
+    config: Config = FILE,
+    batch: Batch = None,
+    new: Annotated[bool, typer.Option("--new", help="More, while a batch is open.")] = False,
+    strategy: Strategy = None,
+    fix: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold a parameter.")] = [],
+    out: Out = None,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Print the open batch again; or choose the next one, if all of it is told.
 
-    batch: int | None = None
-    new: bool = False
-    strategy: str | None = None
-    fix: tuple[str, ...] = ()
-    out: Path | None = None
-    json: bool = False
-    dry_run: bool = False
-
-
-def ask(settings: Settings, options: AskOptions) -> None:
-    """Print the open batch, or ask for one; the points are data, the rest is talk."""
-    output = _output(settings, options)
-    study = _study(settings, options)
+    \b
+    covey ask
+    covey ask --new --batch 4 --fix opt=adam
+    covey ask --out batch.csv
+    covey ask --json --dry-run
+    """
+    settings = read_settings(config)
+    output = None if out is None or dry_run else _output(settings, out)
+    study = _study(settings, dry_run)
     if output is not None:
         output = replace(output, ours=partial(_is_blank_sheet, study))
         output.require_free()
+    show = partial(_show, study, as_json=as_json, output=output, tabular=out is None)
     pending = study.history.pending
-    if pending and not options.new:
-        if options.batch or options.fix or options.strategy:
+    if pending and not new:
+        if batch or fix or strategy:
             raise Stop(
                 ExitCode.USAGE,
                 f"{_open(study)}; --batch, --fix and --strategy are for a new batch: add --new.",
             )
-        _show(study, pending, options, output)
+        show(pending)
         say(f"{_open(study)}; `covey tell` takes results, `covey ask --new` asks for more.")
         return None
-    k = options.batch or settings.batch
-    fixed = fixed_from_text(study.space, _pairs(options.fix))
+    k = batch or settings.batch
+    fixed = fixed_from_text(study.space, _pairs(fix))
     told = several(len(study.history.told), "result")
     say(f"choosing {several(k, 'point')} after {told} ...")
-    if options.dry_run:
-        points = _proposed(study, k, options.strategy or settings.strategy or "auto", fixed)
+    if dry_run:
+        points = _proposed(study, k, strategy or settings.strategy or "auto", fixed)
         first = len(study.history)
-        _show(study, [Trial(first + i, p) for i, p in enumerate(points)], options, output)
+        show([covey.Trial(first + i, p) for i, p in enumerate(points)])
         say("dry run: nothing was recorded.")
         return end(study)
     # Two who ask at once get one batch: the second finds the key of the first.
-    key = None if options.new else f"covey-ask-{study.history.rounds + 1}"
-    trials = study.ask(k, strategy=options.strategy, fixed=fixed, key=key)
-    _show(study, trials, options, output)
+    key = None if new else f"covey-ask-{study.history.rounds + 1}"
+    trials = study.ask(k, strategy=strategy, fixed=fixed, key=key)
+    show(trials)
     made = several(len(trials), "trial")
     say(f"batch {study.history.rounds} is open: {made} recorded in {settings.journal}.")
     sheet = options.out or "results.csv"
@@ -73,15 +81,19 @@ def ask(settings: Settings, options: AskOptions) -> None:
     return None
 
 
-def _study(settings: Settings, options: AskOptions) -> Study:
-    if not options.dry_run:
+def _study(settings: Settings, dry_run: bool) -> Study:
+    if not dry_run:
         return settings.study()
     if settings.journal.exists():
         return look_at(settings)
-    return Study(settings.space, settings.goal, settings.strategy, settings.seed)
+    return covey.Study(settings.space, settings.goal, settings.strategy, settings.seed)
 
 
 def _proposed(study: Study, k: int, strategy: str, fixed: Mapping[str, Any]) -> list[Any]:
+    from covey.arrays import one_thread
+    from covey.catalog import strategy_of
+    from covey.propose import Request, propose
+
     name, chosen = strategy_of(strategy)
     with one_thread():
         return propose(study.history, study.recipe, Request(k, chosen, name, fixed)).points
@@ -94,11 +106,8 @@ def _open(study: Study) -> str:
     return f"{several(count, 'trial')} {verb} still open (batch {history.rounds})"
 
 
-def _output(settings: Settings, options: AskOptions) -> Output | None:
-    """The sheet to write, if one is and can be; a dry run prints it instead."""
-    out = options.out
-    if out is None or options.dry_run:
-        return None
+def _output(settings: Settings, out: Path) -> Output:
+    """The sheet to write, if it can be."""
     hint = f"`covey tell {out}` records results; else move it away, or name another file."
     output = Output(out, settings.files, hint=hint)
     output.require_place()
@@ -131,16 +140,17 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
 
 
 def _show(
-    study: Study, trials: Sequence[Trial], options: AskOptions, output: Output | None
+    study: Study, trials: Sequence[Trial], as_json: bool, output: Output | None, tabular: bool
 ) -> None:
+    """The points: as a file, as JSON, as a table for a terminal, or as a sheet."""
     names = list(study.space.names)
     if output is not None:
-        output.write(sheets.write(*_sheet(study, trials)))
+        output.write(sheets.sheet_text(*_sheet(study, trials)))
         say(f"{several(len(trials), 'point')} written to {output.path}; fill in the column value.")
-    if options.json:
+    if as_json:
         listed = [{"id": t.id, "point": point_to_json(study.space, t.point)} for t in trials]
         put_json("covey.ask/1", {"trials": listed})
-    elif options.out is None and sys.stdout.isatty():
+    elif tabular and sys.stdout.isatty():
         put(table(["id", *names], [[t.id, *(t.point.get(n) for n in names)] for t in trials]))
     elif output is None:
-        put_exactly(sheets.write(*_sheet(study, trials)))
+        put_exactly(sheets.sheet_text(*_sheet(study, trials)))

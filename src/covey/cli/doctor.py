@@ -1,4 +1,4 @@
-"""`covey doctor`: what an issue needs to know of a machine; no secrets."""
+"""`covey doctor`, what a report of a defect needs to know; `covey journal`; and `covey demo`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ import time
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+import typer
 
-from covey import __version__
-from covey.bench import hartmann6
+import covey
+from covey.cli.options import FILE, DryRun, Json
 from covey.cli.output import ExitCode, Output, Stop, printable, put, put_json, say
-from covey.cli.settings import FILE, read_settings
+from covey.cli.settings import read_settings
 from covey.errors import CoveyError, MissingExtraError, several
 from covey.log import repair
 from covey.log.disk import drive_kind
 from covey.log.journal import read
-from covey.report import draw_run, picture_path
-from covey.study import Study
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 _PACKAGES = ("numpy", "scipy", "typer", "rich", "threadpoolctl", "cloudpickle")
 _EXTRAS = (
@@ -33,10 +34,18 @@ _EXTRAS = (
 )
 
 
-def doctor(folder: Path, as_json: bool) -> None:
-    """Look at the machine, the installation and the study in this folder."""
+def doctor(
+    folder: Annotated[Path, typer.Argument(help="Where the study is.")] = Path(),
+    as_json: Json = False,
+) -> None:
+    """Look at the machine, the installation and the study here; made for pasting.
+
+    \b
+    covey doctor
+    covey doctor --json
+    """
     facts = {
-        "covey": __version__,
+        "covey": covey.__version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cores": os.cpu_count(),
@@ -102,13 +111,17 @@ def _study(path: Path) -> str:
 # `covey journal verify` and `covey journal repair`.
 
 
-def verify(path: Path, as_json: bool) -> None:
-    """Say whether every line verifies."""
-    contents = read(path, prefix=True)
+def verify(journal: Path, as_json: Json = False) -> None:
+    """Check every line; a damaged one is named by line and byte, with exit code 6.
+
+    \b
+    covey journal verify covey.jsonl
+    """
+    contents = read(journal, prefix=True)
     damage = contents.damage
     if as_json:
         fields = {
-            "path": str(path),
+            "path": str(journal),
             "events": len(contents.events),
             "bytes": contents.size,
             "torn_bytes": len(contents.torn),
@@ -118,7 +131,7 @@ def verify(path: Path, as_json: bool) -> None:
     else:
         verify = "verifies" if len(contents.events) == 1 else "verify"
         events = several(len(contents.events), "event")
-        put(f"{path}: {events} in {contents.size} bytes {verify}")
+        put(f"{journal}: {events} in {contents.size} bytes {verify}")
     if contents.torn:
         say(
             f"a torn line of {several(len(contents.torn), 'byte')} at the end was never "
@@ -128,19 +141,28 @@ def verify(path: Path, as_json: bool) -> None:
         raise damage
 
 
-def mend(path: Path, out: Path, as_json: bool, dry_run: bool) -> None:
-    """Write what precedes the damage to a new file; the old one stays as it is."""
-    contents = read(path, prefix=True) if dry_run else repair(path, out)
+def repair_copy(
+    journal: Path,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new file.")],
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Write every line before the first damaged one to a new file; nothing is changed.
+
+    \b
+    covey journal repair covey.jsonl --out mended.jsonl
+    """
+    contents = read(journal, prefix=True) if dry_run else repair(journal, out)
     if not as_json:
         verb = "would be written" if dry_run else "written"
         put(f"{several(len(contents.events), 'event')} {verb} to {out}")
     else:
-        fields = {"path": str(path), "out": str(out), "events": len(contents.events)}
+        fields = {"path": str(journal), "out": str(out), "events": len(contents.events)}
         put_json("covey.journal.repair/1", {**fields, "dry_run": dry_run})
     if contents.damage is None and not contents.torn:
         say("the journal was whole; the copy is the same.")
     elif contents.damage is not None:
-        say(f"what follows line {contents.damage.line - 1} is not in it, and still in {path}.")
+        say(f"what follows line {contents.damage.line - 1} is not in it, and still in {journal}.")
     if dry_run and out.exists():
         raise Stop(ExitCode.CONFLICT, f"{out} exists already; name another file.")
 
@@ -148,12 +170,26 @@ def mend(path: Path, out: Path, as_json: bool, dry_run: bool) -> None:
 # The demo: one study from first batch to picture, with live progress.
 
 
-def run_demo(batch: int, rounds: int, seed: int, out: Path) -> None:
-    """Optimise Hartmann-6; talk on stderr, the result on stdout."""
+def demo(
+    batch: Annotated[int, typer.Option(min=1, help="Points per batch.")] = 8,
+    rounds: Annotated[int, typer.Option(min=1, help="Batches.")] = 12,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all randomness.")] = 0,
+    out: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("covey-demo.png"),
+) -> None:
+    """Maximise Hartmann-6, a function of six variables, in batches.
+
+    \b
+    covey demo --batch 4 --rounds 5 --out run.png
+    """
+    from rich.console import Console
+
+    from covey.bench import hartmann6
+    from covey.report import draw_run, picture_path
+
     picture_path(out)
     Output(out, ours=_is_drawn).require_free()
     problem = hartmann6()
-    study = Study(problem.space, goal="max", seed=seed)
+    study = covey.Study(problem.space, goal="max", seed=seed)
     # No markup: the brackets of covey[plot] are meant.
     talk = Console(stderr=True, markup=False)
     data = Console(highlight=False, markup=False, soft_wrap=True)
@@ -161,13 +197,7 @@ def run_demo(batch: int, rounds: int, seed: int, out: Path) -> None:
         f"Hartmann-6, a function of six variables, in {rounds} x {batch} evaluations; "
         f"the maximum is {problem.optimum:.5f}."
     )
-    columns = (
-        TextColumn("batch {task.completed}/{task.total}"),
-        BarColumn(),
-        TextColumn("best {task.fields[best]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=talk, disable=not talk.is_terminal) as progress:
+    with _bar(talk) as progress:
         task = progress.add_task("demo", total=rounds, best="-")
         for done in range(1, rounds + 1):
             trials = study.ask(batch)
@@ -187,6 +217,19 @@ def run_demo(batch: int, rounds: int, seed: int, out: Path) -> None:
         data.print(printable(f"picture saved to {where.resolve()}"))
     except MissingExtraError as error:
         talk.print(f"no picture: {error}")
+
+
+def _bar(talk: Console) -> Progress:
+    """A line that moves, on a terminal only."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("batch {task.completed}/{task.total}"),
+        BarColumn(),
+        TextColumn("best {task.fields[best]}"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=talk, disable=not talk.is_terminal)
 
 
 def _is_drawn(file: BinaryIO) -> bool:

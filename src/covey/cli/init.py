@@ -8,18 +8,32 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-from covey.arguments import checked_seed
+import typer
+
+import covey
+from covey.cli.options import (
+    FILE,
+    Choices,
+    Config,
+    Direction,
+    DryRun,
+    Integers,
+    Json,
+    Labels,
+    PoolFile,
+    Reals,
+)
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say, sentence
 from covey.cli.settings import parse_settings
 from covey.errors import SpaceError
 from covey.log.journal import read
-from covey.space import Choice, Integer, Parameter, Pool, Real, Space
-from covey.space.names import listed
+
+if TYPE_CHECKING:
+    from covey.space import Choice, Integer, Parameter, Pool, Real, Space
 
 _HOW = (
     "--real NAME=LOW:HIGH[:log], --integer NAME=LOW:HIGH[:log], --choice NAME=A,B,C or --pool FILE"
@@ -30,77 +44,85 @@ _NUMBER = re.compile(_WHOLE.pattern + r"(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _TABLE = re.compile(rb"\s*\[(study|pool|parameters\.[^\]]+)\]")  # of a covey.toml
 
 
-@dataclass(frozen=True)
-class Flags:
-    """Parameters as flags give them."""
+def init(
+    config: Config = FILE,
+    real: Reals = [],
+    integer: Integers = [],
+    choice: Choices = [],
+    pool: PoolFile = None,
+    label: Labels = [],
+    goal: Annotated[Direction, typer.Option(help="max or min.")] = Direction.max,
+    batch: Annotated[int, typer.Option("--batch", "-b", min=1, help="Points of a batch.")] = 8,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of all randomness; else drawn.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+    command: Annotated[list[str] | None, typer.Argument(help="-- COMMAND for `covey run`")] = None,
+) -> None:
+    """Write a commented covey.toml; without parameters, ask for them.
 
-    real: tuple[str, ...] = ()
-    integer: tuple[str, ...] = ()
-    choice: tuple[str, ...] = ()
-
-    def parameters(self) -> dict[str, Parameter]:
-        """By name, in the order of the flags of each kind."""
-        found: dict[str, Parameter] = {}
-        for words, parse in ((self.real, _real), (self.integer, _integer), (self.choice, _choice)):
-            for word in words:
-                _require_utf8(word)
-                name, equals, rest = word.partition("=")
-                if not equals or not name:
-                    raise Stop(ExitCode.USAGE, f"a parameter is given as {_HOW}; got {word!r}.")
-                if name in found:
-                    raise Stop(ExitCode.USAGE, f"the parameter {name!r} is given twice.")
-                try:
-                    found[name] = parse(rest)
-                except (SpaceError, ValueError) as error:
-                    wrong = f"{name}: {sentence(error)}"
-                    raise Stop(ExitCode.USAGE, f"{wrong} Write {_HOW}.") from error
-        return found
-
-
-@dataclass(frozen=True)
-class InitOptions:
-    """What `covey init` was told."""
-
-    flags: Flags
-    pool: Path | None
-    labels: tuple[str, ...]
-    goal: str
-    batch: int
-    seed: int | None
-    command: tuple[str, ...]
-    json: bool
-    dry_run: bool
-    force: bool
-
-
-def init(path: Path, options: InitOptions) -> None:
-    """Write the file, unless there is one."""
-    output = _output(path, options.force)
-    if not options.dry_run:
+    \b
+    covey init --real lr=1e-5:0.1:log --integer layers=1:8 --choice opt=adam,sgd
+    covey init --force --real x=0:1 --goal min -- python square.py --x={x.x}
+    covey init --dry-run --pool candidates.csv --batch 12
+    covey init --dry-run --pool candidates.csv --label id
+    """
+    output = _output(config, force)
+    if not dry_run:
         output.require_free()
-    parameters = options.flags.parameters()
-    if parameters and options.pool is not None:
-        raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
-    if options.labels and options.pool is None:
-        raise Stop(ExitCode.USAGE, "--label names a column of a pool; give it with --pool FILE.")
-    if not parameters and options.pool is None:
+    parameters = parameters_of(real, integer, choice)
+    require_one_space(parameters, pool, label)
+    better = goal.value
+    if not parameters and pool is None:
         parameters = _asked()
-        goal = _answer(f"max or min [{options.goal}]") or options.goal
-        options = replace(options, goal=goal)
-    text = _text(parameters, options, path)
+        better = _answer(f"max or min [{better}]") or better
+    lines = _study_lines(better, batch, _seed(seed, config))
+    lines += _parameter_lines(parameters) if pool is None else _pool_lines(pool, label, config)
+    text = "\n".join([*lines, *_run_lines(command or [])]) + "\n"
     _require_utf8(text)
-    settings = parse_settings(text, path)  # what is written must be readable, the pool included
-    if options.dry_run:
+    settings = parse_settings(text, config)  # what is written must be readable, the pool included
+    if dry_run:
         put_exactly(text)
         return
     for line in spoken(settings.space):
         say(line)
     output.write(text)
-    if options.json:
-        put_json("covey.init/1", {"path": str(path), "parameters": list(parameters)})
+    if as_json:
+        put_json("covey.init/1", {"path": str(config), "parameters": list(parameters)})
     else:
-        put_exactly(str(path))
-    say(f"next: look at it, then  covey {'run' if options.command else 'ask'}")
+        put_exactly(str(config))
+    say(f"next: look at it, then  covey {'run' if command else 'ask'}")
+
+
+def parameters_of(
+    real: Sequence[str], integer: Sequence[str], choice: Sequence[str]
+) -> dict[str, Parameter]:
+    """The parameters that flags give, by name, in the order of the flags of each kind."""
+    found: dict[str, Parameter] = {}
+    for words, parse in ((real, _real), (integer, _integer), (choice, _choice)):
+        for word in words:
+            _require_utf8(word)
+            name, equals, rest = word.partition("=")
+            if not equals or not name:
+                raise Stop(ExitCode.USAGE, f"a parameter is given as {_HOW}; got {word!r}.")
+            if name in found:
+                raise Stop(ExitCode.USAGE, f"the parameter {name!r} is given twice.")
+            try:
+                found[name] = parse(rest)
+            except (SpaceError, ValueError) as error:
+                wrong = f"{name}: {sentence(error)}"
+                raise Stop(ExitCode.USAGE, f"{wrong} Write {_HOW}.") from error
+    return found
+
+
+def require_one_space(
+    parameters: Mapping[str, Parameter], pool: Path | None, labels: Sequence[str]
+) -> None:
+    """Refuse parameters and a pool at once, and labels of no pool."""
+    if parameters and pool is not None:
+        raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
+    if labels and pool is None:
+        raise Stop(ExitCode.USAGE, "--label names a column of a pool; give it with --pool FILE.")
 
 
 def _require_utf8(text: str) -> None:
@@ -141,12 +163,12 @@ def _range(text: str, kind: Callable[[str], float]) -> tuple[float, float, bool]
 
 
 def _real(text: str) -> Real:
-    return Real(*_range(text, float))
+    return covey.Real(*_range(text, float))
 
 
 def _integer(text: str) -> Integer:
     low, high, log = _range(text, int)
-    return Integer(int(low), int(high), log)
+    return covey.Integer(int(low), int(high), log)
 
 
 def _choice(text: str) -> Choice:
@@ -159,24 +181,28 @@ def _choice(text: str) -> Choice:
     if not options or "" in options:
         raise ValueError(f"{text!r} has an empty option.")
     if not all(_NUMBER.fullmatch(word) and math.isfinite(float(word)) for word in options):
-        return Choice(options)
+        return covey.Choice(options)
     kind = int if all(_WHOLE.fullmatch(word) for word in options) else float
-    return Choice(sorted(map(kind, options)), ordered=True)
+    return covey.Choice(sorted(map(kind, options)), ordered=True)
 
 
 def spoken(space: Space | Pool) -> list[str]:
     """The space in words, a line for each parameter, for whoever gave it to see it understood."""
-    if isinstance(space, Pool):
+    from covey.space.names import listed
+
+    if isinstance(space, covey.Pool):
         labels = f", labels {listed(space.labels)}" if space.labels else ""
         return [f"  {space.size} candidates, inputs {listed(space.inputs)}{labels}"]
     return [f"  {name}: {_words(parameter)}" for name, parameter in space.parameters.items()]
 
 
 def _words(parameter: Parameter) -> str:
-    if isinstance(parameter, Choice):
+    from covey.space.names import listed
+
+    if isinstance(parameter, covey.Choice):
         order = ", in this order" if parameter.ordered else ""
         return f"one of {listed(map(repr, parameter.options))}{order}"
-    kind = "real" if isinstance(parameter, Real) else "integer"
+    kind = "real" if isinstance(parameter, covey.Real) else "integer"
     return f"{kind}, {parameter.low!r} to {parameter.high!r}{', log' if parameter.log else ''}"
 
 
@@ -215,56 +241,66 @@ def _answer(question: str) -> str:
     return line.strip()
 
 
-def _text(parameters: dict[str, Parameter], options: InitOptions, path: Path) -> str:
-    lines = [
+def _study_lines(goal: str, batch: int, seed: int) -> list[str]:
+    return [
         "# A study of Covey. `covey ask` chooses the next batch, `covey tell` takes results.",
         "",
         "[study]",
-        f'goal = "{options.goal}"          # max or min',
-        f"batch = {options.batch}             # points of one batch",
+        f'goal = "{goal}"          # max or min',
+        f"batch = {batch}             # points of one batch",
         '# strategy = "auto"    # or est-dpp-sample, ucb-dpp-max, bucb, lp-ucb, thompson, ...',
-        f"seed = {_seed(options, path)}",
+        f"seed = {seed}",
         'journal = "covey.jsonl"  # everything that happens, one line each; keep it',
         "",
     ]
-    if options.pool is not None:
-        labels = f"labels = {_text_of(list(options.labels))}"
-        lines += [
-            "[pool]",
-            f"file = {_text_of(_from(options.pool, path))}",
-            f"{'' if options.labels else '# '}{labels}  # columns that the model does not see",
-            "# inputs = []  # those it sees; else all others",
-            "",
-        ]
+
+
+def _pool_lines(pool: Path, labels: Sequence[str], path: Path) -> list[str]:
+    said = f"labels = {_text_of(list(labels))}"
+    return [
+        "[pool]",
+        f"file = {_text_of(_from(pool, path))}",
+        f"{'' if labels else '# '}{said}  # columns that the model does not see",
+        "# inputs = []  # those it sees; else all others",
+        "",
+    ]
+
+
+def _parameter_lines(parameters: Mapping[str, Parameter]) -> list[str]:
+    lines: list[str] = []
     for name, parameter in parameters.items():
         lines += [f"[parameters.{_key(name)}]", *_lines(parameter), ""]
-    if not options.pool:
-        lines += [
-            "# Known constraints, as many as there are:",
-            "# [[constraints]]",
-            "# weights = {x = 1.0, y = 1.0}",
-            "# upper = 1.0",
-            "",
-        ]
-    command = _text_of(list(options.command)) if options.command else None
+    return [
+        *lines,
+        "# Known constraints, as many as there are:",
+        "# [[constraints]]",
+        "# weights = {x = 1.0, y = 1.0}",
+        "# upper = 1.0",
+        "",
+    ]
+
+
+def _run_lines(command: Sequence[str]) -> list[str]:
     example = '["python", "train.py", "--lr={x.lr}"]'
-    lines += [
+    said = f"command = {_text_of(list(command))}"
+    return [
         "[run]",
-        f"command = {command}" if command else f"# command = {example}  # for `covey run`",
+        said if command else f"# command = {example}  # for `covey run`",
         '# result = "stdout"  # the value is its last line; or "file": JSON at {result}',
         "# rounds = 20",
         "# workers = 4",
         "# timeout = 3600  # seconds, from the start of an evaluation",
     ]
-    return "\n".join(lines) + "\n"
 
 
-def _seed(options: InitOptions, path: Path) -> int:
+def _seed(seed: int | None, path: Path) -> int:
     """The seed given, or that of a journal that is there, or a new one."""
+    from covey.arguments import checked_seed
+
     journal = path.parent / "covey.jsonl"
-    if options.seed is None and journal.exists():
+    if seed is None and journal.exists():
         return int(read(journal, prefix=True).header.get("seed", 0))
-    return checked_seed(options.seed)
+    return checked_seed(seed)
 
 
 def _from(pool: Path, path: Path) -> str:
@@ -284,9 +320,9 @@ def _key(name: str) -> str:
 
 
 def _lines(parameter: Parameter) -> Sequence[str]:
-    if isinstance(parameter, Choice):
+    if isinstance(parameter, covey.Choice):
         lines = ['type = "choice"', f"options = {_text_of(list(parameter.options))}"]
         return [*lines, "ordered = true"] if parameter.ordered else lines
-    kind = "real" if isinstance(parameter, Real) else "integer"
+    kind = "real" if isinstance(parameter, covey.Real) else "integer"
     lines = [f'type = "{kind}"', f"low = {parameter.low!r}", f"high = {parameter.high!r}"]
     return [*lines, "log = true"] if parameter.log else lines

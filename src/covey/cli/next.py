@@ -3,41 +3,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+import covey
 from covey.cli import sheets
-from covey.cli.init import Flags, spoken
+from covey.cli.init import parameters_of, require_one_space, spoken
+from covey.cli.options import (
+    FILE,
+    Batch,
+    Choices,
+    Config,
+    Direction,
+    DryRun,
+    Integers,
+    Json,
+    Labels,
+    Out,
+    PoolFile,
+    Reals,
+    Strategy,
+    ValueColumn,
+    parameters_in,
+)
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
 from covey.cli.settings import Settings, read_settings
-from covey.cli.sheets import Row, point_from_text, point_to_json
+from covey.cli.sheets import SheetRow, point_from_text, point_to_json
 from covey.cli.tell import FAILED
 from covey.errors import SpaceError, did_you_mean, several
-from covey.space import Pool, Space
-from covey.study import Study
 
-
-@dataclass(frozen=True)
-class NextOptions:
-    """What `covey next` was told."""
-
-    results: tuple[str, ...]
-    value: str
-    out: Path | None
-    json: bool
-    dry_run: bool
-    order: tuple[str, ...] = ()  # of the parameters, as the command line gives them
-
-
-@dataclass(frozen=True)
-class PoolFlags:
-    """A pool as flags give it."""
-
-    file: Path | None = None
-    labels: tuple[str, ...] = ()
+if TYPE_CHECKING:
+    from covey.space import Parameter, Pool, Space
+    from covey.study import Study
 
 
 @dataclass
@@ -55,84 +58,120 @@ class _Found:
         return len(self.told), len(self.failed), len(self.waiting)
 
 
-def settings_of(flags: Flags, pool: PoolFlags, config: Path, wanted: Mapping[str, Any]) -> Settings:
-    """A study of the flags, of a pool, or of the study's file; what else is wanted goes before."""
-    parameters = flags.parameters()
-    if parameters and pool.file is not None:
-        raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
-    if pool.labels and pool.file is None:
-        raise Stop(ExitCode.USAGE, "--label names a column of a pool; give it with --pool FILE.")
-    if parameters:
-        settings = Settings(config, Space(parameters), seed=0)
-    elif pool.file is not None:
-        settings = Settings(config, Pool(pool.file, labels=pool.labels), seed=0)
-    else:
-        settings = read_settings(config)
-    return replace(settings, **{name: v for name, v in wanted.items() if v is not None})
+def next(
+    results: Annotated[
+        list[str], typer.Option("--in", metavar="FILE", help="CSV of results; - for stdin.")
+    ] = [],
+    config: Config = FILE,
+    real: Reals = [],
+    integer: Integers = [],
+    choice: Choices = [],
+    pool: PoolFile = None,
+    label: Labels = [],
+    value: ValueColumn = "value",
+    batch: Batch = None,
+    goal: Annotated[Direction | None, typer.Option(help="max or min.")] = None,
+    strategy: Strategy = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of all randomness.")] = None,
+    out: Out = None,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Files only: results in, the next batch out; no journal.
 
+    The space comes from the parameters given here, from --pool, or from covey.toml with all it
+    says. Rows without a value count as under way; --in may be given several times.
 
-def next_batch(settings: Settings, options: NextOptions) -> None:
-    """Read results, choose the next batch, write it."""
-    output = _output(settings, options)
+    \b
+    covey next --in results.csv --real lr=1e-5:0.1:log --batch 96 --out plate.csv
+    covey next --in results.csv --value value --batch 4
+    covey next --pool candidates.csv --batch 3
+    covey next --pool candidates.csv --label id --batch 3
+    """
+    settings = _settings(parameters_of(real, integer, choice), pool, label, config)
+    wanted: dict[str, Any] = {
+        "goal": goal.value if goal else None,
+        "batch": batch,
+        "strategy": strategy,
+        "seed": seed,
+    }
+    settings = replace(settings, **{name: v for name, v in wanted.items() if v is not None})
+    output = None if out is None or dry_run or as_json else _output(settings, results, out)
     for line in spoken(settings.space):
         say(line)
-    found = _read(settings.space, options)
-    columns = _columns(settings.space, found, options)
+    found = _read(settings.space, results, value)
+    columns = _columns(settings.space, found, value)
     if output is not None:
         # Whether it would be the same plate is known only then; what is filled in, now.
-        blank = partial(sheets.is_blank, columns=columns, value=options.value)
+        blank = partial(sheets.is_blank, columns=columns, value=value)
         replace(output, ours=blank).require_free()
-    study = Study(settings.space, settings.goal, settings.strategy, settings.seed or 0)
+    study = _study(settings, found)
+    say(f"choosing {several(settings.batch, 'point')}, goal {settings.goal} ...")
+    trials = study.ask(settings.batch)
+    if as_json:
+        points = [point_to_json(study.space, trial.point) for trial in trials]
+        put_json("covey.next/1", {"points": points})
+        return
+    rows = [{_column(n, columns): v for n, v in t.point.items()} for t in trials]
+    text = sheets.sheet_text(columns, rows)
+    if output is None:
+        put_exactly(text)
+    else:
+        output.write(text)
+        count = several(len(rows), "point")
+        say(f"{count} written to {output.path}; fill in the column {value}.")
+
+
+def _settings(
+    parameters: dict[str, Parameter], pool: Path | None, labels: Sequence[str], config: Path
+) -> Settings:
+    """A study of the flags, of a pool, or of the study's file."""
+    require_one_space(parameters, pool, labels)
+    if parameters:
+        return Settings(config, covey.Space(parameters), seed=0)
+    if pool is not None:
+        return Settings(config, covey.Pool(pool, labels=tuple(labels)), seed=0)
+    return read_settings(config)
+
+
+def _study(settings: Settings, found: _Found) -> Study:
+    """A study in memory that knows what the files say."""
+    study = covey.Study(settings.space, settings.goal, settings.strategy, settings.seed or 0)
     if found.told:
         study.add([point for point, _ in found.told], [number for _, number in found.told])
     if found.failed:
         study.fail(study.enqueue(found.failed))
     if found.waiting:
         study.enqueue(found.waiting)
-    say(f"choosing {several(settings.batch, 'point')}, goal {settings.goal} ...")
-    trials = study.ask(settings.batch)
-    if options.json:
-        points = [point_to_json(study.space, trial.point) for trial in trials]
-        put_json("covey.next/1", {"points": points})
-        return
-    rows = [{_column(n, columns): v for n, v in t.point.items()} for t in trials]
-    text = sheets.write(columns, rows)
-    if output is None:
-        put_exactly(text)
-    else:
-        output.write(text)
-        count = several(len(rows), "point")
-        say(f"{count} written to {output.path}; fill in the column {options.value}.")
+    return study
 
 
-def _output(settings: Settings, options: NextOptions) -> Output | None:
+def _output(settings: Settings, results: Sequence[str], out: Path) -> Output:
     """The sheet to write. No journal knows what was in one: none is replaced by another."""
-    if options.out is None or options.dry_run or options.json:
-        return None
-    read = [Path(path) for path in options.results if path != "-"]
-    output = Output(options.out, (*read, *settings.files))
+    read = [Path(path) for path in results if path != "-"]
+    output = Output(out, (*read, *settings.files))
     output.require_place()
     output.require_csv()
     return output
 
 
-def _read(space: Space | Pool, options: NextOptions) -> _Found:
+def _read(space: Space | Pool, results: Sequence[str], value: str) -> _Found:
     """Rows with a value are results; rows without one are under way."""
     found = _Found()
-    places = [path if path == "-" else os.path.realpath(path) for path in options.results]
-    for path, place in zip(options.results, places, strict=True):
+    places = [path if path == "-" else os.path.realpath(path) for path in results]
+    for path, place in zip(results, places, strict=True):
         if places.count(place) > 1:
             raise Stop(ExitCode.USAGE, f"{path} is given twice; its results would count twice.")
         before = found.counts
-        names, rows = sheets.read(path)
-        _require_value(names, path, options.value)
+        names, rows = sheets.read_sheet(path)
+        _require_value(names, path, value)
         found.columns |= dict.fromkeys(names)
         for row in rows:
-            _sort_in(found, row, _point(space, row, options.value), options.value)
+            _sort_in(found, row, _point(space, row, value), value)
         new = [a - b for a, b in zip(found.counts, before, strict=True)]
         told, failed, waiting = map(several, new, ("result", "failure", "row"))
         say(f"{told}, {failed} and {waiting} without one read from {path}")
-    known = _known(space, found, options.value)
+    known = _known(space, found, value)
     unknown = [name for name in found.columns if name not in known]
     if unknown:
         say(f"not used: {', '.join(unknown)}. No parameter has this name.")
@@ -149,7 +188,7 @@ def _require_value(names: Sequence[str], path: str, value: str) -> None:
         )
 
 
-def _sort_in(found: _Found, row: Row, point: dict[str, object], value: str) -> None:
+def _sort_in(found: _Found, row: SheetRow, point: dict[str, object], value: str) -> None:
     if row.text(value).lower() in FAILED or row.text("status") == "failed":
         found.failed.append(point)
     elif row.text(value):
@@ -165,7 +204,7 @@ def _known(space: Space | Pool, found: _Found, value: str) -> set[str]:
     return own | sheets.exported(found.columns, space.names)
 
 
-def _point(space: Space | Pool, row: Row, value: str) -> dict[str, object]:
+def _point(space: Space | Pool, row: SheetRow, value: str) -> dict[str, object]:
     cells = {k: v for k, v in row.cells.items() if k != value}
     cells |= {n: cells[f"point.{n}"] for n in space.names if f"point.{n}" in cells}
     try:
@@ -174,17 +213,17 @@ def _point(space: Space | Pool, row: Row, value: str) -> dict[str, object]:
         raise row.error(str(error)) from error
 
 
-def _columns(space: Space | Pool, found: _Found, options: NextOptions) -> list[str]:
+def _columns(space: Space | Pool, found: _Found, value: str) -> list[str]:
     """Those of the files, in their order, so that rows can be put below; then what they lack."""
-    said = [name for name in options.order if name in space.names]
+    said = [name for name in parameters_in(sys.argv) if name in space.names]
     names = dict.fromkeys([*said, *space.names])
-    given = [sheets.heading(name, (options.value,)) for name in names]
+    given = [sheets.heading(name, (value,)) for name in names]
     lacking = [
         column
         for name, column in zip(names, given, strict=True)
         if column not in found.columns and f"point.{name}" not in found.columns
     ]
-    return list(dict.fromkeys([*found.columns, *lacking, options.value]))
+    return list(dict.fromkeys([*found.columns, *lacking, value]))
 
 
 def _column(name: str, columns: Sequence[str]) -> str:

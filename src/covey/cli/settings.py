@@ -6,25 +6,26 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from covey.catalog import strategy_of
+import covey
 from covey.cli.output import ExitCode, Stop
 from covey.cli.sheets import bounded
 from covey.errors import SpaceError, StrategyError, did_you_mean
-from covey.log.header import Goal
-from covey.space import Choice, Integer, Linear, Parameter, Pool, Real, Space
-from covey.study import Study, reopen
 
-FILE = "covey.toml"
+if TYPE_CHECKING:  # help is quick: covey.Space and the like are loaded when first used
+    from covey.log.header import Goal
+    from covey.space import Linear, Parameter, Pool, Space
+    from covey.study import Study
+
 _MOST = 2**24  # bytes of it
 _DEEPEST = 50  # lists and tables within each other
 _BITS = 1024  # of an integer: what a float can hold
 
-_KINDS: dict[str, tuple[type[Real] | type[Integer] | type[Choice], tuple[str, ...]]] = {
-    "real": (Real, ("low", "high", "log")),
-    "integer": (Integer, ("low", "high", "log", "step")),
-    "choice": (Choice, ("options", "ordered")),
+_KINDS = {
+    "real": ("low", "high", "log"),
+    "integer": ("low", "high", "log", "step"),
+    "choice": ("options", "ordered"),
 }
 _STUDY = {"goal": str, "batch": int, "strategy": str, "seed": int, "journal": str}
 _RUN = {
@@ -70,12 +71,14 @@ class Settings:
 
     def study(self) -> Study:
         """The study, begun or continued."""
-        return Study(self.space, self.goal, self.strategy, self.seed, self.journal)
+        return covey.Study(self.space, self.goal, self.strategy, self.seed, self.journal)
 
     def look(self) -> Study:
         """The study that its journal holds, only to look at, if it is the one described here."""
+        from covey.study import reopen
+
         contents = reopen(self.journal, read_only=True)
-        return Study(self.space, self.goal, self.strategy, self.seed, contents)
+        return covey.Study(self.space, self.goal, self.strategy, self.seed, contents)
 
 
 def read_settings(path: Path) -> Settings:
@@ -133,6 +136,8 @@ def _require_sane(tables: Mapping[str, Any]) -> None:
 
 
 def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
+    from covey.catalog import strategy_of
+
     _require_known(tables, ("study", "parameters", "constraints", "pool", "run"), "the file")
     study = _typed(tables.get("study", {}), _STUDY, "[study]")
     run = _typed(tables.get("run", {}), _RUN, "[run]")
@@ -155,12 +160,12 @@ def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:
         pool = _typed(tables["pool"], {"file": str, "inputs": list, "labels": list}, "[pool]")
         if "file" not in pool:
             raise SpaceError("[pool] needs file, a CSV or Parquet file of candidates.")
-        return Pool(path.parent / pool.pop("file"), **pool)
+        return covey.Pool(path.parent / pool.pop("file"), **pool)
     named = tables["parameters"]
     if not isinstance(named, Mapping) or not all(isinstance(t, Mapping) for t in named.values()):
         raise SpaceError('write each parameter as a table: [parameters.lr], then type = "real" ...')
     rows = tables.get("constraints", [])
-    return Space(
+    return covey.Space(
         {name: _parameter(name, entry) for name, entry in named.items()},
         where=[_constraint(row) for row in rows],
     )
@@ -173,11 +178,12 @@ def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
         raise SpaceError(
             f'[parameters.{name}]: type must be "real", "integer" or "choice", got {kind!r}.{hint}'
         )
-    made, keys = _KINDS[kind]
+    kinds = {"real": covey.Real, "integer": covey.Integer, "choice": covey.Choice}
+    keys = _KINDS[kind]
     given = {key: value for key, value in entry.items() if key != "type"}
     _require_known(given, keys, f"[parameters.{name}]")
     try:
-        return made(**given)
+        return kinds[kind](**given)
     except TypeError as error:
         raise SpaceError(
             f"[parameters.{name}]: a {kind} needs {' and '.join(keys[: 1 + (kind != 'choice')])}."
@@ -191,7 +197,7 @@ def _constraint(row: Any) -> Linear:
     given = _typed(row, kinds, "[[constraints]]")
     if "weights" not in given:
         raise SpaceError("[[constraints]] needs weights, such as weights = {x = 1, y = 1}.")
-    return Linear(given.pop("weights"), **given)
+    return covey.Linear(given.pop("weights"), **given)
 
 
 def _typed(table: Any, kinds: Mapping[str, Any], where: str) -> dict[str, Any]:

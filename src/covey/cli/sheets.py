@@ -13,13 +13,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+import covey
 from covey.cli.output import ExitCode, Stop, sentence
 from covey.errors import SpaceError, did_you_mean, several
-from covey.history.events import MOST
-from covey.history.history import beside
-from covey.space import Choice, Integer, Pool, Real, Space
+
+if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when first used
+    from covey.space import Choice, Integer, Pool, Real, Space
 
 # Points from text: what a sheet or a command line says, as values of a space.
 
@@ -30,7 +31,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,300}")  # of more digits, Python reads none; 
 
 def point_from_text(space: Space | Pool, cells: Mapping[str, str]) -> dict[str, Any]:
     """The point whose parameters are written in these cells; other cells are passed over."""
-    if isinstance(space, Pool):
+    if isinstance(space, covey.Pool):
         return space.check({n: _pool_value(space, n, cells) for n in _inputs(space, cells)})
     absent = [name for name in space.names if name not in cells]
     if absent:
@@ -41,7 +42,7 @@ def point_from_text(space: Space | Pool, cells: Mapping[str, str]) -> dict[str, 
 
 def fixed_from_text(space: Space | Pool, given: Mapping[str, str]) -> dict[str, Any]:
     """Some parameters held at values, as ``--fix opt=adam`` gives them."""
-    if isinstance(space, Pool):
+    if isinstance(space, covey.Pool):
         return {name: _number_or_text(text) for name, text in given.items()}
     for name in given:
         space.columns_of(name)  # which says what there is
@@ -79,10 +80,10 @@ def _readable(option: Any) -> Any:
 
 
 def _value(parameter: Real | Integer | Choice, name: str, text: str) -> Any:
-    if isinstance(parameter, Choice):
+    if isinstance(parameter, covey.Choice):
         return _option(parameter, name, text)
     number = _number(name, text)
-    if isinstance(parameter, Integer) and _WHOLE.fullmatch(text.strip()):
+    if isinstance(parameter, covey.Integer) and _WHOLE.fullmatch(text.strip()):
         return int(text)
     return number  # 3.0 is an Integer too; the space decides
 
@@ -182,7 +183,7 @@ _AS_CSV = "in a spreadsheet, save it as 'CSV UTF-8 (comma delimited)' and name t
 
 
 @dataclass(frozen=True)
-class Row:
+class SheetRow:
     """One line of a sheet, and where it stands."""
 
     cells: dict[str, str]
@@ -200,6 +201,8 @@ class Row:
         except SpaceError as error:
             comma = " Write decimal numbers with a point." if "," in text else ""
             raise self.error(f"the {column} {text!r} is no number{hint}.{comma}") from error
+        from covey.history.events import MOST
+
         if not abs(value) <= MOST:
             raise self.error(f"the {column} must be finite, within ±{MOST:g}, got {text}{hint}.")
         return value
@@ -209,14 +212,14 @@ class Row:
         return Stop(ExitCode.INVALID, f"{self.where}: {sentence(message)} Nothing was recorded.")
 
 
-def write(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def sheet_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     """CSV text: numbers exactly, text so that no spreadsheet takes it for a formula."""
     lines = [[_cell(name) for name in names]]
     lines += [[_cell(row.get(name)) for name in names] for row in rows]
     return "".join(_line(cells) + "\n" for cells in lines)
 
 
-def read(path: str) -> tuple[list[str], list[Row]]:
+def read_sheet(path: str) -> tuple[list[str], list[SheetRow]]:
     """Column names and rows of a CSV file; "-" is stdin."""
     text = _text(path)
     name = "stdin" if path == "-" else path
@@ -259,6 +262,8 @@ def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
 def story(parameters: Iterable[str]) -> dict[str, str]:
     """The columns in which an export of these parameters tells the story of each trial."""
     taken = [*COLUMNS, *map(heading, parameters)]
+    from covey.history.history import beside
+
     return {name: beside(name, taken) for name in STORY}
 
 
@@ -361,7 +366,7 @@ def _text(path: str) -> str:
         raise Stop(ExitCode.INVALID, f"{path} is not UTF-8 text; {_AS_CSV}") from error
 
 
-def _row(names: list[str], line: list[str], where: str) -> Row:
+def _row(names: list[str], line: list[str], where: str) -> SheetRow:
     if len(line) < len(names) or any(cell.strip() for cell in line[len(names) :]):
         raise Stop(
             ExitCode.INVALID,
@@ -369,7 +374,7 @@ def _row(names: list[str], line: list[str], where: str) -> Row:
             "each column in the first line, and put text with a comma in quotes. Nothing was "
             "recorded.",
         )
-    return Row({n: _plain(cell) for n, cell in zip(names, line, strict=False)}, where)
+    return SheetRow({n: _plain(cell) for n, cell in zip(names, line, strict=False)}, where)
 
 
 def _cell(value: Any) -> str:

@@ -8,17 +8,22 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import typer
+
+import covey
 from covey.cli import sheets
-from covey.cli.look import end, look_at
+from covey.cli.options import FILE, Config, DryRun, Json, ValueColumn
 from covey.cli.output import ExitCode, Stop, put, put_json, say
-from covey.cli.settings import Settings
-from covey.cli.sheets import Row, number_from_text
+from covey.cli.settings import read_settings
+from covey.cli.sheets import SheetRow, number_from_text
+from covey.cli.show import end, look_at
 from covey.errors import did_you_mean, several
-from covey.history import Amended, Failed, Told, Trial
-from covey.space import Pool
-from covey.study import Study
+
+if TYPE_CHECKING:
+    from covey.history import Amended, Failed, Told, Trial
+    from covey.study import Study
 
 FAILED = ("failed", "fail", "error", "crashed")
 _PAIR = re.compile(r"(\d+)=(.+)", re.DOTALL)
@@ -26,22 +31,13 @@ _LONGEST_ID = 18  # digits
 
 
 @dataclass(frozen=True)
-class TellOptions:
-    """What `covey tell` was told, but for the results."""
-
-    value: str = "value"
-    json: bool = False
-    dry_run: bool = False
-
-
-@dataclass(frozen=True)
-class Result:
+class _Result:
     """What became of one trial; ``value`` is None if it failed."""
 
     id: int
     value: float | None
     sem: float | None
-    row: Row
+    row: SheetRow
 
 
 @dataclass(frozen=True)
@@ -71,24 +67,40 @@ class _News:
         }
 
 
-def tell(settings: Settings, words: Sequence[str], options: TellOptions) -> None:
-    """Record results; whatever is already recorded with the same value is passed over."""
+def tell(
+    results: Annotated[list[str], typer.Argument(help="ID=VALUE ..., a CSV file, or - for stdin")],
+    config: Config = FILE,
+    value: ValueColumn = "value",
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Record results: all of them or none; what is recorded already is passed over.
+
+    A sheet has the columns id and value, perhaps sem; an empty value is still to come, the word
+    failed is a failure. A sem that was not known before is added.
+
+    \b
+    covey tell 0=0.81 1=failed
+    covey tell batch.csv
+    covey tell --dry-run batch.csv
+    """
+    settings = read_settings(config)
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
-    study = look_at(settings) if options.dry_run else settings.study()
-    results = _results(words, study, options.value)
-    for result in results:
+    study = look_at(settings) if dry_run else settings.study()
+    found = _results(results, study, value)
+    for result in found:
         _require_same_point(result, study)
-    news = _checked_news(results, study)
-    if not options.dry_run:
+    news = _checked_news(found, study)
+    if not dry_run:
         _record(study, news)
     counts = news.counts
-    known = len(results) - counts["told"] - counts["failed"]
-    if options.json:
-        fields = {**counts, "known": known, "dry_run": options.dry_run}
+    known = len(found) - counts["told"] - counts["failed"]
+    if as_json:
+        fields = {**counts, "known": known, "dry_run": dry_run}
         put_json("covey.tell/1", {**fields, "pending": len(study.history.pending)})
     else:
-        verb = "would be recorded" if options.dry_run else "recorded"
+        verb = "would be recorded" if dry_run else "recorded"
         told, failed = several(counts["told"], "result"), several(counts["failed"], "failure")
         sems = f", {several(counts['sems'], 'standard error')} added" if news.sems else ""
         put(f"{told} and {failed} {verb}, {known} known already{sems}")
@@ -101,8 +113,10 @@ def tell(settings: Settings, words: Sequence[str], options: TellOptions) -> None
     end(study)
 
 
-def _checked_news(results: Sequence[Result], study: Study) -> _News:
+def _checked_news(results: Sequence[_Result], study: Study) -> _News:
     """What would be recorded, each part checked against all that is: then it can be written."""
+    from covey.history import Amended, Failed, Told
+
     kinds = {result.id: _kind(result, _trial(result, study)) for result in results}
     new = [r for r in results if kinds[r.id] == "new"]
     told = [r for r in new if r.value is not None]
@@ -125,7 +139,7 @@ def _checked_news(results: Sequence[Result], study: Study) -> _News:
     for event in (news.told, news.failed, *news.sems):
         if event is not None:
             study.history.check(event)
-    if told and isinstance(study.space, Pool):
+    if told and isinstance(study.space, covey.Pool):
         study.space.verify_source()
     return news
 
@@ -151,7 +165,7 @@ def _key(told: Told) -> str:
     return f"tell-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def _require_same_point(result: Result, study: Study) -> None:
+def _require_same_point(result: _Result, study: Study) -> None:
     """A row that shows other parameters than its trial was sorted, or edited, by mistake."""
     for name, value in _trial(result, study).point.items():
         said = result.row.cells.get(sheets.heading(name), "")
@@ -176,7 +190,7 @@ def _alike(said: str, value: Any) -> bool:
         return same
 
 
-def _trial(result: Result, study: Study) -> Trial:
+def _trial(result: _Result, study: Study) -> Trial:
     history = study.history
     if not 0 <= result.id < len(history):
         raise result.row.error(
@@ -186,7 +200,7 @@ def _trial(result: Result, study: Study) -> Trial:
     return history.trial(result.id)
 
 
-def _kind(result: Result, trial: Trial) -> Literal["new", "sem", "known"]:
+def _kind(result: _Result, trial: Trial) -> Literal["new", "sem", "known"]:
     """Whether a result is new, known, or known but for its standard error."""
     if trial.status == "told" and trial.value != result.value:
         raise result.row.error(
@@ -207,13 +221,15 @@ def _kind(result: Result, trial: Trial) -> Literal["new", "sem", "known"]:
     return "known" if trial.status == "failed" and result.value is None else "new"
 
 
-def _results(words: Sequence[str], study: Study, value: str) -> list[Result]:
+def _results(words: Sequence[str], study: Study, value: str) -> list[_Result]:
     pairs = [_PAIR.fullmatch(word) for word in words]
     if words and all(pairs):
-        rows = [Row({"id": p[1], "value": p[2]}, f"{p[1]}={p[2]}") for p in pairs if p is not None]
+        rows = [
+            SheetRow({"id": p[1], "value": p[2]}, f"{p[1]}={p[2]}") for p in pairs if p is not None
+        ]
         columns = _Columns()
     elif len(words) == 1:
-        names, rows = sheets.read(words[0])
+        names, rows = sheets.read_sheet(words[0])
         columns = _columns(names, words[0], study, value)
         _name_the_rest(names, rows, columns, study)
     else:
@@ -259,7 +275,7 @@ def _column(names: Sequence[str], wanted: str, path: str) -> str | None:
 
 
 def _name_the_rest(
-    names: Sequence[str], rows: Sequence[Row], columns: _Columns, study: Study
+    names: Sequence[str], rows: Sequence[SheetRow], columns: _Columns, study: Study
 ) -> None:
     """Say which columns hold something that no journal has a place for."""
     known = {columns.id, columns.value, columns.sem, "status", "origin"}
@@ -270,7 +286,7 @@ def _name_the_rest(
         say(f"not recorded: {', '.join(rest)}. A journal has no place for it; keep the sheet.")
 
 
-def _result(row: Row, columns: _Columns) -> Result | None:
+def _result(row: SheetRow, columns: _Columns) -> _Result | None:
     """The result in a row; None where the value is still empty."""
     text, id, sem = row.text(columns.value), row.text(columns.id), None
     if not text:
@@ -278,10 +294,10 @@ def _result(row: Row, columns: _Columns) -> Result | None:
     if not id.isdecimal() or len(id) > _LONGEST_ID:
         raise row.error(f"an id is a whole number, got {id[:40]!r}. Leave out rows of no trial.")
     if text.lower() in FAILED:
-        return Result(int(id), None, None, row)
+        return _Result(int(id), None, None, row)
     value = row.number(columns.value, "; write failed if it crashed, nothing if it is to come")
     if columns.sem is not None and row.text(columns.sem):
         sem = row.number(columns.sem)
         if sem < 0:
             raise row.error(f"the {columns.sem} must not be negative, got {sem:g}.")
-    return Result(int(id), value, sem, row)
+    return _Result(int(id), value, sem, row)

@@ -136,6 +136,11 @@ def run(
     plan = Plan.of(batch, rounds, options)
     call = as_call(f, study.space)
     check_workers(workers, call)
+    return _evaluated(study, call, plan, workers)
+
+
+def _evaluated(study: Study, call: Call, plan: Plan, workers: Workers) -> Result:
+    """The result of a plan that is checked, as are those who carry it out."""
     with ExitStack() as stack:
         if study.journal is not None:
             stack.enter_context(running(study.journal))
@@ -147,7 +152,7 @@ def run(
             engine.tidy(_told(study))
         desk = Desk(study, engine, call, plan.timeout, plan.retries)
         try:
-            Campaign(study, plan, desk, interrupt, engine.slots or batch).go()
+            Campaign(study, plan, desk, interrupt, engine.slots or plan.batch).go()
             return _required(result_of(study))
         except BaseException as error:
             # Without a journal, what was told would be gone with who called us.
@@ -178,17 +183,19 @@ def _required(result: Result | None) -> Result:
 def as_call(f: Objective, space: Space | Pool) -> Call:
     """What is evaluated, checked against the space."""
     if isinstance(f, Command):
-        f.check(space.names, _corners(space))
+        f.check(space.names)
+        f.check(space.names, _examples(f, space))
         return f
     if not callable(f):
         raise StrategyError(f"f is a function of a point, or a covey.run.Command; got {f!r}.")
     return Function(f)
 
 
-def _corners(space: Space | Pool) -> list[dict[str, Any]]:
+def _examples(command: Command, space: Space | Pool) -> list[dict[str, Any]]:
     """Points between them holding every value that may be hard to write as an argument."""
     if isinstance(space, Pool):
-        return [space.point(i) for i in range(space.size)]
+        row = command.first_refused({name: space.column(name) for name in space.names})
+        return [] if row is None else [space.point(row)]
     ends = {
         name: list(p.options if isinstance(p, Choice) else p.span)
         for name, p in space.parameters.items()
@@ -276,10 +283,10 @@ def _optimize(
     batch, rounds, workers = size
     of_study, of_run = _parted(options)
     # Before there is a study: what cannot run leaves no journal behind.
-    Plan.of(batch, rounds, of_run)
-    check_workers(workers, as_call(f, space))
-    study = Study(space, goal, **of_study)
-    return run(study, f, batch=batch, rounds=rounds, workers=workers, **of_run)
+    plan = Plan.of(batch, rounds, of_run)
+    call = as_call(f, space)
+    check_workers(workers, call)
+    return _evaluated(Study(space, goal, **of_study), call, plan, workers)
 
 
 def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -13,11 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from covey.errors import StrategyError, did_you_mean
 from covey.run.task import Outcome, Task
 from covey.run.workdir import TAIL, Scroll, environment, relay, tail
+
+if TYPE_CHECKING:
+    from covey.arrays import Mask
+    from covey.space.table import Column
 
 # {{name}} is {name} itself. What does not begin with a letter is not ours: JSON may stand as it is.
 _PLACEHOLDER = re.compile(r"\{(\{[A-Za-z][^{}]*\})\}|\{([A-Za-z][^{}]*)\}")
@@ -101,6 +108,20 @@ class Command:
         for point in examples:
             self.words(point, trial=0, seed=0)
             self._input(point)
+
+    def first_refused(self, columns: Mapping[str, Column]) -> int | None:
+        """The first row of a table that `check` would refuse; None if it would take them all.
+
+        Looks at the columns it names, each once: of a million rows, none is written out.
+        """
+        if self.parameters:
+            forms = {name: _forms(columns[name]) for name in self.parameters}
+            refused = [_refused(word, forms) for word in self.argv]
+        else:  # text can always be JSON
+            given = [column for column in columns.values() if column.dtype.kind in "fO"]
+            refused = [_forms(column) == _NO_JSON for column in given]
+        rows = [int(np.argmax(mask)) for mask in refused if mask.any()]
+        return min(rows, default=None)
 
     def words(
         self, point: Mapping[str, Any], *, trial: int, seed: int, result: str = "result.json"
@@ -206,6 +227,46 @@ def _filled(word: str, values: Mapping[str, Any]) -> str:
             f"as --name={word}."
         )
     return filled
+
+
+# What stands in a cell, as far as an argument is concerned; from _NUL on it cannot be one.
+_PLAIN, _EMPTY, _DASHED, _NUL, _NO_JSON = range(5)
+
+
+def _forms(column: Column) -> NDArray[np.uint8]:
+    """The form of each cell (n,)."""
+    if column.dtype.kind in "bif":
+        forms = np.where(np.signbit(column), _DASHED, _PLAIN)  # -0.0 has a sign too
+        return np.where(np.isfinite(column), forms, _NO_JSON).astype(np.uint8)
+    return np.fromiter(map(_form, column.tolist()), np.uint8, len(column))
+
+
+def _form(cell: Any) -> int:
+    if not isinstance(cell, str):
+        try:
+            cell = json.dumps(cell, allow_nan=False)
+        except (TypeError, ValueError):
+            return _NO_JSON
+    if "\0" in cell:
+        return _NUL
+    return (_DASHED if cell[0] == "-" else _PLAIN) if cell else _EMPTY
+
+
+def _refused(word: str, forms: Mapping[str, NDArray[np.uint8]]) -> Mask:
+    """The rows (n,) at which `_filled` refuses an argument, by the forms of its values."""
+    refused = np.zeros(len(next(iter(forms.values()))), dtype=np.bool_)
+    empty = ~refused  # nothing stands before the next placeholder
+    at = 0
+    for match in _PLACEHOLDER.finditer(word):
+        parameter = (match[2] or "").startswith("x.")
+        if match.start() != at or not parameter:  # text, or a number of ours
+            empty[:] = False
+        if parameter:
+            form = forms[match[2].removeprefix("x.")]
+            refused |= (form >= _NUL) | (empty & (form == _DASHED))
+            empty &= form == _EMPTY
+        at = match.end()
+    return refused
 
 
 def _text(name: str, values: Mapping[str, Any]) -> str:

@@ -149,6 +149,12 @@ class Pool:
         except SpaceError as error:
             raise SpaceError(f"column {name!r}: {error}") from error
 
+    def column(self, name: str) -> Column:
+        """The values of one column, a candidate each."""
+        if name not in self._table.columns:
+            raise unknown(name, self.names, "column", "this pool")
+        return self._table.columns[name]
+
     def point(self, i: int) -> dict[str, Any]:
         """Candidate ``i`` with all its columns, as Python scalars."""
         if not 0 <= i < self.size:

@@ -93,13 +93,13 @@ def test_errors_are_json_where_data_is(call):
 
 
 def test_an_interrupt_has_a_code_of_its_own(call, monkeypatch):
-    from covey.cli import look
+    from covey.cli import show
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
     call("init", "--real", "x=0:1")
-    monkeypatch.setattr(look, "status", interrupted)
+    monkeypatch.setattr(show, "read_settings", interrupted)
     done = call("status")
     assert done.code == 130
     assert "safe" in done.err
@@ -217,13 +217,13 @@ def test_a_sheet_may_still_come_through_a_pipe(study):
 def test_what_nobody_thought_of_is_one_sentence_and_where_to_report_it(
     call, monkeypatch, error, code
 ):
-    from covey.cli import look
+    from covey.cli import show
 
     def surprised(*_):
         raise error
 
     call("init", "--real", "x=0:1")
-    monkeypatch.setattr(look, "status", surprised)
+    monkeypatch.setattr(show, "read_settings", surprised)
     done = call("status")
     assert done.code == code
     assert done.err.count("\n") == 1
@@ -267,3 +267,39 @@ def test_a_command_that_waits_for_a_locked_journal_says_so(study, monkeypatch):
     done = study("tell", "0=1.5")
     assert done.code == 0
     assert f"covey.jsonl is locked by process {os.getpid()}" in done.err
+
+
+@pytest.mark.parametrize("command", ["init", "ask", "tell", "run", "next"])
+def test_what_writes_can_be_tried_dry(call, command):
+    words = call(command, "--help").out
+    assert "--dry-run" in words
+    assert "--json" in words
+
+
+@pytest.mark.parametrize(
+    "command", ["status", "best", "export", "report", "doctor", "journal verify", "journal repair"]
+)
+def test_what_is_shown_can_be_had_as_json(call, command):
+    assert "--json" in call(*command.split(), "--help").out
+
+
+def test_the_version_and_where_the_exit_codes_are(call):
+    assert call("--version").out.startswith("covey ")
+    assert "6 journal" in call("--help").out.replace("\n ", "")
+
+
+def test_a_mistyped_command_is_guessed(call):
+    done = call("aks")
+    assert done.code == 2
+    assert "Did you mean 'ask'?" in done.err
+    done = call("journal", "verfy", "--json")
+    assert done.code == 2
+    assert "verify" in done.err
+
+
+def test_the_config_may_come_from_the_environment(study, monkeypatch, tmp_path):
+    (tmp_path / "covey.toml").rename(tmp_path / "other.toml")
+    assert study("status").code == 3
+    assert study("status", "--config", "other.toml").code == 0
+    monkeypatch.setenv("COVEY_CONFIG", "other.toml")
+    assert study("status").code == 0

@@ -15,7 +15,7 @@ ODD = st.text(st.sampled_from([*"ax1 ',;\"", *STARTS]), max_size=8)
 
 def read_back(path, text):
     path.write_text(text, newline="")
-    return sheets.read(str(path))
+    return sheets.read_sheet(str(path))
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])) | ODD, min_size=1, max_size=4))
@@ -25,7 +25,7 @@ def test_what_is_written_reads_back(tmp_path_factory, texts):
     path = tmp_path_factory.mktemp("sheet") / "a.csv"
     names = [f"n{i}" for i in range(len(texts))]
     row = dict(zip(names, texts, strict=True)) | {"x": 1.5}
-    found, (back,) = read_back(path, sheets.write([*names, "x"], [row]))
+    found, (back,) = read_back(path, sheets.sheet_text([*names, "x"], [row]))
     assert found == [*names, "x"]
     assert [back.cells[n] for n in names] == texts
     assert back.cells["x"] == "1.5"
@@ -33,7 +33,7 @@ def test_what_is_written_reads_back(tmp_path_factory, texts):
 
 @given(ODD, ODD)
 def test_two_texts_are_never_written_alike(one, other):
-    assert (sheets.write(["a"], [{"a": one}]) == sheets.write(["a"], [{"a": other}])) == (
+    assert (sheets.sheet_text(["a"], [{"a": one}]) == sheets.sheet_text(["a"], [{"a": other}])) == (
         one == other
     )
 
@@ -51,7 +51,7 @@ def starts_of_cells(text, separator):
 @example(';"=1+1"')
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_no_cell_is_a_formula_whatever_separates_cells(separator, text):
-    written = sheets.write(["x", "a", "b"], [{"x": 1, "a": text}])
+    written = sheets.sheet_text(["x", "a", "b"], [{"x": 1, "a": text}])
     (_, line) = csv.reader(io.StringIO(written, newline=""))
     assert not line[1].startswith(tuple(STARTS))
     for cell in starts_of_cells(written, separator)[1:]:
@@ -60,8 +60,8 @@ def test_no_cell_is_a_formula_whatever_separates_cells(separator, text):
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@cmd", "=cmd|'/c calc'!A1"])
 def test_a_formula_gets_a_quote_and_a_number_none(text):
-    assert f"'{text[0]}" in sheets.write(["a"], [{"a": text}])
-    assert sheets.write(["a"], [{"a": -1.5}]) == "a\n-1.5\n"
+    assert f"'{text[0]}" in sheets.sheet_text(["a"], [{"a": text}])
+    assert sheets.sheet_text(["a"], [{"a": -1.5}]) == "a\n-1.5\n"
 
 
 def test_sheets_of_earlier_versions_read_as_they_did(tmp_path):
@@ -90,9 +90,9 @@ def test_what_is_no_sheet_is_refused_with_the_way_out(tmp_path, data, words):
     path = tmp_path / "a.csv"
     path.write_bytes(data)
     with pytest.raises(Stop, match=words):
-        sheets.read(str(path))
+        sheets.read_sheet(str(path))
     with pytest.raises(Stop, match="cannot read"):
-        sheets.read(str(tmp_path))
+        sheets.read_sheet(str(tmp_path))
 
 
 def test_commas_that_trail_are_no_columns(tmp_path):
@@ -104,11 +104,11 @@ def test_commas_that_trail_are_no_columns(tmp_path):
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"\xef\xbb\xbfid,value\r\n1,2\r\n")
-    assert sheets.read(str(path))[0] == ["id", "value"]
+    assert sheets.read_sheet(str(path))[0] == ["id", "value"]
 
 
 def test_a_column_that_comes_twice_is_found_among_very_many(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(",".join([*(f"c{i}" for i in range(60_000)), "c7"]) + "\n")
     with pytest.raises(Stop, match="two columns named 'c7'"):
-        sheets.read(str(path))
+        sheets.read_sheet(str(path))

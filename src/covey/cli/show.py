@@ -9,22 +9,25 @@ from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
 
 from covey.cli import sheets
+from covey.cli.options import FILE, Config, Json, Out
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
-from covey.cli.settings import Settings
+from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import point_to_json
 from covey.errors import brief, several
-from covey.history import Status, Trial
 from covey.log.journal import read
 from covey.log.running import holder
-from covey.study import Study
+
+if TYPE_CHECKING:
+    from covey.history import Trial
+    from covey.study import Study
 
 _FAILURES = 3  # named by `status`
 _WORDS = 160  # characters of why, there
-# What an earlier export may say of a trial that has its result by now.
-_EARLIER = {"status": get_args(Status), "value": ("",), "sem": ("",)}
 
 
 def look_at(settings: Settings) -> Study:
@@ -44,8 +47,14 @@ def end(study: Study) -> None:
         sys.exit(ExitCode.DAMAGED)
 
 
-def status(settings: Settings, as_json: bool) -> None:
-    """How far the study is."""
+def status(config: Config = FILE, as_json: Json = False) -> None:
+    """Say how far the study is, and what to do next.
+
+    \b
+    covey status
+    covey status --json
+    """
+    settings = read_settings(config)
     if not settings.journal.exists():
         if as_json:
             put_json("covey.status/1", {"journal": str(settings.journal), "trials": {}})
@@ -105,9 +114,14 @@ def _put_failures(study: Study, failures: Sequence[Trial]) -> None:
         put(f"why: covey logs {failures[-1].id}")
 
 
-def best(settings: Settings, as_json: bool) -> None:
-    """The best value told, and the point the model would use."""
-    study = look_at(settings)
+def best(config: Config = FILE, as_json: Json = False) -> None:
+    """The best point told, and the one the model recommends.
+
+    \b
+    covey best
+    covey best --json
+    """
+    study = look_at(read_settings(config))
     found = study.best
     if found is None:
         raise Stop(ExitCode.NOTHING, "nothing was told yet, so there is no best.")
@@ -140,20 +154,30 @@ def _named(study: Study, trial: Trial) -> str:
     return f"trial {trial.id}" + (f" (batch {batch})" if batch else "")
 
 
-def logs(settings: Settings, id: int, as_json: bool) -> None:
-    """Why a trial came to what it did, and what is kept of its evaluations."""
+def logs(
+    trial: Annotated[int, typer.Argument(metavar="ID", help="Of a trial.")],
+    config: Config = FILE,
+    as_json: Json = False,
+) -> None:
+    """Why a trial failed, and what is kept of what its evaluations printed.
+
+    \b
+    covey logs 1
+    covey logs 1 --json
+    """
     from covey.run.api import work_folder
 
+    settings = read_settings(config)
     study = look_at(settings)
-    trial = study.history.trial(id)
-    reason = study.history.reason(trial)
-    attempts = study.history.attempts(trial)
+    found = study.history.trial(trial)
+    reason = study.history.reason(found)
+    attempts = study.history.attempts(found)
     folder = work_folder(settings.journal)
-    kept = [found for sent in attempts for found in _kept(folder / Path(sent.name).name)]
+    kept = [file for sent in attempts for file in _kept(folder / Path(sent.name).name)]
     if as_json:
         fields = {
-            **(_described(study, trial) or {}),
-            "batch": study.history.batch(trial),
+            **(_described(study, found) or {}),
+            "batch": study.history.batch(found),
             "reason": reason,
             "attempts": len(attempts),
             "folder": str(folder),
@@ -161,9 +185,9 @@ def logs(settings: Settings, id: int, as_json: bool) -> None:
         }
         put_json("covey.logs/1", fields)
         return end(study)
-    ended = f"told {trial.value!r}" if trial.status == "told" else trial.status
-    put(f"{_named(study, trial)}: {ended}")
-    if trial.status in ("failed", "lost"):
+    ended = f"told {found.value!r}" if found.status == "told" else found.status
+    put(f"{_named(study, found)}: {ended}")
+    if found.status in ("failed", "lost"):
         put(f"reason: {reason or 'nobody said'}")
     for file, text in kept:
         put(f"--- {file}\n{text}")
@@ -186,8 +210,17 @@ def _kept(folder: Path) -> list[tuple[Path, str]]:
     return found[:-1] if len(found) > 1 and found[-1][0].name == "log" else found
 
 
-def export(settings: Settings, out: Path | None, as_json: bool) -> None:
-    """Every trial, as CSV or JSON."""
+def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> None:
+    """Every trial, as CSV or JSON.
+
+    \b
+    covey export
+    covey export --out trials.csv
+    covey export --json
+    """
+    from covey.history import Status
+
+    settings = read_settings(config)
     if out is not None:
         Output(out, settings.files).require_place()
         Output(out, settings.files).require_csv()
@@ -206,11 +239,13 @@ def export(settings: Settings, out: Path | None, as_json: bool) -> None:
         | {story[name]: value for name, value in stories[trial.id].items()}
         for trial in trials
     ]
-    text = sheets.write(columns, rows)
+    text = sheets.sheet_text(columns, rows)
     if out is None:
         put_exactly(text)
     else:
-        earlier = _EARLIER | {story[name]: ("",) for name in ("reason", "ended", "seconds")}
+        # What an earlier export may say of a trial that has its result by now.
+        empty = ["value", "sem", *(story[name] for name in ("reason", "ended", "seconds"))]
+        earlier = {"status": get_args(Status)} | dict.fromkeys(empty, ("",))
         ours = partial(sheets.says_only, columns=columns, rows=rows, earlier=earlier)
         Output(out, settings.files, ours).write(text)
         say(f"{several(len(rows), 'trial')} written to {out}")
@@ -257,12 +292,23 @@ def _between(begun: str | None, ended: str | None) -> float | None:
     return round(seconds, 3) if seconds >= 0.0 else None
 
 
-def report(settings: Settings, out: Path, as_json: bool) -> None:
-    """The report card, as a page or as JSON."""
+def report(
+    config: Config = FILE,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("covey-report.html"),
+    as_json: Json = False,
+) -> None:
+    """One page about the study, as an HTML file that works offline.
+
+    \b
+    covey report
+    covey report --out report.html
+    covey report --json
+    """
     from covey.report import card, page_path, write_page
     from covey.report.batches import Commands, lots_of, python_commands
     from covey.report.page import is_page
 
+    settings = read_settings(config)
     output = Output(out, settings.files, is_page)
     if not as_json:  # before the work, not after
         output.require_free()

@@ -8,70 +8,82 @@ import shutil
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+import covey
+from covey.cli.options import FILE, Batch, Config, DryRun, Json
 from covey.cli.output import ExitCode, Stop, mutter, put, put_json, say
-from covey.cli.settings import RunSettings, Settings
+from covey.cli.settings import RunSettings, Settings, read_settings
 from covey.cli.sheets import point_to_json
 from covey.errors import several
-from covey.run import Command
-from covey.run.api import as_call, check_workers, run
-from covey.run.loop import Plan, Progress
-from covey.study import Study
+
+if TYPE_CHECKING:
+    from covey.run import Command, Progress
+    from covey.study import Study
 
 _QUIET = 10.0  # seconds between lines where there is no terminal
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """What `covey run` was told, over what the file says; None leaves the file's."""
+def run_command(
+    command: Annotated[list[str] | None, typer.Argument(help="-- COMMAND with {x.NAME}")] = None,
+    config: Config = FILE,
+    batch: Batch = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Batches in all.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Evaluations at a time.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0.0, help="Seconds, from the start.")] = None,
+    asynchronous: Annotated[
+        bool, typer.Option("--async", help="Ask again as soon as a worker is free.")
+    ] = False,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Evaluate batches with a command; the same command goes on after a crash.
 
-    command: tuple[str, ...] = ()
-    batch: int | None = None
-    rounds: int | None = None
-    workers: int | None = None
-    timeout: float | None = None
-    asynchronous: bool = False
-    json: bool = False
-    dry_run: bool = False
+    The value is the last line the command prints. Placeholders: {x.NAME}, {id}, {seed}, {result}.
+    No shell is involved. Without {x.NAME} the point comes as JSON on stdin.
 
-
-def evaluate(settings: Settings, options: RunOptions) -> None:
-    """Run to the end of the budget, or go on where an earlier run stopped."""
-    given = {
-        name: value
-        for name in ("command", "rounds", "workers", "timeout")
-        if (value := getattr(options, name)) not in (None, ())
-    }
-    plan = replace(settings.run, **given)
-    plan = replace(plan, asynchronous=options.asynchronous or plan.asynchronous)
+    \b
+    covey run --rounds 2 --batch 3 -- python square.py --x={x.lr}
+    covey run --dry-run -- python square.py --x={x.lr}
+    """
+    settings = read_settings(config)
+    said: dict[str, Any] = {"rounds": rounds, "workers": workers, "timeout": timeout}
+    plan = replace(settings.run, **{name: v for name, v in said.items() if v is not None})
+    plan = replace(
+        plan,
+        command=tuple(command or plan.command),
+        asynchronous=asynchronous or plan.asynchronous,
+    )
     if not plan.command:
         raise Stop(
             ExitCode.USAGE,
             "no command to run; write it after --, as in `covey run -- python train.py "
             "--lr={x.lr}`, or as command in the table [run].",
         )
-    batch = options.batch or settings.batch
-    command = _command(settings, plan, batch)
-    if options.dry_run:
-        _dry_run(settings, plan, command, batch)
+    batch = batch or settings.batch
+    program = _command(settings, plan, batch)
+    if dry_run:
+        _dry_run(settings, plan, program, batch)
         return
     settings = replace(settings, journal=settings.journal.absolute())
     os.chdir(settings.path.absolute().parent)  # where the file is, its command is run
     _require_program(plan.command[0])
     study = settings.study()
     before = len(study.history.events)
-    result = run(
+    result = covey.run.run(
         study,
-        command,
+        program,
         batch=batch,
         rounds=plan.rounds,
         workers=plan.workers,
         timeout=plan.timeout,
         asynchronous=plan.asynchronous,
-        watch=Watch(quiet=options.json),
+        watch=Watch(quiet=as_json),
     )
     _say_how_it_ended(study, before, plan.rounds * batch)
-    if options.json:
+    if as_json:
         point = point_to_json(study.space, result.point)
         put_json("covey.run/1", {"value": result.value, "point": point})
     else:
@@ -81,9 +93,12 @@ def evaluate(settings: Settings, options: RunOptions) -> None:
 
 def _command(settings: Settings, plan: RunSettings, batch: int) -> Command:
     """What will be run, with all that can be checked before there is a journal."""
+    from covey.run.api import as_call, check_workers
+    from covey.run.loop import Plan
+
     how = {"timeout": plan.timeout, "asynchronous": plan.asynchronous}
     Plan.of(batch, plan.rounds, how)
-    command = Command(plan.command, result=plan.result)
+    command = covey.run.Command(plan.command, result=plan.result)
     check_workers(plan.workers, as_call(command, settings.space))
     return command
 
@@ -107,7 +122,7 @@ def _say_how_it_ended(study: Study, before: int, budget: int) -> None:
 
 
 def _dry_run(settings: Settings, plan: RunSettings, command: Command, batch: int) -> None:
-    example = Study(settings.space, strategy="random", seed=0).ask(1)[0].point
+    example = covey.Study(settings.space, strategy="random", seed=0).ask(1)[0].point
     words = command.words(example, trial=0, seed=0, result="RESULT.json")
     put(shlex.join(words))
     say(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from covey.cli.evaluate import Watch
+from covey.cli.run import Watch
 from covey.run.loop import Progress
 
 KILLS = int(os.environ.get("COVEY_KILLS", "8"))

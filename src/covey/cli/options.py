@@ -1,0 +1,58 @@
+"""Options that several commands share, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FILE = Path("covey.toml")
+
+
+class Direction(StrEnum):
+    """Which way is better."""
+
+    max = "max"
+    min = "min"
+
+
+Config = Annotated[
+    Path, typer.Option("--config", "-c", envvar="COVEY_CONFIG", help="The study's file.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; write nothing.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
+Batch = Annotated[int | None, typer.Option("--batch", "-b", min=1, help="Points of a batch.")]
+Strategy = Annotated[str | None, typer.Option(help="auto, est-dpp-sample, lp-ucb, ...")]
+Reals = Annotated[list[str], typer.Option("--real", metavar="NAME=LOW:HIGH[:log]", help="Real.")]
+Integers = Annotated[
+    list[str], typer.Option("--integer", metavar="NAME=LOW:HIGH[:log]", help="Integer.")
+]
+Choices = Annotated[list[str], typer.Option("--choice", metavar="NAME=A,B,C", help="Choice.")]
+PoolFile = Annotated[Path | None, typer.Option("--pool", help="CSV or Parquet of candidates.")]
+Labels = Annotated[
+    list[str], typer.Option("--label", metavar="COLUMN", help="Of the pool, unseen by the model.")
+]
+ValueColumn = Annotated[
+    str, typer.Option("--value", metavar="COLUMN", help="Column of the results.")
+]
+
+
+def parameters_in(words: Sequence[str]) -> tuple[str, ...]:
+    """The names of the parameters that a command line gives, in its order.
+
+    The lists above keep the order within each kind only.
+
+    >>> parameters_in(["next", "--choice", "opt=a,b", "--real=x=0:1", "--integer", "n=1:8"])
+    ('opt', 'x', 'n')
+    """
+    found = []
+    for word, after in pairwise([*words, ""]):
+        flag, joined, rest = word.partition("=")
+        if flag in ("--real", "--integer", "--choice"):
+            found.append((rest if joined else after).partition("=")[0])
+    return tuple(found)

@@ -11,7 +11,7 @@ test: .venv/test.stamp
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
 
 # The tests that `make test` skips where a host is missing: here nothing may be skipped.
-HOSTED := tests/unit/integrations tests/unit/cluster tests/doors/run tests/doors/report tests/papers
+HOSTED := tests/unit/integrations tests/doors/run tests/doors/report tests/papers contrib/covey-dask/src contrib/covey-dask/tests
 hosts: .venv/hosts.stamp
 	OMP_NUM_THREADS=1 COVEY_NO_SKIPS=1 $(BIN)/pytest -n auto $(HOSTED)
 
@@ -33,7 +33,7 @@ bench-scale: .venv/bench.stamp .venv/hosts.stamp
 	$(BIN)/python -m benchmarks.scale --peer --plot docs/pictures/scale.png
 	$(BIN)/python -m benchmarks.scale.pools
 	$(BIN)/python -m benchmarks.scale_results
-	$(BIN)/python -m benchmarks.scale_dask
+	PYTHONPATH=contrib/covey-dask/src $(BIN)/python -m benchmarks.scale_dask
 
 race: .venv/bench.stamp
 	$(BIN)/python -m benchmarks.race run

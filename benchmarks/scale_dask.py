@@ -1,5 +1,6 @@
 """Batches worked out by a Dask cluster, beside those of one machine, as Markdown tables.
 
+pip install -e contrib/covey-dask                   # or PYTHONPATH=contrib/covey-dask/src
 python -m benchmarks.scale_dask                     # pools of 100,000 rows: minutes
 python -m benchmarks.scale_dask --sizes 20000       # to see that it runs
 python -m benchmarks.scale_dask --only core-sets    # or asks
@@ -25,11 +26,10 @@ import numpy as np
 from benchmarks.scale.problem import DIMENSION, RESULTS, rows, study
 from covey import dpp
 from covey.arrays import Array, Indices, one_thread
-from covey.cluster import Spread
-from covey.cluster.coreset import Check, Chosen, check, core_set
-from covey.cluster.merge import merge
 from covey.gp import Posterior
 from covey.propose import understand
+from covey_dask import DaskProposer
+from covey_dask.coreset import Check, Chosen, check, core_set, merge
 
 PICKS = 50
 PARTS = (1, 2, 4, 8)
@@ -62,7 +62,7 @@ class Parts:
 
 
 def dealt(at: Array, parts: int, how: str) -> list[Indices]:
-    """At random, as `Spread` does it; or sorted by a coordinate, as an adversary would."""
+    """At random, as `DaskProposer` does it; or sorted by a coordinate, as an adversary would."""
     order = np.random.default_rng(0).permutation(len(at)) if how == "random" else at[:, 0].argsort()
     return [np.sort(part) for part in np.array_split(order, parts)]
 
@@ -107,7 +107,7 @@ def asks(n: int, workers: tuple[int, ...] = (1, 2)) -> Iterator[str]:
 def asked(n: int, objective: str, strategy: str, workers: int | None) -> tuple[Any, float, str]:
     """Two batches, and of the second the seconds without the fit."""
     made = study(n, objective, strategy=strategy)
-    with cluster(workers) as client, Spread(made, client) if client else nullcontext():
+    with cluster(workers) as client, DaskProposer(made, client) if client else nullcontext():
         first = made.ask(PICKS)
         began = time.perf_counter()
         second = made.ask(PICKS)

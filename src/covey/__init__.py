@@ -52,7 +52,7 @@ __all__ = [
 
 # Whole modules, for `covey.report.draw_run(...)` after `import covey`.
 _MODULES = (
-    *("arrays", "baselines", "belief", "bench", "catalog", "cluster", "diagnostics", "dpp"),
+    *("arrays", "baselines", "belief", "bench", "catalog", "diagnostics", "dpp"),
     *("errors", "gp", "history", "integrations", "journal", "kernels", "policies", "propose"),
     *("region", "report", "run", "selection", "shortlist", "space", "strategies", "study"),
 )

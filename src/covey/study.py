@@ -234,7 +234,7 @@ class Study:
         self._model = LastModel(opened.recipe)
         self._name, self._strategy = opened.name, opened.strategy
         self._resources = Resources(**resources)
-        self.proposer: Proposer = propose  # who works out a batch; see `covey.cluster`
+        self.proposer: Proposer = propose  # who works out a batch; see contrib/covey-dask
 
     @classmethod
     def load(

@@ -1,27 +1,29 @@
-"""Spread: a study whose batches are worked out by a Dask cluster."""
+"""Proposer: a study whose batches are worked out by a Dask cluster."""
 
 from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+import distributed
 import numpy as np
+from distributed.scheduler import KilledWorker
 
+from covey import dpp
 from covey.arrays import Array, Indices
+from covey.baselines import PureExploration
+from covey.belief import Belief
 from covey.candidates import Candidates, listed_pool
-from covey.cluster.afar import belief_afar
-from covey.cluster.batch import choose
-from covey.cluster.deal import Deal
-from covey.cluster.team import Team
 from covey.diagnostics import explain
-from covey.errors import CoveyError, MissingExtraError, SpaceError, StrategyError
+from covey.errors import CoveyError, SpaceError, StrategyError
 from covey.gp import Posterior, Recall
 from covey.history import History
 from covey.log.header import Recipe
+from covey.policies import Judgement, enough, judge, relevant
 from covey.propose import (
     Proposal,
     Request,
@@ -32,15 +34,18 @@ from covey.propose import (
     understand,
 )
 from covey.space import Pool
-from covey.strategies import checked_selection
+from covey.strategies import DPP, Method, Selection, Strategy, checked_selection
+from covey_dask import scatter
+from covey_dask.coreset import merge
+from covey_dask.scatter import Scattered, remote_belief
+from covey_dask.workers import Workers
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from distributed import Client
-
     from covey.study import Study
 
+_FEW = 4096  # rows of a region that tell whether its kernel is of low rank (our choice)
 _TRIES = 4  # of an ask while workers die under it
 _PATIENCE = 60  # seconds to wait for a worker where there is none
 
@@ -50,14 +55,14 @@ _LOST = (CancelledError, OSError, TimeoutError)
 _log = logging.getLogger("covey")
 
 
-class Spread:
+class DaskProposer:
     """Inside it, a study asks with the help of a cluster; its batches are the same.
 
     The pool's rows are dealt out to the workers once. For an ask the posterior goes to each worker,
     and 16 bytes a row come back: mean and variance, by which the policy judges. What else takes a
     pass over all rows is done where they are. The log and its journal are as without a cluster.
 
-    The pool itself stays here, and the workers need covey installed.
+    The pool itself stays here, and the workers need covey-dask installed.
 
     Args:
         study: of a `Pool`.
@@ -69,7 +74,12 @@ class Spread:
     """
 
     def __init__(
-        self, study: Study, client: Client, *, parts: int | None = None, checks: int = 16
+        self,
+        study: Study,
+        client: distributed.Client,
+        *,
+        parts: int | None = None,
+        checks: int = 16,
     ) -> None:
         if not isinstance(study.space, Pool):
             raise SpaceError(
@@ -82,7 +92,9 @@ class Spread:
             )
         self._client, self._checks = _connected(client), checks
         self._study, self._pool = study, study.space
-        self._deal = Deal(client, self._pool.rows, parts or max(1, len(client.nthreads())))
+        self._scattered = Scattered(
+            client, self._pool.rows, parts or max(1, len(client.nthreads()))
+        )
         self._before = study.proposer
 
     def __enter__(self) -> Self:
@@ -96,7 +108,7 @@ class Spread:
         trace: TracebackType | None,
     ) -> None:
         self._study.proposer = self._before
-        self._deal.forget()
+        self._scattered.forget()
 
     def propose(
         self, history: History, recipe: Recipe, request: Request, recall: Recall | None = None
@@ -143,11 +155,11 @@ class Spread:
         history, request, posterior, watch = task.history, task.request, task.posterior, task.watch
         use, at = request.resources, task.candidates.at
         with watch.timing("belief"):
-            team = Team.of(self._client, self._deal, task.left, posterior, use.bytes)
-            belief = belief_afar(team, posterior, at, history.rounds + 1, use.bytes)
+            workers = Workers.of(self._client, self._scattered, task.left, posterior, use.bytes)
+            belief = remote_belief(workers, posterior, at, history.rounds + 1, use.bytes)
             belief = replace(belief, told=task.told)
         with watch.timing("choose"):
-            chosen = choose(request.strategy, belief, request.k, rng, team, self._checks)
+            chosen = choose(request.strategy, belief, request.k, rng, workers, self._checks)
             selection = checked_selection(chosen, request.k, len(belief))
         _log.info("chose %d points by %s: %s", request.k, request.name, watch.seconds)
         outcome = None if history.pending or history.failed else posterior.bound
@@ -157,12 +169,10 @@ class Spread:
 
     def _require_loss(self, error: Exception, workers: set[str]) -> None:
         """Raise, unless workers are gone; which Dask says in many ways."""
-        from distributed.scheduler import KilledWorker
-
         if isinstance(error, KilledWorker):
             raise StrategyError(
                 f"workers die of this ask, perhaps for want of memory: {error} Nothing was logged. "
-                "Give the study less memory (memory=), or the Spread more parts."
+                "Give the study less memory (memory=), or the DaskProposer more parts."
             ) from error
         _connected(self._client)
         if not isinstance(error, _LOST) and workers <= set(self._client.nthreads()):
@@ -193,19 +203,15 @@ class _Task:
     watch: Stopwatch
 
 
-def _connected(client: Client) -> Client:
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingExtraError("distributed", "dask") from error
+def _connected(client: distributed.Client) -> distributed.Client:
     if not isinstance(client, distributed.Client) or client.asynchronous:
         raise StrategyError(
-            f"a Spread takes a distributed.Client that is not asynchronous; got {client!r}."
+            f"a DaskProposer takes a distributed.Client that is not asynchronous; got {client!r}."
         )
     if client.status != "running":
         raise StrategyError(
-            f"the Dask client is {client.status}. Nothing was logged. Ask within a Spread of a "
-            "client that is connected, or without a cluster."
+            f"the Dask client is {client.status}. Nothing was logged. Ask within a "
+            "DaskProposer of a client that is connected, or without a cluster."
         )
     return client
 
@@ -214,7 +220,67 @@ def _require_plain(request: Request) -> None:
     use = request.resources
     if not use.on_host or use.seconds is not None:
         raise StrategyError(
-            "an ask within a Spread takes no device, no precision and no time_budget: the workers "
-            "look at their rows on their processors, and at all of them. Leave these out, or ask "
-            "without a cluster."
+            "an ask within a DaskProposer takes no device, no precision and no time_budget: the "
+            "workers look at their rows on their processors, and at all of them. Leave these out, "
+            "or ask without a cluster."
         )
+
+
+def choose(
+    strategy: Strategy,
+    belief: Belief,
+    k: int,
+    rng: np.random.Generator,
+    workers: Workers,
+    checks: int,
+) -> Selection | Sequence[int]:
+    """The batch that the strategy would choose by itself, or one of the same law.
+
+    Most strategies do choose by themselves: what they ask of the belief is worked out by those who
+    keep it. Only a DPP on a large region would have columns of the covariance brought here one by
+    one, and goes other ways.
+    """
+    if not isinstance(strategy, DPP | PureExploration) or k <= 2:
+        return strategy.choose(belief, k, rng)
+    if len(belief.parts) == 1:  # what the policy estimates, it need not estimate twice
+        strategy = replace(strategy, first=strategy.first.frozen_at(belief))
+    judgement = judge(strategy.first, belief)
+    region = relevant(belief, judgement, strategy.factor, at_least=enough(k, len(belief)))
+    if len(region) <= scatter.LOCAL:
+        return strategy.choose(belief, k, rng)
+    if isinstance(strategy, DPP) and strategy.then == "sample":
+        method = _method(strategy.method, belief, region, k)
+        return replace(strategy, method=method).choose(belief, k, rng)
+    if isinstance(strategy, PureExploration) and len(belief.parts) > 1:
+        return strategy.choose(belief, k, rng)  # it averages variances, and no kernel has those
+    found = _greedy(belief, judgement, region, k, workers, checks)
+    # Pure exploration gives no name to what it does.
+    explores = isinstance(strategy, PureExploration) and found.sampler == "greedy"
+    return replace(found, sampler="") if explores else found
+
+
+def _greedy(
+    belief: Belief, judgement: Judgement, region: Indices, k: int, workers: Workers, checks: int
+) -> Selection:
+    """DPP-MAX, which is pure exploration too, by core-sets."""
+    head = int(np.argmax(judgement.scores))
+    inside = region[region != head]
+    seen = belief.after_looking_at([head], on=inside)  # K_{t,1}
+    found = merge(seen, k - 1, workers.region(inside, belief.on([head])), checks)
+    sampler = "greedy"
+    if found.proven < k - 1:
+        sampler = f"greedy on core-sets, the first {found.proven} of {k - 1} picks proven"
+    batch = (head, *inside[found.picks].tolist())
+    return Selection(batch, judgement.width, region, sampler)
+
+
+def _method(method: Method, belief: Belief, region: Indices, k: int) -> Method:
+    """How to draw from a large region: by the walk at once, if that is what it will come to.
+
+    To try the mixture takes hundreds of columns. Where it fails on a few rows, it fails on all.
+    """
+    if method != "auto":
+        return method
+    some = np.linspace(0, len(region) - 1, max(_FEW, 4 * k)).astype(np.intp)
+    drawn = dpp.prepare(belief.on(region[some]).information(), k - 1)
+    return "walk" if drawn.method == "walk" else "auto"

@@ -1,14 +1,11 @@
-"""Posteriors to deal out, and a cluster that is none."""
+"""Posteriors and rows to deal out, and a cluster that is none."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
-from tests.two_workers import two_workers
 
 from covey.arrays import Array, Indices
 from covey.gp import Model, Posterior, condition, observe
@@ -48,12 +45,6 @@ class Plain:
         return [future.value for future in futures]
 
 
-@pytest.fixture
-def plain(monkeypatch: pytest.MonkeyPatch) -> Plain:
-    monkeypatch.setattr("covey.cluster.share.one_thread", nullcontext)  # slow, and done in a Study
-    return Plain()
-
-
 def posterior_of(
     members: int = 1, d: int = 3, m: int = 12, noise: float = 0.02, pending: int = 1
 ) -> Posterior:
@@ -66,11 +57,6 @@ def posterior_of(
         for i in range(members)
     ]
     return condition(models, data, rng.random((pending, d)))
-
-
-@pytest.fixture(params=[1, 2], ids=["one member", "two members"])
-def posterior(request: pytest.FixtureRequest) -> Posterior:
-    return posterior_of(request.param)
 
 
 def uniform(n: int, d: int = 3, seed: int = 1) -> Array:
@@ -89,27 +75,3 @@ def split(at: Array, parts: int, how: str) -> list[Indices]:
     """At random, or sorted by a coordinate."""
     order = np.random.default_rng(3).permutation(len(at)) if how == "random" else at[:, 0].argsort()
     return [np.sort(part) for part in np.array_split(order, parts)]
-
-
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Any]:
-    with two_workers() as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster: Any) -> Iterator[Any]:
-    from distributed import Client
-
-    with Client(cluster.scheduler_address) as client:
-        yield client
-
-
-@pytest.fixture
-def mortal() -> Iterator[Any]:
-    """A client of a cluster of its own, whose workers may be killed."""
-    with two_workers() as cluster:
-        from distributed import Client
-
-        with Client(cluster.scheduler_address) as client:
-            yield client

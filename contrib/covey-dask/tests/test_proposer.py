@@ -2,17 +2,35 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
+from collections import Counter
+from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
-from covey import Integer, Pool, Space, Study
-from covey.cluster import Spread, afar, spread
-from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError
+from cases import posterior_of, uniform
+from covey import Integer, Pool, Space, Study, dpp
+from covey.catalog import STRATEGIES
+from covey.errors import ExhaustedError, SpaceError, StrategyError
+from covey.policies import EST, UCB
+from covey.strategies import DPP
+from covey_dask import DaskProposer, Spread, proposer, scatter
+from covey_dask.proposer import choose
+from covey_dask.scatter import Scattered, remote_belief
+from covey_dask.workers import Workers
 
-N = 300
+MODELLED = [name for name, make in STRATEGIES.items() if make().needs_model]
+N, K = 300, 8
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Regions of more than forty rows are large."""
+    monkeypatch.setattr(scatter, "LOCAL", 40)
+    monkeypatch.setattr("covey_dask.proposer._FEW", 64)
 
 
 def pool_of(n=N):
@@ -33,12 +51,6 @@ def study_of(strategy="auto", n=N, **options):
     return study
 
 
-@pytest.fixture
-def few(monkeypatch):
-    """Regions of more than forty rows are large."""
-    monkeypatch.setattr(afar, "HERE", 40)
-
-
 def rounds(study, count=2):
     for _ in range(count):
         batch = study.ask(6)
@@ -49,7 +61,7 @@ def rounds(study, count=2):
 @pytest.mark.parametrize("strategy", ["auto", "ucb-dpp-max"])
 def test_the_log_is_as_without_a_cluster(strategy, client, few):
     alone, study = rounds(study_of(strategy)), study_of(strategy)
-    with Spread(study, client):
+    with DaskProposer(study, client):
         rounds(study)
     points = [trial.point for trial in alone.history.trials]
     assert [trial.point for trial in study.history.trials] == points
@@ -68,7 +80,7 @@ def test_the_log_is_as_without_a_cluster(strategy, client, few):
 
 def test_sampled_batches_are_distinct_and_new(client):
     study = study_of("ucb-dpp-sample")
-    with Spread(study, client):
+    with DaskProposer(study, client):
         rounds(study)
     names = [trial.point["name"] for trial in study.history.trials]
     assert len(set(names)) == len(names) == 8 + 12
@@ -81,7 +93,7 @@ def test_open_failed_and_cancelled_trials_count_as_they_do_alone(client):
         study.fail(a)
         study.cancel(b)
         study.tell(c, value(c))
-    with Spread(studies[1], client, parts=3):
+    with DaskProposer(studies[1], client, parts=3):
         found = studies[1].ask(5)
     assert [t.point for t in found] == [t.point for t in studies[0].ask(5)]
     assert found[0].point != d.point
@@ -95,7 +107,7 @@ def test_what_is_fixed_is_held(client):
         batch = study.ask(4, strategy="random")
         study.tell(batch, [trial.point["x"] for trial in batch])
         studies.append(study)
-    with Spread(studies[1], client, parts=4):
+    with DaskProposer(studies[1], client, parts=4):
         found = studies[1].ask(5, fixed={"kind": "a"})
     assert {trial.point["kind"] for trial in found} == {"a"}
     assert [t.point for t in found] == [t.point for t in studies[0].ask(5, fixed={"kind": "a"})]
@@ -103,7 +115,7 @@ def test_what_is_fixed_is_held(client):
 
 def test_the_last_rows_are_found_and_then_no_more(client):
     study = study_of(n=20)
-    with Spread(study, client):
+    with DaskProposer(study, client):
         rounds(study, 2)
         before = study.history
         with pytest.raises(ExhaustedError, match="asked for 6") as error:
@@ -115,7 +127,7 @@ def test_the_last_rows_are_found_and_then_no_more(client):
 
 def test_a_first_batch_and_one_without_a_model_are_chosen_here(client):
     alone, study = (Study(pool_of(), seed=3) for _ in range(2))
-    with Spread(study, client):
+    with DaskProposer(study, client):
         first = [t.point for t in study.ask(5)]
         second = [t.point for t in study.ask(5, strategy="random")]
     assert first == [t.point for t in alone.ask(5)]
@@ -124,7 +136,7 @@ def test_a_first_batch_and_one_without_a_model_are_chosen_here(client):
 
 def test_a_key_names_a_batch(client, tmp_path):
     study = study_of(journal=tmp_path / "log.jsonl")
-    with Spread(study, client):
+    with DaskProposer(study, client):
         batch = study.ask(3, key="monday")
         assert study.ask(3, key="monday") == batch
     again = Study.load(tmp_path / "log.jsonl", space=pool_of())
@@ -134,15 +146,15 @@ def test_a_key_names_a_batch(client, tmp_path):
 def test_who_wrote_meanwhile_is_heeded(client, tmp_path, monkeypatch):
     study = study_of(journal=tmp_path / "log.jsonl")
     other = Study.load(tmp_path / "log.jsonl", space=pool_of())
-    asked, choose = [], spread.choose
+    asked, choose = [], proposer.choose
 
     def slow(*args):
         if not asked:
             asked.extend(other.ask(3))
         return choose(*args)
 
-    monkeypatch.setattr(spread, "choose", slow)
-    with Spread(study, client):
+    monkeypatch.setattr(proposer, "choose", slow)
+    with DaskProposer(study, client):
         mine = study.ask(3)
     assert not {t.point["name"] for t in mine} & {t.point["name"] for t in asked}
     assert len(study.history.trials) == 8 + 3 + 3
@@ -155,8 +167,8 @@ def test_an_interrupt_leaves_the_log_as_it_was(client, monkeypatch):
     def stop(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(spread, "choose", stop)
-    with Spread(study, client), pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(proposer, "choose", stop)
+    with DaskProposer(study, client), pytest.raises(KeyboardInterrupt):
         study.ask(3)
     assert study.history is before
     assert len(study.ask(3)) == 3
@@ -165,9 +177,9 @@ def test_an_interrupt_leaves_the_log_as_it_was(client, monkeypatch):
 def test_outside_all_is_as_before(client):
     study = study_of()
     before = study.proposer
-    with Spread(study, client) as spreading:
+    with DaskProposer(study, client) as spreading:
         assert study.proposer == spreading.propose
-        with Spread(study, client, parts=1):
+        with DaskProposer(study, client, parts=1):
             assert study.proposer != spreading.propose
         assert study.proposer == spreading.propose
     assert study.proposer is before
@@ -181,7 +193,7 @@ def kill_a_worker(client):
 def test_workers_that_die_are_made_up_for(mortal, few, monkeypatch, caplog):
     """One between two asks, and one during the second."""
     alone, study = study_of("ucb-dpp-max"), study_of("ucb-dpp-max")
-    choose, deaths = spread.choose, []
+    choose, deaths = proposer.choose, []
 
     def deadly(*args):
         if not deaths:
@@ -189,10 +201,10 @@ def test_workers_that_die_are_made_up_for(mortal, few, monkeypatch, caplog):
             time.sleep(0.2)
         return choose(*args)
 
-    with Spread(study, mortal, parts=4):
+    with DaskProposer(study, mortal, parts=4):
         first = study.ask(5)
         kill_a_worker(mortal)
-        monkeypatch.setattr(spread, "choose", deadly)
+        monkeypatch.setattr(proposer, "choose", deadly)
         second = study.ask(5)
     points = [t.point for t in (*alone.ask(5), *alone.ask(5))]
     assert [t.point for t in (*first, *second)] == points
@@ -203,7 +215,7 @@ def test_a_cluster_that_is_gone_is_an_error_and_nothing_is_logged(cluster):
     from distributed import Client
 
     study, client = study_of(), Client(cluster.scheduler_address)
-    with Spread(study, client):
+    with DaskProposer(study, client):
         study.ask(2)
         before = study.history
         client.close()
@@ -217,15 +229,15 @@ def test_a_client_that_closes_during_an_ask_is_an_error_too(cluster, monkeypatch
     from distributed import Client
 
     study, client = study_of(), Client(cluster.scheduler_address)
-    before, choose = study.history, spread.choose
+    before, choose = study.history, proposer.choose
 
     def closing(strategy, belief, k, rng, team, checks):
         client.close()
         team.core_sets(3)
         return choose(strategy, belief, k, rng, team, checks)
 
-    monkeypatch.setattr(spread, "choose", closing)
-    with Spread(study, client), pytest.raises(StrategyError, match="client is closed"):
+    monkeypatch.setattr(proposer, "choose", closing)
+    with DaskProposer(study, client), pytest.raises(StrategyError, match="client is closed"):
         study.ask(2)
     assert study.history is before
 
@@ -237,8 +249,8 @@ def test_workers_that_are_lost_again_and_again_end_the_ask(client, monkeypatch):
     def lost(*args):
         raise OSError("connection reset")
 
-    monkeypatch.setattr(spread, "choose", lost)
-    with Spread(study, client), pytest.raises(StrategyError, match="lost workers 4 times"):
+    monkeypatch.setattr(proposer, "choose", lost)
+    with DaskProposer(study, client), pytest.raises(StrategyError, match="lost workers 4 times"):
         study.ask(2)
     assert study.history is before
 
@@ -255,8 +267,8 @@ def test_workers_that_die_of_it_end_the_ask(client, monkeypatch):
         raise KilledWorker("task", worker, 3)
 
     study = study_of()
-    monkeypatch.setattr(spread, "choose", deadly)
-    with Spread(study, client), pytest.raises(StrategyError, match="want of memory"):
+    monkeypatch.setattr(proposer, "choose", deadly)
+    with DaskProposer(study, client), pytest.raises(StrategyError, match="want of memory"):
         study.ask(2)
 
 
@@ -268,27 +280,27 @@ def test_no_worker_in_sight_ends_the_ask(client, monkeypatch):
         raise OSError("connection reset")
 
     study = study_of()
-    monkeypatch.setattr(spread, "choose", lost)
+    monkeypatch.setattr(proposer, "choose", lost)
     monkeypatch.setattr(client, "wait_for_workers", nobody)
-    with Spread(study, client), pytest.raises(StrategyError, match="lost all its workers"):
+    with DaskProposer(study, client), pytest.raises(StrategyError, match="lost all its workers"):
         study.ask(2)
 
 
 def test_only_a_pool_can_be_dealt_out(client):
     study = Study(Space({"x": Integer(0, 9)}), seed=0)
     with pytest.raises(SpaceError, match="rows of a Pool"):
-        Spread(study, client)
+        DaskProposer(study, client)
 
 
 @pytest.mark.parametrize("options", [{"parts": 0}, {"checks": -1}])
 def test_numbers_out_of_range_are_named(options, client):
     with pytest.raises(StrategyError, match="parts must be at least 1"):
-        Spread(study_of(), client, **options)
+        DaskProposer(study_of(), client, **options)
 
 
 def test_what_is_no_client_is_named(cluster):
     with pytest.raises(StrategyError, match=r"takes a distributed\.Client.*got 'tcp"):
-        Spread(study_of(), "tcp://127.0.0.1:8786")
+        DaskProposer(study_of(), "tcp://127.0.0.1:8786")
 
 
 def test_a_closed_client_is_named(cluster):
@@ -297,16 +309,127 @@ def test_a_closed_client_is_named(cluster):
     client = Client(cluster.scheduler_address)
     client.close()
     with pytest.raises(StrategyError, match="client is closed"):
-        Spread(study_of(), client)
+        DaskProposer(study_of(), client)
 
 
 def test_a_time_budget_is_not_taken(client):
     study = study_of()
-    with Spread(study, client), pytest.raises(StrategyError, match="time_budget"):
+    with DaskProposer(study, client), pytest.raises(StrategyError, match="time_budget"):
         study.ask(2, time_budget=5.0)
 
 
-def test_without_dask_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtraError, match=r"needs distributed: pip install 'covey\[dask\]'"):
-        Spread(study_of(), object())
+def test_its_name_of_old_is_the_same_class():
+    assert Spread is DaskProposer
+
+
+def case(plain, members=1, parts=3):
+    rows, posterior = uniform(N), posterior_of(members)
+    team = Workers.of(plain, Scattered(plain, rows, parts), np.arange(N), posterior, 2**30)
+    plain.tasks.clear()
+    return posterior.belief(rows, 2), remote_belief(team, posterior, rows, 2, 2**30), team
+
+
+@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("name", MODELLED)
+def test_every_strategy_chooses_what_it_would_on_one_machine(name, members, plain, few):
+    belief, far, team = case(plain, members)
+    strategy = STRATEGIES[name]()
+    here = strategy.choose(belief, K, np.random.default_rng(5))
+    there = choose(strategy, far, K, np.random.default_rng(5), team, 16)
+    assert there.indices == here.indices
+    assert there.width == pytest.approx(here.width)
+    assert (there.sampler, there.error) == (here.sampler, here.error)
+    assert (there.region is None) == (here.region is None)
+    if here.region is not None:
+        assert there.region.tolist() == here.region.tolist()
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_however_many_parts_there_are(parts, plain, few):
+    belief, far, team = case(plain, parts=parts)
+    strategy = DPP(UCB(), then="max")
+    here = strategy.choose(belief, 20, np.random.default_rng(0))
+    assert choose(strategy, far, 20, np.random.default_rng(0), team, 16).indices == here.indices
+
+
+def test_greedy_on_a_large_region_goes_by_core_sets(plain, few):
+    _, far, team = case(plain)
+    found = choose(DPP(UCB(), then="max"), far, K, np.random.default_rng(0), team, 16)
+    assert found.sampler == "greedy"
+    assert {"region", "core_set", "check"} <= set(plain.tasks)
+
+
+def test_a_small_region_is_chosen_from_here(plain):
+    _, far, team = case(plain)
+    choose(DPP(UCB(), then="max"), far, K, np.random.default_rng(0), team, 16)
+    assert "core_set" not in plain.tasks
+
+
+def test_without_checks_it_says_what_it_did(plain, few):
+    _, far, team = case(plain)
+    found = choose(DPP(UCB(), then="max"), far, K, np.random.default_rng(0), team, 0)
+    assert found.sampler == f"greedy on core-sets, the first 0 of {K - 1} picks proven"
+    assert len(set(found.indices)) == K
+    assert "check" not in plain.tasks
+
+
+@pytest.mark.parametrize("then", ["max", "sample"])
+@pytest.mark.parametrize("k", [1, 2])
+def test_batches_of_one_and_two(k, then, plain, few):
+    belief, far, team = case(plain)
+    strategy = DPP(EST(), then=then)
+    here = strategy.choose(belief, k, np.random.default_rng(5))
+    there = choose(strategy, far, k, np.random.default_rng(5), team, 16)
+    assert there.indices == here.indices
+
+
+@pytest.mark.parametrize(("found", "method"), [("walk", "walk"), ("mixture", "auto")])
+def test_a_few_rows_tell_how_a_large_region_is_drawn_from(found, method, plain, few, monkeypatch):
+    """To try the mixture on all rows takes hundreds of columns, one by one."""
+    tried = []
+    prepare = dpp.prepare
+
+    def spy(kernel, k, how="auto", **options):
+        tried.append((len(kernel.diagonal), k, how))
+        return SimpleNamespace(method=found) if len(tried) == 1 else prepare(kernel, k, how)
+
+    monkeypatch.setattr(dpp, "prepare", spy)
+    _, far, team = case(plain)
+    drawn = choose(DPP(UCB()), far, K, np.random.default_rng(0), team, 16)
+    assert tried == [(64, K - 1, "auto"), (len(drawn.region) - 1, K - 1, method)]
+    assert drawn.sampler.startswith("walk") == (method == "walk")
+    assert drawn.error <= 0.01
+
+
+def test_what_is_drawn_by_name_is_drawn_so(plain, few):
+    _, far, team = case(plain)
+    found = choose(DPP(UCB(), method="spectral"), far, K, np.random.default_rng(0), team, 16)
+    assert found.sampler == "spectral"
+
+
+def test_draws_of_a_large_region_follow_the_kernel(plain, monkeypatch):
+    """Against all pairs enumerated; and uniform pairs do not pass for such draws."""
+    monkeypatch.setattr(scatter, "LOCAL", 5)
+    rows, posterior = uniform(9), posterior_of(noise=1e-3)
+    belief = posterior.belief(rows, 2)
+    team = Workers.of(plain, Scattered(plain, rows, 2), np.arange(9), posterior, 2**30)
+    far = remote_belief(team, posterior, rows, 2, 2**30)
+    draws = [
+        choose(DPP(UCB(), method="walk"), far, 3, np.random.default_rng(i), team, 16).indices
+        for i in range(600)
+    ]
+    head = draws[0][0]
+    rest = [i for i in range(9) if i != head]
+    kernel = belief.after_looking_at([head]).information()
+    pairs = list(combinations(rest, 2))
+    weights = np.exp([dpp.log_determinant(kernel, list(pair)) for pair in pairs])
+
+    def agreement(drawn):
+        seen = Counter(tuple(sorted(pair)) for pair in drawn)
+        return chisquare(
+            [seen[pair] for pair in pairs], len(drawn) * weights / weights.sum()
+        ).pvalue
+
+    rng = np.random.default_rng(0)
+    assert agreement([batch[1:] for batch in draws]) > 1e-3
+    assert agreement([rng.choice(rest, 2, replace=False).tolist() for _ in range(600)]) < 1e-3

@@ -2,14 +2,74 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.cluster.conftest import posterior_of, uniform
+from hypothesis import given
+from hypothesis import strategies as st
 
-from covey.cluster import afar
-from covey.cluster.afar import Afar, belief_afar
+from cases import Plain, posterior_of, uniform
+from covey.errors import StrategyError
 from covey.large.lowrank import Held
+from covey_dask import scatter
+from covey_dask.scatter import RemoteLayer, Scattered, remote_belief, shuffled_parts
 
 
-class Keeper:
+@given(st.integers(1, 60), st.integers(1, 9))
+def test_every_row_is_dealt_once(n, parts):
+    made = shuffled_parts(n, parts)
+    assert sorted(np.concatenate(made).tolist()) == list(range(n))
+    assert len(made) == min(n, parts)
+    sizes = [len(part) for part in made]
+    assert max(sizes) - min(sizes) <= 1
+    assert all((np.diff(part) > 0).all() for part in made)
+
+
+def test_a_sorted_pool_is_shared_evenly():
+    """A tenth of the rows, those that matter, must not lie with one worker."""
+    for part in shuffled_parts(4000, 4):
+        assert 60 < np.sum(part < 400) < 140
+
+
+def test_rows_are_sent_once_and_in_turn():
+    plain, rows = Plain(workers=2), uniform(30)
+    deal = Scattered(plain, rows, 3)
+    assert plain.sent == []
+    futures = deal.futures()
+    assert [options["workers"] for options in plain.sent] == [
+        ["worker-0"],
+        ["worker-1"],
+        ["worker-0"],
+    ]
+    for future, places in zip(futures, deal.places, strict=True):
+        np.testing.assert_array_equal(future.value, rows[places])
+    assert deal.futures() == futures
+    assert len(plain.sent) == 3
+
+
+def test_what_is_lost_is_sent_again_and_nothing_else():
+    plain = Plain()
+    deal = Scattered(plain, uniform(30), 3)
+    first = deal.futures()
+    first[1].status = "cancelled"
+    again = deal.futures()
+    assert (again[0], again[2]) == (first[0], first[2])
+    assert again[1] is not first[1]
+    np.testing.assert_array_equal(again[1].value, first[1].value)
+
+
+def test_what_was_forgotten_is_sent_anew():
+    plain = Plain()
+    deal = Scattered(plain, uniform(30), 3)
+    deal.futures()
+    deal.forget()
+    deal.futures()
+    assert len(plain.sent) == 6
+
+
+def test_without_workers_there_is_nobody_to_send_to():
+    with pytest.raises(StrategyError, match="no workers"):
+        Scattered(Plain(workers=0), uniform(30), 3).futures()
+
+
+class Rows:
     """All of V in one hand, and a list of what was asked for."""
 
     def __init__(self, belief):
@@ -31,14 +91,14 @@ class Keeper:
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(afar, "HERE", 10)
+    monkeypatch.setattr(scatter, "LOCAL", 10)
 
 
 def pair(posterior, n=60, memory=2**30):
     at = uniform(n)
     whole = posterior.belief(at, round=4)
-    keeper = Keeper(whole)
-    return whole, belief_afar(keeper, posterior, at, 4, memory), keeper
+    keeper = Rows(whole)
+    return whole, remote_belief(keeper, posterior, at, 4, memory), keeper
 
 
 def test_it_says_what_the_posterior_says(posterior, few):
@@ -80,7 +140,7 @@ def test_a_subset_is_held_here_if_it_is_small(few):
     layer = far.parts[0].explained.layers[0]
     small, large = layer.on(np.arange(5)), layer.on(np.arange(20, 50))
     assert isinstance(small, Held)
-    assert isinstance(large, Afar)
+    assert isinstance(large, RemoteLayer)
     weights = np.random.default_rng(0).random((len(layer), 2))
     expected = whole.parts[0].explained.product(np.arange(22, 40), weights)
     np.testing.assert_allclose(large.product(slice(2, 20), weights), expected, atol=1e-12)
@@ -94,11 +154,11 @@ def test_what_does_not_fit_is_not_held():
     _, far, _ = pair(posterior_of(), memory=8 * 13 * 2 * 30)
     layer = far.parts[0].explained.layers[0]
     assert isinstance(layer.on(np.arange(30)), Held)
-    assert isinstance(layer.on(np.arange(31)), Afar)
+    assert isinstance(layer.on(np.arange(31)), RemoteLayer)
 
 
 def test_many_dear_columns_are_fetched(monkeypatch):
-    monkeypatch.setattr(afar, "_LITTLE", 13**2 * 4)
+    monkeypatch.setattr(scatter, "_LITTLE", 13**2 * 4)
     whole, far, keeper = pair(posterior_of())
     layer = far.parts[0].explained.layers[0]
     for some in (np.arange(4), np.arange(4, 9)):

@@ -1,0 +1,150 @@
+"""Scatter: the rows of a pool with the workers of a cluster, and a belief about all of them here.
+
+Of V, the large part of a belief, only a few columns are ever made here; the rest is where the rows
+are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from covey.arrays import Array, Indices
+from covey.belief import Belief, Gaussian
+from covey.errors import StrategyError
+from covey.gp import Posterior
+from covey.kernels import KernelMatrix
+from covey.large.lowrank import Explained, Held, Layer, Streamed
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_log = logging.getLogger("covey")
+
+# Up to so many candidates, and as long as their columns of V take no more multiplications than
+# that, it is quicker to work them out here. (Our choice.)
+LOCAL, _LITTLE = 20_000, 1e10
+
+
+def shuffled_parts(n: int, parts: int) -> list[Indices]:
+    """Indices 0 to n - 1 in so many parts of about one size, each ascending.
+
+    At random, but always the same: a pool may be sorted, and no worker should get all the rows
+    that matter.
+
+    >>> [part.tolist() for part in shuffled_parts(5, 2)]
+    [[2, 3, 4], [0, 1]]
+    """
+    order = np.random.default_rng(0).permutation(n)
+    return [np.sort(part) for part in np.array_split(order, min(parts, n))]
+
+
+class Scattered:
+    """Parts of the rows, each in the memory of some worker.
+
+    A worker that dies takes its parts with it; they are sent again when they are next needed,
+    since the pool has them all.
+    """
+
+    def __init__(self, client: Client, rows: Array, parts: int) -> None:
+        self._client, self._rows = client, rows
+        self.rows = len(rows)
+        self.places = shuffled_parts(len(rows), parts)
+        self._sent: list[Future | None] = [None] * len(self.places)
+
+    def futures(self) -> list[Future]:
+        """The rows of each part, where they are."""
+        lost = [i for i, one in enumerate(self._sent) if one is None or one.status != "finished"]
+        workers = sorted(self._client.nthreads()) if lost else []
+        if lost and not workers:
+            raise StrategyError(
+                "the cluster has no workers. Start some, wait for them by "
+                "client.wait_for_workers(1) and ask again; or ask without a cluster. Nothing was "
+                "logged."
+            )
+        for turn, i in enumerate(lost):
+            self._sent[i] = self._client.scatter(
+                self._rows[self.places[i]], workers=[workers[turn % len(workers)]], hash=False
+            )
+        if lost:
+            _log.info("dealt out %d of %d parts to workers", len(lost), len(self._sent))
+        return [one for one in self._sent if one is not None]
+
+    def forget(self) -> None:
+        """Let go of what the workers hold."""
+        self._sent = [None] * len(self.places)
+
+
+class RemoteRows(Protocol):
+    """Those who keep V, for candidates that they call 0 to n - 1."""
+
+    def summary(self) -> Sequence[tuple[Array, Array]]:
+        """Of each member the mean (n,), and the squares (n,) of V summed over its rows."""
+        ...
+
+    def columns(self, member: int, cols: Indices) -> Array:
+        """V[:, cols], (m, len(cols))."""
+        ...
+
+    def product(self, member: int, cols: Indices | None, weights: Array) -> Array:
+        """V[:, cols]ᵀ w for weights (m, p): (len(cols), p); None: for all."""
+        ...
+
+
+class RemoteLayer:
+    """Rows of V for n candidates, kept by others; a few columns of it are made here."""
+
+    def __init__(
+        self, near: Streamed, rows: RemoteRows, member: int, names: Indices | None = None
+    ) -> None:
+        self._near = near
+        self._rows, self._member = rows, member
+        self._names = names  # of the candidates, among those that the workers know; None: all
+
+    def __len__(self) -> int:
+        return len(self._near)
+
+    def of(self, cols: Indices) -> Array:
+        """Cost len(cols) · m², here or afar."""
+        if len(cols) * len(self) ** 2 <= _LITTLE:
+            return self._near.of(cols)
+        return self._rows.columns(self._member, self._known(cols))
+
+    def product(self, cols: Indices | slice, weights: Array) -> Array:
+        """Cost len(cols) · m · p, and one number a candidate to carry; few are done here."""
+        n, every = len(self._near.at), False
+        if isinstance(cols, slice):
+            cols = np.arange(n)[cols]
+            every = self._names is None and len(cols) == n
+        if len(cols) <= LOCAL:
+            return self._near.product(cols, weights)
+        names = None if every else self._known(cols)
+        return self._rows.product(self._member, names, weights)
+
+    def on(self, indices: Indices) -> Layer:
+        """Held here if they are few; else as far away as before."""
+        near = self._near
+        some = Streamed(near.kernel, near.seen, near.factor, near.at[indices], near.memory)
+        if len(indices) <= LOCAL and some.fits:
+            return Held(self.of(indices))
+        return RemoteLayer(some, self._rows, self._member, self._known(indices))
+
+    def _known(self, cols: Indices) -> Indices:
+        return cols if self._names is None else self._names[cols]
+
+
+def remote_belief(
+    rows: RemoteRows, posterior: Posterior, at: Array, round: int, memory: int
+) -> Belief:
+    """What `Posterior.belief` says about the candidates (n, d), without a pass over them here."""
+    parts = []
+    each = zip(posterior.models, posterior.evidence, rows.summary(), strict=True)
+    for member, (model, seen, (mean, squares)) in enumerate(each):
+        near = Streamed(model.kernel, seen.at, seen.factor, at, memory // len(posterior.models))
+        explained = Explained((RemoteLayer(near, rows, member),), squares, near.memory)
+        parts.append(Gaussian(KernelMatrix(model.kernel, at), mean, explained, model.noise, seen))
+    return replace(posterior.belief(at[:1], round), at=at, parts=tuple(parts))

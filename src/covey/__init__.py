@@ -52,9 +52,9 @@ __all__ = [
 
 # Whole modules, for `covey.report.draw_run(...)` after `import covey`.
 _MODULES = (
-    *("arrays", "baselines", "belief", "bench", "catalog", "diagnostics", "dpp"),
-    *("errors", "gp", "history", "integrations", "journal", "kernels", "policies", "propose"),
-    *("region", "report", "run", "selection", "shortlist", "space", "strategies", "study"),
+    *("arrays", "baselines", "belief", "bench", "candidates", "catalog", "covariance"),
+    *("diagnostics", "dpp", "errors", "gp", "history", "integrations", "kernels", "log"),
+    *("policies", "propose", "report", "run", "space", "strategies", "study"),
 )
 
 # Rooms are opened when first entered, so that `import covey` and `covey --help` stay quick.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from covey.arrays import (
     plus_diagonal,
     solve_lower,
 )
+from covey.covariance import Covariance, Dense, Information, Process
 from covey.errors import NumericsError
 from covey.large.lowrank import Evidence, Explained, Looked, Looks, held
 
@@ -33,85 +33,16 @@ _EXACT_DRAW = 4000  # candidates up to which a joint draw factorises Σ; above i
 LEAST_VARIANCE = 1e-12  # of the prior's: below this a standard deviation is rounding error
 
 
-class Prior(Protocol):
-    """Prior covariance of the candidates (what a kernel, or a foreign model, provides)."""
-
-    @property
-    def diagonal(self) -> Array:
-        """Prior variances (n,)."""
-        ...
-
-    def block(self, rows: Indices, cols: Indices) -> Array:
-        """Covariances (len(rows), len(cols))."""
-        ...
-
-    def columns(self, cols: Indices) -> Array:
-        """Covariances (n, len(cols))."""
-        ...
-
-    def on(self, indices: Indices) -> Prior:
-        """The prior of a subset."""
-        ...
-
-    def paths(
-        self, rng: np.random.Generator, draws: int, elsewhere: Array
-    ) -> tuple[Callable[[slice], Array], Array]:
-        """Joint prior draws: at the candidates, some of them at a time; and elsewhere."""
-        ...
-
-    def gradient(self, elsewhere: Array, weights: Array) -> Array:
-        """Gradient at the candidates of Σ_i w_i k(·, x_i)."""
-        ...
-
-
-@dataclass(frozen=True)
-class DensePrior:
-    """A covariance matrix given outright: how a foreign model enters when n is small.
-
-    >>> from covey.belief import Belief
-    >>> belief = Belief.dense(at=np.zeros((2, 1)), mean=[0, 1], cov=np.eye(2), noise=0.1)
-    >>> belief.after_looking_at([1]).var.round(3)
-    array([1.   , 0.091])
-    """
-
-    matrix: Array  # (n, n)
-
-    @property
-    def diagonal(self) -> Array:
-        """Variances (n,)."""
-        return self.matrix.diagonal()
-
-    def block(self, rows: Indices, cols: Indices) -> Array:
-        """Covariances (len(rows), len(cols))."""
-        return self.matrix[np.ix_(rows, cols)]
-
-    def columns(self, cols: Indices) -> Array:
-        """Covariances (n, len(cols))."""
-        return self.matrix[:, cols]
-
-    def on(self, indices: Indices) -> DensePrior:
-        """The prior of a subset."""
-        return DensePrior(self.block(indices, indices))
-
-    def paths(
-        self, rng: np.random.Generator, draws: int, elsewhere: Array
-    ) -> tuple[Callable[[slice], Array], Array]:
-        """Not needed: without evidence a draw is exact."""
-        raise NumericsError("a covariance matrix knows nothing elsewhere.")
-
-    def gradient(self, elsewhere: Array, weights: Array) -> Array:
-        """Not to be had."""
-        raise NumericsError("a covariance matrix has no gradient.")
-
-
 @dataclass(frozen=True)
 class Gaussian:
     """One joint Gaussian about f at n candidates, and the noise of a future look.
 
+    As a `Covariance` it is its own Σ, and what is left of it after a look is a Gaussian again.
+
     Mean and variances are on the host; covariances are where the candidates are.
     """
 
-    prior: Prior
+    prior: Covariance
     mean: Array  # (n,)
     explained: Explained  # V (m, n)
     noise: float  # σ²
@@ -119,7 +50,7 @@ class Gaussian:
     looks: Looks | None = None  # that a batch has imagined
 
     @cached_property
-    def left(self) -> Array:
+    def diagonal(self) -> Array:
         """σ²(x) = k(x, x) - Σ_m V², kept above rounding error."""
         prior = self.prior.diagonal
         return namespace(prior).maximum(prior - self.explained.squares, LEAST_VARIANCE * prior)
@@ -127,7 +58,7 @@ class Gaussian:
     @property
     def var(self) -> Array:
         """The variances (n,), on the host."""
-        return host(self.left)
+        return host(self.diagonal)
 
     def block(self, rows: Indices, cols: Indices) -> Array:
         """Posterior covariances (len(rows), len(cols)).
@@ -192,7 +123,7 @@ class Gaussian:
         and nothing else.
         """
         n, seen = len(self.mean), self.evidence if self.looks is None else self.looks.evidence
-        if seen is None or n <= _EXACT_DRAW:
+        if seen is None or n <= _EXACT_DRAW or not isinstance(self.prior, Process):
             every = np.arange(n)
             # Rounding in K - VᵀV is relative to K, however little of it is left.
             prior = float(host(self.prior.diagonal).mean())
@@ -234,11 +165,16 @@ class Belief:
     def dense(
         at: Array, mean: Sequence[float] | Array, cov: Array, noise: float, best: float = 0.0
     ) -> Belief:
-        """A belief from a mean and a covariance matrix."""
+        """A belief from a mean and a covariance matrix: how a foreign model enters, if n is small.
+
+        >>> belief = Belief.dense(at=np.zeros((2, 1)), mean=[0, 1], cov=np.eye(2), noise=0.1)
+        >>> belief.after_looking_at([1]).var.round(3)
+        array([1.   , 0.091])
+        """
         mean, cov = np.asarray(mean, dtype=float), np.asarray(cov, dtype=float)
         return Belief(
             np.asarray(at, dtype=float),
-            (Gaussian(DensePrior(cov), mean, held(np.zeros((0, len(mean)))), float(noise)),),
+            (Gaussian(Dense.of(cov), mean, held(np.zeros((0, len(mean)))), float(noise)),),
             best,
         )
 
@@ -320,7 +256,8 @@ class Belief:
 
     def information(self) -> Information:
         """The kernel I + Σ/σ² of the DPP (eq. of Algorithm 2, MATH 0.6), by columns."""
-        return Information(self.parts)
+        noises = tuple(part.noise for part in self.parts)
+        return Information(self.parts, noises, self.parts[0].explained.room)
 
     def draw(self, rng: np.random.Generator, draws: int) -> Array:
         """Joint posterior draws (draws, n), shared evenly among the members."""
@@ -348,7 +285,7 @@ class Belief:
         """The largest gradient norm of the mean over the candidates (for local penalisation)."""
         gradient = np.zeros(tuple(self.at.shape))
         for part in self.parts:
-            if part.evidence is None:
+            if part.evidence is None or not isinstance(part.prior, Process):
                 raise NumericsError(
                     "a belief given as a covariance matrix has no gradient, and local penalisation "
                     "needs one. Use another strategy, or a belief made by covey.gp."
@@ -358,68 +295,8 @@ class Belief:
         return float(np.linalg.norm(gradient, axis=1).max())
 
 
-@dataclass(frozen=True)
-class Information:
-    """I + mean over members of Σ/σ²: what ``covey.dpp`` takes as L. All eigenvalues are >= 1."""
-
-    parts: tuple[Gaussian, ...]
-
-    @cached_property
-    def diagonal(self) -> Array:
-        """1 + σ²(x)/σ² (n,)."""
-        return 1.0 + _mean([part.left / part.noise for part in self.parts])
-
-    @property
-    def room(self) -> int:
-        """Bytes that a factor of it may take."""
-        return self.parts[0].explained.room
-
-    def block(self, rows: Indices, cols: Indices) -> Array:
-        """Entries (len(rows), len(cols)) of the kernel."""
-        out = _mean([part.block(rows, cols) / part.noise for part in self.parts])
-        i, j = _crossings(rows, cols)
-        out[i, j] += 1.0
-        return out
-
-    def columns(self, cols: Indices) -> Array:
-        """Columns (n, len(cols)) of the kernel."""
-        out = _mean([part.columns(cols) / part.noise for part in self.parts])
-        out[cols, np.arange(len(cols))] += 1.0
-        return out
-
-    def on(self, indices: Indices) -> Information:
-        """The kernel of a subset."""
-        return Information(tuple(part.on(indices) for part in self.parts))
-
-
 def _guarded(array: Array) -> Array:
     """The same numbers, which a strategy cannot write over."""
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def _crossings(rows: Indices, cols: Indices) -> tuple[Indices, Indices]:
-    """Where a row and a column are the same item, which may come more than once.
-
-    >>> i, j = _crossings(np.array([7, 5, 7]), np.array([5, 9, 7]))
-    >>> i.tolist(), j.tolist()
-    ([0, 1, 2], [2, 0, 2])
-    """
-    order = np.argsort(cols, kind="stable")
-    ordered = cols[order]
-    low, high = (np.searchsorted(ordered, rows, side=side) for side in ("left", "right"))
-    times = high - low
-    i = np.repeat(np.arange(len(rows)), times)
-    # Within each run of equal columns, one place after the other.
-    step = np.arange(len(i)) - np.repeat(np.cumsum(times) - times, times)
-    return i, order[np.repeat(low, times) + step]
-
-
-def _mean(arrays: Sequence[Array]) -> Array:
-    """Of arrays of one shape, wherever they are; the only one is itself."""
-    if len(arrays) == 1:
-        return arrays[0]
-    xp = namespace(arrays[0])
-    mean: Array = xp.mean(xp.stack(list(arrays)), axis=0)
-    return mean

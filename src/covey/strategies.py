@@ -13,6 +13,7 @@ import numpy as np
 from covey import dpp
 from covey.arrays import Array, Indices
 from covey.belief import Belief
+from covey.covariance import Covariance
 from covey.errors import StrategyError
 from covey.policies import Policy, enough, judge, relevant
 
@@ -148,7 +149,7 @@ class DPP:
         batch = (head, *(int(inside[i]) for i in tail))
         return Selection(batch, judgement.width, region, sampler, error)
 
-    def _sampler(self, kernel: dpp.Blocks, k: int) -> tuple[dpp.Sampler, str]:
+    def _sampler(self, kernel: Covariance, k: int) -> tuple[dpp.Sampler, str]:
         """Ready to draw, and what there is to say about it."""
         began = time.perf_counter()
         full = dpp.prepare(kernel, k, self.method)

@@ -76,7 +76,7 @@ def ask(
     show(trials)
     made = several(len(trials), "trial")
     say(f"batch {study.history.rounds} is open: {made} recorded in {settings.journal}.")
-    sheet = options.out or "results.csv"
+    sheet = out or "results.csv"
     say(f"next: evaluate them, then  covey tell {sheet}  or  covey tell ID=VALUE ...")
     return None
 

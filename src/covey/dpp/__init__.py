@@ -12,7 +12,7 @@
 from covey.dpp.greedy import maximize
 from covey.dpp.kernel import Blocks, Columns
 from covey.dpp.measure import entropy, log_determinant, log_normalizer
-from covey.dpp.prepare import Sampler, hurried, prepare, sample
+from covey.dpp.sampler import Sampler, hurried, prepare, sample
 
 __all__ = [
     "Blocks",

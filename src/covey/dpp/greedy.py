@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from covey.arrays import Indices, host
+from covey.covariance import Covariance
 from covey.dpp import lazy
 from covey.dpp import spectral as symmetric
 from covey.dpp.kernel import (
-    Blocks,
-    ByBlocks,
+    Checked,
     Choice,
-    Divisible,
     Factor,
-    Kernel,
+    KernelLike,
     adapt,
     check_count,
     check_semidefinite,
@@ -31,7 +30,7 @@ LARGE = 50_000
 _MEMORY = 2**28
 
 
-def maximize(L: Kernel, k: int) -> list[int]:
+def maximize(L: KernelLike, k: int) -> list[int]:
     r"""Greedy approximation of argmax det L_S over |S| = k, in order of choice.
 
     Each pick multiplies the determinant by its conditional variance given the earlier picks,
@@ -51,18 +50,22 @@ def maximize(L: Kernel, k: int) -> list[int]:
     return choose(kernel, check_count(k, len(kernel.diagonal))).picks.tolist()
 
 
-def choose(kernel: Divisible, k: int) -> Choice:
+def choose(kernel: Covariance, k: int) -> Choice:
     """The greedy picks and their gains, for 1 <= k <= n."""
     return lazy.choose(kernel, k) if is_large(kernel, k) else plain(kernel, k)
 
 
-def is_large(kernel: Blocks, k: int) -> bool:
+def is_large(kernel: Covariance, k: int) -> bool:
     """Whether a kernel is better read by blocks, and can be; by n and k alone."""
     n = len(kernel.diagonal)
-    return isinstance(kernel, ByBlocks) and (n > LARGE or 8 * n * k > _MEMORY)
+    return (
+        isinstance(kernel, Checked)
+        and kernel.cut is not None
+        and (n > LARGE or 8 * n * k > _MEMORY)
+    )
 
 
-def plain(kernel: Blocks, k: int) -> Choice:
+def plain(kernel: Covariance, k: int) -> Choice:
     """Greedy with the whole factor in memory. Cost n k², memory n k."""
     kernel = gathered(kernel)
     factor = Factor(kernel.diagonal, k)
@@ -91,7 +94,7 @@ class Start:
     log_inverse_mass: float
 
 
-def greedy_start(kernel: Divisible, k: int) -> Start:
+def greedy_start(kernel: Covariance, k: int) -> Start:
     r"""The greedy maximum S₀ and the smaller of two bounds on log 1/μ(S₀) = log e_k - log det L_S₀.
 
     .. math::
@@ -113,7 +116,7 @@ def greedy_start(kernel: Divisible, k: int) -> Start:
     return Start(choice.picks, symmetric.log_binomial(n, k) + min(guarantee, maclaurin))
 
 
-def _among_few(kernel: Divisible, k: int) -> Choice | None:
+def _among_few(kernel: Covariance, k: int) -> Choice | None:
     """Greedy on some of the items, half of them those with the largest variance, if it can."""
     items = spread(host(kernel.diagonal), max(_FEW, 8 * k))
     try:

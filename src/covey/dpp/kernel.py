@@ -6,7 +6,6 @@ import math
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -14,16 +13,14 @@ import numpy as np
 from covey.arrays import (
     Array,
     Indices,
-    Whitening,
     beside,
-    cholesky,
     first_largest,
     host,
     is_host,
     namespace,
 )
+from covey.covariance import Covariance, Dense, Subset, conditional_variances
 from covey.errors import NumericsError
-from covey.large.resources import each_chunk
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -61,122 +58,52 @@ class Blocks(Columns, Protocol):
         ...
 
 
-@runtime_checkable
-class Divisible(Blocks, Protocol):
-    """A symmetric matrix that can also be cut down to some of its items."""
-
-    def on(self, indices: Indices, /) -> Blocks:
-        """The matrix of these items alone, which may make it quicker to read."""
-        ...
-
-
-Kernel: TypeAlias = "ArrayLike | Columns"
+KernelLike: TypeAlias = "ArrayLike | Columns"
+"""What `covey.dpp` takes as L; `adapt` makes a `Covariance` of it once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dense:
-    """A kernel held as one (n, n) array, never copied."""
-
-    matrix: Array
-    diagonal: Array
-
-    def columns(self, indices: Indices, /) -> Array:
-        """Columns, read as rows: the same by symmetry, and contiguous in memory."""
-        return self.matrix[indices].T
-
-    def block(self, rows: Indices, cols: Indices, /) -> Array:
-        """Entries at the crossings of ``rows`` and ``cols``."""
-        return self.matrix[rows[:, None], cols]
-
-    def on(self, indices: Indices, /) -> Dense:
-        """A copy of the rows and columns of some items."""
-        return Dense(self.block(indices, indices), self.diagonal[indices])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ByColumns:
-    """A kernel that knows columns only; a block is cut from whichever side has fewer of them."""
+class Checked:
+    """A user's kernel as a `Covariance`, whose answers are checked for shape and nan."""
 
     source: Columns
-    diagonal: Array
+    diagonal: Array  # (n,), no entry below zero
+    cut: Blocks | None  # the source, if it can tell single entries
 
     def columns(self, indices: Indices, /) -> Array:
-        """Columns of the source, checked for shape and nan."""
+        """Columns of the source."""
         return _checked(self.source.columns(indices), (len(self.diagonal), len(indices)))
 
     def block(self, rows: Indices, cols: Indices, /) -> Array:
-        """Entries at the crossings, at the price of min(len(rows), len(cols)) columns."""
+        """Entries of the source; else cut from columns, on whichever side there are fewer."""
+        if self.cut is not None:
+            return _checked(self.cut.block(rows, cols), (len(rows), len(cols)))
         if len(cols) <= len(rows):
             return self.columns(cols)[rows]
         return self.columns(rows)[cols].T
 
-    def on(self, indices: Indices, /) -> Part:
-        """Some items, read through the whole kernel."""
-        return Part(self, indices)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ByBlocks:
-    """A kernel that knows columns and blocks."""
-
-    source: Blocks
-    diagonal: Array
-
-    def columns(self, indices: Indices, /) -> Array:
-        """Columns of the source, checked for shape and nan."""
-        return _checked(self.source.columns(indices), (len(self.diagonal), len(indices)))
-
-    def block(self, rows: Indices, cols: Indices, /) -> Array:
-        """Entries of the source, checked for shape and nan."""
-        return _checked(self.source.block(rows, cols), (len(rows), len(cols)))
-
-    def on(self, indices: Indices, /) -> Divisible:
+    def on(self, indices: Indices, /) -> Covariance:
         """Some items: cut by the source if it can, else read through the whole kernel."""
-        if not isinstance(self.source, Divisible):
-            return Part(self, indices)
-        return ByBlocks(self.source.on(indices), self.diagonal[beside(indices, self.diagonal)])
+        smaller = getattr(self.source, "on", None)
+        if self.cut is None or smaller is None:
+            return Subset(self, indices)
+        some = smaller(indices)
+        return Checked(some, self.diagonal[beside(indices, self.diagonal)], some)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """Some items of a kernel."""
-
-    whole: Blocks
-    items: Indices
-
-    @property
-    def diagonal(self) -> Array:
-        """Their diagonal, (len(items),)."""
-        return self.whole.diagonal[beside(self.items, self.whole.diagonal)]
-
-    def columns(self, indices: Indices, /) -> Array:
-        """Columns, as a block of the whole."""
-        return self.whole.block(self.items, self.items[indices])
-
-    def block(self, rows: Indices, cols: Indices, /) -> Array:
-        """Entries of the whole."""
-        return self.whole.block(self.items[rows], self.items[cols])
-
-    def on(self, indices: Indices, /) -> Part:
-        """Fewer items of the same whole."""
-        return Part(self.whole, self.items[indices])
-
-
-def adapt(L: Kernel) -> Divisible:
-    """Any accepted kernel as one that can tell diagonal, columns and blocks, and be cut down.
+def adapt(L: KernelLike) -> Covariance:
+    """Any accepted kernel as a covariance.
 
     A dense array is read once (nan, symmetry) and not copied; columns are checked as they come.
     """
-    if isinstance(L, Dense | ByColumns | ByBlocks | Part):
+    if isinstance(L, Dense | Checked | Subset):
         return L
-    if isinstance(L, Blocks):
-        return ByBlocks(L, _diagonal(L.diagonal))
     if isinstance(L, Columns):
-        return ByColumns(L, _diagonal(L.diagonal))
+        return Checked(L, _diagonal(L.diagonal), L if isinstance(L, Blocks) else None)
     return _dense(L)
 
 
-def gathered(kernel: Blocks) -> Blocks:
+def gathered(kernel: Covariance) -> Covariance:
     """A kernel of few items, held whole if it is on a device.
 
     There a column takes as long as a thousand of them, being all calls and no work.
@@ -187,7 +114,7 @@ def gathered(kernel: Blocks) -> Blocks:
     return Dense(kernel.block(np.arange(n), np.arange(n)), kernel.diagonal)
 
 
-def densify(kernel: Blocks) -> Array:
+def densify(kernel: Covariance) -> Array:
     """The whole (n, n) matrix, on the host."""
     if isinstance(kernel, Dense):
         return host(kernel.matrix)
@@ -401,7 +328,7 @@ class Factor:
         self.rank = len(pivots)
         for part, rows in parts:
             self._rows[: self.rank, part] = rows
-            self.residual[part] -= namespace(rows).einsum("ij,ij->j", rows, rows)
+            self.residual[part] = conditional_variances(self.residual[part], rows)
         self.residual[beside(pivots, self.residual)] = 0.0
 
 
@@ -409,57 +336,6 @@ def unit(array: Array, rank: int) -> float:
     """What rounding may leave of one after so many pivots, in the precision of the array."""
     eps = float(namespace(array).finfo(array.dtype).eps)
     return (128.0 + 16.0 * rank) * eps
-
-
-# Conditional variances under a kernel, given some items.
-
-
-@dataclass(frozen=True, eq=False)
-class Conditional:
-    """The items R that are given, and the Cholesky factor of L_RR."""
-
-    kernel: Blocks
-    items: Indices  # (m,)
-    factor: Array  # (m, m), lower
-
-    @cached_property
-    def _whiten(self) -> Whitening:
-        return Whitening(self.factor, self.kernel.diagonal)
-
-    def variances(self, at: Indices) -> Array:
-        r"""v(j|R) = L_jj - L_jR L_RR⁻¹ L_Rj for the items ``at``; zero for those in R.
-
-        Reads m entries of L for each. Cost m² each.
-        """
-        diagonal = self.kernel.diagonal
-        white = self._whiten(self.kernel.block(self.items, at))
-        explained = namespace(diagonal).sum(white * white, axis=0)
-        variances = host(diagonal[beside(at, diagonal)] - explained)
-        variances[np.isin(at, self.items)] = 0.0
-        return np.maximum(variances, 0.0)
-
-    def all_variances(self) -> Array:
-        """v(j|R) for all n items, chunk by chunk. Cost n m²."""
-        diagonal = self.kernel.diagonal
-        every = np.arange(len(diagonal))
-        size = share(self.items, diagonal)
-        return np.concatenate(
-            list(each_chunk(lambda part: self.variances(every[part]), diagonal, size))
-        )
-
-
-def share(items: Indices, where: Array) -> int:
-    """Entries counted for each candidate of a chunk, with so many items to condition on.
-
-    On the host fewer than there are, since a kernel may spend as much on these items for each chunk
-    as on hundreds of candidates; an array of the chunk then takes 16 MB. (Our choice.)
-    """
-    return max(1, len(items) // 4 if is_host(where) else len(items))
-
-
-def given(kernel: Blocks, items: Indices) -> Conditional:
-    """Condition on ``items``. Cost m³."""
-    return Conditional(kernel, items, cholesky(host(kernel.block(items, items))))
 
 
 # Few of very many items, to look at first.

@@ -14,17 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from covey.arrays import Array, Indices, Whitening, beside, first_largest, host, namespace
+from covey.covariance import Covariance, entries_each
 from covey.dpp.kernel import (
     MARGIN,
-    Blocks,
     Choice,
-    Divisible,
     Factor,
     check_semidefinite,
     gathered,
     largest,
     rank_error,
-    share,
     spread,
     unit,
 )
@@ -45,7 +43,7 @@ class Draft(NamedTuple):
         """The first picks, known to be right."""
         return Draft(self.picks[:count], self.gains[:count], count, self.factor[:count, :count])
 
-    def plus(self, kernel: Blocks, pick: int, own: float, gain: float) -> Draft:
+    def plus(self, kernel: Covariance, pick: int, own: float, gain: float) -> Draft:
         """With one more that is known to be right, and its own conditional variance."""
         p = len(self.picks)
         factor = np.zeros((p + 1, p + 1))
@@ -60,7 +58,7 @@ EMPTY = Draft(np.empty(0, dtype=np.intp), np.empty(0), 0, np.empty((0, 0)))
 
 
 def write(
-    kernel: Divisible, known: Draft, short: Indices, outside: float, *, count: int, ahead: int
+    kernel: Covariance, known: Draft, short: Indices, outside: float, *, count: int, ahead: int
 ) -> Draft:
     """Go on from known picks, greedily among the items ``short``: ascending, with those picks.
 
@@ -184,7 +182,7 @@ class _Seen(NamedTuple):
     scores: Array
 
 
-def survey(kernel: Blocks, picks: Indices, factor: Array, gains: Array, at: Indices) -> Survey:
+def survey(kernel: Covariance, picks: Indices, factor: Array, gains: Array, at: Indices) -> Survey:
     """Look at the items ``at`` (ascending), given ``picks`` and the Cholesky factor of L on them.
 
     The last len(gains) picks are the draft. Cost len(at) · len(picks)², memory a few chunks.
@@ -193,7 +191,7 @@ def survey(kernel: Blocks, picks: Indices, factor: Array, gains: Array, at: Indi
     race = Race(len(gains) + 1)
     parts: list[tuple[Array, Array, Array]] = []
     low = 0
-    for seen in each_chunk(glass.look, glass.diagonal, share(picks, glass.diagonal)):
+    for seen in each_chunk(glass.look, glass.diagonal, entries_each(picks, glass.diagonal)):
         race.see(seen.contenders, low)
         low += len(seen.before)
         parts.append((seen.before, seen.after, seen.scores))
@@ -210,7 +208,7 @@ class _Glass:
     """What a chunk of items is looked at with."""
 
     def __init__(
-        self, kernel: Blocks, picks: Indices, factor: Array, gains: Array, at: Indices
+        self, kernel: Covariance, picks: Indices, factor: Array, gains: Array, at: Indices
     ) -> None:
         self._kernel, self._picks, self._at = kernel, picks, at
         self._known = len(picks) - len(gains)
@@ -268,7 +266,7 @@ _SHORT, _BYTES = 16_384, 2**27
 _AHEAD = 128
 
 
-def choose(kernel: Divisible, k: int) -> Choice:
+def choose(kernel: Covariance, k: int) -> Choice:
     """The picks of plain greedy, by a few passes over the items; 1 <= k <= n.
 
     A pass confirms at least one pick, mostly dozens. Cost n k² a pass; memory some chunks of k
@@ -283,7 +281,7 @@ def choose(kernel: Divisible, k: int) -> Choice:
 class _Search:
     """What is known: the first picks, and a bound on every item's conditional variance."""
 
-    def __init__(self, kernel: Divisible, k: int) -> None:
+    def __init__(self, kernel: Covariance, k: int) -> None:
         self.kernel, self.k, self.passes, self.known = kernel, k, 0, EMPTY
         self._bounds = host(kernel.diagonal).copy()
         self._size = min(_SHORT, max(_BYTES // (8 * k), 4 * k))

@@ -9,8 +9,9 @@ from itertools import combinations, islice
 import numpy as np
 
 from covey.arrays import Array, Indices, host
+from covey.covariance import Covariance
 from covey.dpp import greedy, spectral
-from covey.dpp.kernel import Blocks, Kernel, adapt, check_count, densify
+from covey.dpp.kernel import KernelLike, adapt, check_count, densify
 from covey.errors import NumericsError
 
 # Enumerate up to this many subsets holding this many matrix entries. (Our choice, and so is the
@@ -21,7 +22,7 @@ _DRAWS = 1000
 _CHUNK = 1 << 20
 
 
-def log_determinant(L: Kernel, indices: Sequence[int] | Indices) -> float:
+def log_determinant(L: KernelLike, indices: Sequence[int] | Indices) -> float:
     """log det L_S, -inf where it vanishes.
 
     >>> log_determinant(np.eye(3), [0, 2]), log_determinant(np.ones((3, 3)), [0, 2])
@@ -31,7 +32,7 @@ def log_determinant(L: Kernel, indices: Sequence[int] | Indices) -> float:
     return float(_log_determinants(host(adapt(L).block(at, at))[None])[0])
 
 
-def log_normalizer(L: Kernel, k: int) -> float:
+def log_normalizer(L: KernelLike, k: int) -> float:
     r"""log of the sum of det L_S over |S| = k, which is log e_k(λ(L)). Cost n³.
 
     An error where the rank is below k, or where eigenvalues that rounding has swallowed would
@@ -45,7 +46,7 @@ def log_normalizer(L: Kernel, k: int) -> float:
     return spectral.log_normalizer(kernel, k)
 
 
-def entropy(L: Kernel, k: int, rng: np.random.Generator | None = None) -> float:
+def entropy(L: KernelLike, k: int, rng: np.random.Generator | None = None) -> float:
     r"""Shannon entropy of the k-DPP, in nats.
 
     .. math:: H = \log e_k(\lambda) - \mathbb{E} \log\det L_S, \qquad 0 \le H \le \log\tbinom{n}{k}
@@ -90,7 +91,7 @@ def _enumerated(matrix: Array, k: int) -> Iterator[Array]:
         yield _log_determinants(matrix[at[:, :, None], at[:, None, :]])
 
 
-def _sampled(kernel: Blocks, k: int, rng: np.random.Generator) -> float:
+def _sampled(kernel: Covariance, k: int, rng: np.random.Generator) -> float:
     sampler = spectral.prepare(kernel, k)
     draws = np.array([sampler.draw(rng) for _ in range(_DRAWS)])
     blocks = np.stack([host(kernel.block(at, at)) for at in draws])

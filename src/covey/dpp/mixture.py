@@ -9,11 +9,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from covey.arrays import Array, Indices, Whitening, beside, host, namespace
+from covey.covariance import Covariance
 from covey.dpp import spectral as categorical
 from covey.dpp import spectral as projection
 from covey.dpp import spectral as symmetric
 from covey.dpp.greedy import is_large
-from covey.dpp.kernel import Blocks, Divisible, Factor, spread
+from covey.dpp.kernel import Factor, spread
 from covey.errors import NumericsError
 from covey.large.resources import each_chunk
 
@@ -52,7 +53,7 @@ class Goal(NamedTuple):
     most: float
 
 
-def truncated(kernel: Divisible, goal: Goal, *, hurry: bool) -> Truncation:
+def truncated(kernel: Covariance, goal: Goal, *, hurry: bool) -> Truncation:
     """Pivoted Cholesky of L - I; with ``hurry`` it gives up when the decay so far is too slow.
 
     The pivots of a large kernel are sought among a few of its items, and one pass tells what they
@@ -71,7 +72,7 @@ def truncated(kernel: Divisible, goal: Goal, *, hurry: bool) -> Truncation:
     return Truncation(rows, excess)
 
 
-def _factor(kernel: Blocks, goal: Goal, *, hurry: bool) -> tuple[Factor, Indices]:
+def _factor(kernel: Covariance, goal: Goal, *, hurry: bool) -> tuple[Factor, Indices]:
     """The factor, by one column of L for each pivot; and the pivots."""
     diagonal = _excess_diagonal(kernel)
     rank = min(goal.rank, len(diagonal))
@@ -92,7 +93,7 @@ def _factor(kernel: Blocks, goal: Goal, *, hurry: bool) -> tuple[Factor, Indices
     return factor, np.array(pivots, dtype=np.intp)
 
 
-def _factor_by_few(kernel: Divisible, goal: Goal, *, hurry: bool) -> Factor:
+def _factor_by_few(kernel: Covariance, goal: Goal, *, hurry: bool) -> Factor:
     """The factor of all items by the pivots of a few, in one pass."""
     items = spread(host(kernel.diagonal), max(_FEW, 4 * goal.k))
     few, places = _factor(kernel.on(items), goal, hurry=hurry)
@@ -122,7 +123,7 @@ def _less_one(columns: Array, places: Indices) -> Array:
     return out
 
 
-def _excess_diagonal(kernel: Blocks) -> Array:
+def _excess_diagonal(kernel: Covariance) -> Array:
     diagonal = kernel.diagonal - 1.0
     _check_semidefinite(diagonal, kernel.diagonal)
     clipped: Array = namespace(diagonal).clip(diagonal, 0.0, None)
@@ -159,7 +160,7 @@ def _slack(diagonal: Array) -> Array:
     return _BOUND_SLACK + _ROUNDING * diagonal
 
 
-def _check_witnesses(kernel: Blocks, factor: Factor) -> None:
+def _check_witnesses(kernel: Covariance, factor: Factor) -> None:
     """Whether some columns obey |R_ij| <= sqrt(R_ii R_jj), R = A - F Fᵀ, as a covariance must.
 
     The pivots cannot tell: a correlation matrix minus the identity has a diagonal of zeros, and
@@ -215,7 +216,7 @@ class Mixture:
     is made exact again by accepting with probability det(L_S) / (det(I + F_S F_Sᵀ) e^excess).
     """
 
-    kernel: Blocks
+    kernel: Covariance
     truncation: Truncation
     rotation: Array  # (rank, rank); F @ rotation are the eigenvectors of F Fᵀ
     table: Array  # (j_max + 1, rank + 1), log e_j of its eigenvalues
@@ -264,7 +265,7 @@ class Mixture:
         return float(full - truncated) - excess if sign > 0.0 else -math.inf
 
 
-def prepare(kernel: Divisible, k: int, *, rank: int = MOST_RANK) -> Mixture:
+def prepare(kernel: Covariance, k: int, *, rank: int = MOST_RANK) -> Mixture:
     """Factor L - I to at most ``rank`` and diagonalise. Cost n·rank² once."""
     most = room(len(kernel.diagonal), _BYTES)
     return assemble(kernel, k, truncate(kernel, k, rank=min(rank, most)))
@@ -279,7 +280,7 @@ def room(n: int, memory: int) -> int:
     return memory // (3 * 8 * n)
 
 
-def assemble(kernel: Blocks, k: int, truncation: Truncation) -> Mixture:
+def assemble(kernel: Covariance, k: int, truncation: Truncation) -> Mixture:
     """The sampler of a given factor, through a thin QR: no eigenvalue is lost to squaring."""
     rotation, singular = _decompose(truncation.rows)
     table = symmetric.log_elementary(singular**2, min(k, len(singular)))
@@ -308,7 +309,7 @@ def _weights(table: Array, n: int, k: int) -> Array:
     return np.asarray(scaled / scaled.sum())
 
 
-def truncate(kernel: Divisible, k: int, *, rank: int, hurry: bool = False) -> Truncation:
+def truncate(kernel: Covariance, k: int, *, rank: int, hurry: bool = False) -> Truncation:
     """Pivoted Cholesky of L - I until the rest no longer matters, with at most ``rank`` pivots.
 
     With ``hurry`` it stops as soon as the decay so far cannot reach its goal in time.

@@ -9,7 +9,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from covey.arrays import Array, Indices, beside, host, namespace
-from covey.dpp.kernel import TOLERANCE, Blocks, Factor, densify, not_psd_error, rank_error
+from covey.covariance import Covariance
+from covey.dpp.kernel import TOLERANCE, Factor, densify, not_psd_error, rank_error
 from covey.errors import NumericsError
 
 # Elementary symmetric polynomials in logarithms: the normalising constants of k-DPPs.
@@ -133,7 +134,7 @@ class Spectral:
         return sorted(draw_projection(self.vectors[:, chosen], rng).tolist())
 
 
-def prepare(kernel: Blocks, k: int) -> Spectral:
+def prepare(kernel: Covariance, k: int) -> Spectral:
     """Decompose the kernel. Cost n³ once, memory n²."""
     spectrum = _decomposed(densify(kernel))
     table = spectrum.table(k)
@@ -141,7 +142,7 @@ def prepare(kernel: Blocks, k: int) -> Spectral:
     return Spectral(spectrum.vectors, table, missed if missed > _WORTH_A_WORD else 0.0)
 
 
-def log_normalizer(kernel: Blocks, k: int) -> float:
+def log_normalizer(kernel: Covariance, k: int) -> float:
     """log e_k(λ), to a millionth; an error where rounding leaves it less certain. Cost n³."""
     spectrum = _decomposed(densify(kernel))
     found, doubt = float(spectrum.table(k)[-1, -1]), spectrum.doubt(k)

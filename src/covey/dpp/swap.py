@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from covey.arrays import Array, Indices, cholesky, host, inverse_lower
+from covey.covariance import Covariance, conditional_variances
 from covey.dpp.greedy import Start, greedy_start
-from covey.dpp.kernel import Blocks, Divisible
 
 # Random numbers drawn at a time, and the most proposals judged at a time.
 _STREAM, _LOOKAHEAD = 8192, 512
@@ -23,7 +23,7 @@ class Swap:
     This is the sampler Kathuria et al. (2016) ran; ``walk`` needs far fewer steps.
     """
 
-    kernel: Blocks
+    kernel: Covariance
     start: Indices  # (k,)
     steps: int
     error: float
@@ -67,7 +67,7 @@ class _State:
     the ratio of two determinants has (once L_S is conditioned worse than 1e8); C has not.
     """
 
-    def __init__(self, kernel: Blocks, items: Indices) -> None:
+    def __init__(self, kernel: Covariance, items: Indices) -> None:
         self._kernel = kernel
         self._diagonal = host(kernel.diagonal)
         self.items = items.copy()
@@ -88,7 +88,7 @@ class _State:
         r"""det L_{S-i+j} / det L_S = M_ii (L_jj - bᵀMb) + (Mb)_i², M = L_S⁻¹, b = L_Sj."""
         column = host(self._kernel.block(self.items, outside))
         white = _solved(self._factor, self._root, column)
-        variance = self._diagonal[outside] - np.einsum("ij,ij->j", white, white)
+        variance = conditional_variances(self._diagonal[outside], white)
         solved = _solved(self._factor.T, self._root.T, white)
         here = solved[positions, np.arange(len(positions))]
         return self._precisions[positions] * np.maximum(variance, 0.0) + here * here
@@ -122,7 +122,7 @@ def _gaps(items: Indices) -> Indices:
     return np.sort(items) - np.arange(len(items))
 
 
-def prepare(kernel: Divisible, k: int, *, epsilon: float, max_steps: int | None) -> Swap:
+def prepare(kernel: Covariance, k: int, *, epsilon: float, max_steps: int | None) -> Swap:
     """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start."""
     n = len(kernel.diagonal)
     start = greedy_start(kernel, k)

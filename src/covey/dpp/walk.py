@@ -9,9 +9,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from covey.arrays import Array, Indices, Whitening, cholesky, host
+from covey.covariance import Conditional, Covariance, conditional_variances
 from covey.dpp import spectral as categorical
 from covey.dpp.greedy import Start, greedy_start
-from covey.dpp.kernel import Blocks, Conditional, Divisible
 
 # The present set of a walk, and how some of its items are renewed.
 
@@ -39,7 +39,7 @@ class State:
 
     __slots__ = ("_kernel", "_square", "diagonal", "items")
 
-    def __init__(self, kernel: Blocks, items: Indices) -> None:
+    def __init__(self, kernel: Covariance, items: Indices) -> None:
         self._kernel = kernel
         self.diagonal = host(kernel.diagonal)  # (n,)
         self._square = np.array(host(kernel.block(items, items)), dtype=np.float64)
@@ -79,7 +79,7 @@ class State:
 
     def _passed(self, stream: Stream, fixed: Indices, white: Array) -> Indices:
         """Which proposals the fixed items do not refuse already: v(j|R) <= v(j|F) for F ⊂ R."""
-        bounds = self.diagonal[stream.items] - np.einsum("ij,ij->j", white, white)
+        bounds = conditional_variances(self.diagonal[stream.items], white)
         bounds[np.isin(stream.items, fixed)] = -np.inf
         return np.flatnonzero(stream.bars < bounds)[:_MOST]
 
@@ -136,8 +136,8 @@ class _Game:
         factor = cholesky(schur[rows, rest])
         for low in range(self.next, len(self._bars), _SCORED_TOGETHER):
             some = slice(self._moving + low, self._moving + low + _SCORED_TOGETHER)
-            white = np.linalg.solve(factor, schur[rest, some])
-            variances = self._diagonal[some] - np.einsum("ij,ij->j", white, white)
+            white = np.asarray(np.linalg.solve(factor, schur[rest, some]), dtype=np.float64)
+            variances = conditional_variances(self._diagonal[some], white)
             variances[(self.items[rows] == self.items[some]).any(axis=0)] = 0.0
             above = np.maximum(variances, 0.0) > self._bars[low : low + _SCORED_TOGETHER]
             if above.any():
@@ -218,7 +218,7 @@ class Walk:
     accept with probability v(j|R) / L_jj, which reads k - 1 entries of L and does not depend on n.
     """
 
-    kernel: Blocks
+    kernel: Covariance
     cumulative: Array  # (n,), running sum of the diagonal, on the host
     start: Indices  # (k,)
     steps: int
@@ -266,7 +266,7 @@ class Walk:
         return progress.steps
 
 
-def prepare(kernel: Divisible, k: int, *, epsilon: float, max_steps: int | None) -> Walk:
+def prepare(kernel: Covariance, k: int, *, epsilon: float, max_steps: int | None) -> Walk:
     """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start, or less."""
     start = greedy_start(kernel, k)
     steps, mass = enough_steps(start, k, epsilon), start.log_inverse_mass

@@ -1,6 +1,6 @@
 """Covariances of n points under a BoTorch model, by blocks: what a `covey.belief.Gaussian` needs.
 
-Both classes are a `covey.belief.Prior`: `KernelPrior` is the model's kernel before any data,
+Both classes are a `covey.covariance.Process`: `KernelPrior` is the model's kernel before any data,
 `PosteriorPrior` its posterior, with nothing left to be explained.
 """
 

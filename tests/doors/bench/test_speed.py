@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from covey.dpp.prepare import METHODS
+from covey.dpp.sampler import METHODS
 
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "speed.py"
 KINDS = (

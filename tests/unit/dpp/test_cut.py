@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from covey import dpp
-from covey.dpp import prepare as cut
+from covey.dpp import sampler as cut
 from covey.dpp import walk
 
 AT = np.random.default_rng(0).random((900, 2))

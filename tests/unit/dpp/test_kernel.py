@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 
 from covey import dpp
+from covey.covariance import Dense, Subset
 from covey.dpp.kernel import (
     Blocks,
-    ByBlocks,
-    ByColumns,
+    Checked,
     Columns,
-    Dense,
-    Divisible,
-    Part,
     adapt,
     check_count,
     densify,
@@ -74,8 +71,7 @@ def test_the_protocols_know_their_own():
     assert not isinstance(OnlyColumns(MATRIX), Blocks)
     assert isinstance(AlsoBlocks(MATRIX), Blocks)
     assert not isinstance(MATRIX, Columns)
-    assert [type(adapt(L)) for L in KERNELS] == [Dense, ByColumns, ByBlocks, ByBlocks]
-    assert [isinstance(L, Divisible) for L in KERNELS] == [False, False, False, True]
+    assert [type(adapt(L)) for L in KERNELS] == [Dense, Checked, Checked, Checked]
 
 
 @pytest.mark.parametrize("L", KERNELS, ids=NAMES)
@@ -91,7 +87,7 @@ def test_every_kernel_can_be_cut_down(L):
 
 def test_a_part_is_cut_by_the_source_if_that_can():
     kinds = [type(adapt(L).on(np.array([1]))) for L in KERNELS]
-    assert kinds == [Dense, Part, Part, ByBlocks]
+    assert kinds == [Dense, Subset, Subset, Checked]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

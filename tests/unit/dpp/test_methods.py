@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from covey import dpp
-from covey.dpp import prepare as methods
+from covey.dpp import sampler as methods
 from covey.errors import NumericsError, StrategyError
 
 METHODS = ["auto", "spectral", "mixture", "walk", "swap"]

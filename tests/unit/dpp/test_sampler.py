@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.dpp.prepare import Everything, Single
+from covey.dpp.sampler import Everything, Single
 
 
 def test_single_draws_by_weight():

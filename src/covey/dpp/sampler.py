@@ -10,9 +10,10 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from covey.arrays import Array, host
+from covey.covariance import Covariance
 from covey.dpp import greedy, mixture, spectral, swap, walk
 from covey.dpp import spectral as categorical
-from covey.dpp.kernel import Divisible, Kernel, adapt, check_count, rank_error
+from covey.dpp.kernel import KernelLike, adapt, check_count, rank_error
 from covey.dpp.swap import Swap
 from covey.dpp.walk import Walk
 from covey.errors import NumericsError, StrategyError, did_you_mean
@@ -84,7 +85,7 @@ _MOST_RANK, _MOST_WORK, _MOST_BYTES = 256, 2_000_000_000, 2**29
 
 
 def prepare(
-    L: Kernel,
+    L: KernelLike,
     k: int,
     method: str = "auto",
     *,
@@ -132,7 +133,7 @@ def prepare(
     return chain(kernel, k, epsilon=epsilon, max_steps=max_steps)
 
 
-def sample(L: Kernel, k: int, rng: np.random.Generator, method: str = "auto") -> list[int]:
+def sample(L: KernelLike, k: int, rng: np.random.Generator, method: str = "auto") -> list[int]:
     """Draw S with |S| = k and P(S) proportional to det L_S: ``prepare`` and one ``draw``.
 
     >>> sample(np.diag([0.0, 1.0, 1.0]), 2, np.random.default_rng(0))
@@ -143,7 +144,7 @@ def sample(L: Kernel, k: int, rng: np.random.Generator, method: str = "auto") ->
     return prepare(L, k, method).draw(rng)
 
 
-def _automatic(kernel: Divisible, k: int, epsilon: float, max_steps: int | None) -> Sampler:
+def _automatic(kernel: Covariance, k: int, epsilon: float, max_steps: int | None) -> Sampler:
     """A choice by n, k and the numbers in L, never by the clock."""
     n = len(kernel.diagonal)
     if n <= _SMALL or n**3 <= _CROSSING * k**_GROWTH:
@@ -157,13 +158,13 @@ def _automatic(kernel: Divisible, k: int, epsilon: float, max_steps: int | None)
     return mixture.assemble(kernel, k, truncation)
 
 
-def _bytes(kernel: Divisible) -> int:
+def _bytes(kernel: Covariance) -> int:
     """That a factor may take: a kernel that knows better says so by an attribute ``room``."""
-    source = getattr(kernel, "source", None)
-    return min(_MOST_BYTES, int(getattr(source, "room", _MOST_BYTES)))
+    room = getattr(getattr(kernel, "source", None), "room", None)
+    return _MOST_BYTES if room is None else min(_MOST_BYTES, int(room))
 
 
-def _direct(kernel: Divisible, k: int) -> Sampler:
+def _direct(kernel: Covariance, k: int) -> Sampler:
     if k == 1:
         cumulative = np.cumsum(host(kernel.diagonal))
         if cumulative[-1] <= 0.0:

@@ -36,7 +36,7 @@ def test_what_is_raised_is_ours(path):
     """Every `raise Name(...)` in the package names an error of our tree."""
     allowed = {  # caught in the same file, or the protocol of a builtin
         "covey.cli.init": {"ValueError"},
-        "covey.history.events": {"TypeError"},
+        "covey.history.trial": {"TypeError"},
         "covey.log.disk": {"OSError"},
     }.get(dotted(path), set())
     ours = {"Stop"} | {

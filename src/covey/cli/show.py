@@ -305,7 +305,7 @@ def report(
     covey report --json
     """
     from covey.report import card, page_path, write_page
-    from covey.report.batches import Commands, lots_of, python_commands
+    from covey.report.batches import Commands, python_commands
     from covey.report.page import is_page
 
     settings = read_settings(config)
@@ -316,7 +316,7 @@ def report(
     study = look_at(settings)
     history = study.history
     following = "covey tell results.csv" if history.pending else "covey ask"
-    again = python_commands(history, lots_of(history), str(settings.journal)).again
+    again = python_commands(history, history.batches, str(settings.journal)).again
     made = card(study, Commands((following,), again))
     if as_json:
         put_json("covey.report/1", made.to_json())
@@ -331,11 +331,4 @@ def report(
 def _described(study: Study, trial: Trial | None) -> dict[str, Any] | None:
     if trial is None:
         return None
-    return {
-        "id": trial.id,
-        "status": trial.status,
-        "value": trial.value,
-        "sem": trial.sem,
-        "origin": trial.origin,
-        "point": point_to_json(study.space, trial.point),
-    }
+    return trial.to_json(partial(point_to_json, study.space))

@@ -12,18 +12,16 @@ from covey.history.events import (
     Failed,
     Late,
     Lost,
-    Origin,
-    Point,
-    Status,
     Told,
-    Trial,
 )
-from covey.history.history import History
+from covey.history.history import Batch, History
+from covey.history.trial import Origin, Point, Status, Trial
 
 __all__ = [
     "Added",
     "Amended",
     "Asked",
+    "Batch",
     "Cancelled",
     "Dispatched",
     "Enqueued",

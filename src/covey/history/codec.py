@@ -18,9 +18,9 @@ from covey.history.events import (
     Failed,
     Late,
     Lost,
-    Point,
     Told,
 )
+from covey.history.trial import Point
 
 _VERSION = 1
 _KINDS: dict[str, type[Event]] = {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from covey.errors import HistoryError, MissingExtraError
@@ -19,12 +21,10 @@ from covey.history.events import (
     Failed,
     Late,
     Lost,
-    Origin,
-    Status,
     Told,
-    Trial,
     trial_ids,
 )
+from covey.history.trial import Origin, Point, Status, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +72,53 @@ _STATUSES: dict[type[Event], Status] = {
 }
 
 
+_ORIGINS: dict[type[Event], Origin] = {
+    Asked: "asked",
+    Enqueued: "enqueued",
+    Added: "added",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The trials that one event made: those of an ask, enqueued together or added together."""
+
+    event: Asked | Enqueued | Added = field(hash=False, repr=False)  # its points have no hash
+    first: int  # id of the first trial
+    place: int  # of its event in the log, from 0
+    round: int | None  # the number of the ask, from 1; None unless it was asked for
+
+    @property
+    def origin(self) -> Origin:
+        """Whether it was asked for, enqueued or added."""
+        return _ORIGINS[type(self.event)]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Of its trials, in the order of ids."""
+        return self.event.points
+
+    @property
+    def ids(self) -> range:
+        """Of its trials."""
+        return range(self.first, self.first + len(self.event.points))
+
+    @property
+    def strategy(self) -> str:
+        """The strategy that chose it; empty unless it was asked for."""
+        return self.event.strategy if isinstance(self.event, Asked) else ""
+
+    @property
+    def modelled(self) -> bool:
+        """Whether a model chose it."""
+        return isinstance(self.event, Asked) and bool(self.event.models)
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return self.origin if self.round is None else f"batch {self.round}"
+
+
 class Ledger:
     """All events of a run and the trials as they stand after the last one.
 
@@ -88,7 +135,7 @@ class Ledger:
         self.events: list[Event] = []
         self.trials: list[Trial] = []
         self.attempts: dict[int, list[Dispatched]] = {}  # trial id -> its dispatches, in order
-        self.batches: list[int | None] = []  # of each trial, from 1; None unless it was asked for
+        self.batches: list[Batch] = []  # by the ids of their trials
         self.reasons: dict[int, str] = {}  # trial id -> why it failed or was lost
         self.asked_count = 0
         self.rounds = 0
@@ -101,9 +148,9 @@ class Ledger:
     def apply(self, event: Event) -> None:
         """Append an event that ``check`` has passed."""
         if isinstance(event, Asked | Enqueued | Added):
+            number = self.rounds + 1 if isinstance(event, Asked) else None
+            self.batches.append(Batch(event, len(self.trials), len(self.events), number))
             self.trials += _created(event, len(self.trials))
-            batch = self.rounds + 1 if isinstance(event, Asked) else None
-            self.batches += [batch] * len(event.points)
         elif isinstance(event, Dispatched):
             self.attempts.setdefault(event.id, []).append(event)
         elif not isinstance(event, Late):
@@ -128,7 +175,7 @@ def _created(event: Asked | Enqueued | Added, first_id: int) -> list[Trial]:
                 ids, event.points, event.values, event.sems, strict=True
             )
         ]
-    origin: Origin = "asked" if isinstance(event, Asked) else "enqueued"
+    origin = _ORIGINS[type(event)]
     return [Trial(i, point, origin=origin) for i, point in zip(ids, event.points, strict=True)]
 
 
@@ -270,11 +317,18 @@ class History:
         with self._ledger.lock:
             return self._as_it_stood().reasons.get(id, "")
 
+    @property
+    def batches(self) -> tuple[Batch, ...]:
+        """Which event made which trials: every batch asked for, enqueued or added, in order."""
+        with self._ledger.lock:
+            return tuple(self._as_it_stood().batches)
+
     def batch(self, trial: Trial | int) -> int | None:
         """The number of the batch this trial was asked for in, from 1; None if it was not."""
         id = self._id(trial)
         with self._ledger.lock:
-            return self._as_it_stood().batches[id]
+            batches = self._as_it_stood().batches
+            return batches[bisect_right(batches, id, key=attrgetter("first")) - 1].round
 
     def _id(self, trial: Trial | int) -> int:
         (id,) = trial_ids([trial.id if isinstance(trial, Trial) else trial])
@@ -376,9 +430,9 @@ class History:
             data[column] = [trial.point.get(name) for trial in trials]
         with self._ledger.lock:
             ledger = self._as_it_stood()
-            batches = pd.Series(ledger.batches[: len(trials)], dtype="Int64")
+            rounds = [batch.round for batch in ledger.batches for _ in batch.ids]
             reasons = [ledger.reasons.get(trial.id, "") for trial in trials]
-        data[beside("batch", data)] = batches
+        data[beside("batch", data)] = pd.Series(rounds, dtype="Int64")
         data[beside("reason", data)] = reasons
         return pd.DataFrame(data)
 

@@ -80,7 +80,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Batch:
+class SharedBatch:
     """Points computed together; serials count the batches of a study."""
 
     trial: int
@@ -104,7 +104,7 @@ class Shelf:
         self.trials = trials
         self.space = space
         self.serial = 0  # the next free one
-        self.batches: list[Batch] = []  # of this space, oldest first
+        self.batches: list[SharedBatch] = []  # of this space, oldest first
         self.claims: dict[int, Place] = {}
         for trial in trials:
             for key, label in trial.system_attrs.items():
@@ -119,7 +119,7 @@ class Shelf:
         if label["space"] == self.space.fingerprint:
             parts = [trial.system_attrs[f"{key}:{part}"] for part in range(label["parts"])]
             points = tuple(map(self.space.from_json, json.loads("".join(parts))))
-            self.batches.append(Batch(trial.number, label["serial"], points))
+            self.batches.append(SharedBatch(trial.number, label["serial"], points))
 
     @cached_property
     def _points(self) -> dict[Place, dict[str, Any]]:

@@ -41,10 +41,11 @@ def snapshot(study: Study, strategy: str | Strategy, notes: Mapping[str, Any]) -
         "notes": dict(notes),
         "pickle": _pickled(study.space),
     }
-    lines, count = [header_line(header)], 0
-    for place, event in enumerate(study.history.events, start=1):
-        lines.append(event_line(place, event_to_json(event, study.space.to_json, count)))
-        count += len(getattr(event, "points", ()))
+    history, lines = study.history, [header_line(header)]
+    firsts = {batch.place: batch.first for batch in history.batches}  # ids of those that make some
+    for place, event in enumerate(history.events):
+        written = event_to_json(event, study.space.to_json, firsts.get(place, 0))
+        lines.append(event_line(place + 1, written))
     return b"".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Lots: the trials that entered a study together, in the order of the log."""
+"""Batches to look at, and what to type next."""
 
 from __future__ import annotations
 
@@ -7,71 +7,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from covey.catalog import STRATEGIES
-from covey.history import Added, Asked, Enqueued, History, Origin, Trial
+from covey.history import Batch, History, Trial
 
 _BATCHES = 12  # looked back upon at least
 _POINTS = 48  # looked back upon at least, where batches are small
 
 
-@dataclass(frozen=True, slots=True)
-class Lot:
-    """Trials ``first`` to ``first + size - 1``, and the event that made them."""
-
-    kind: Origin
-    batch: int | None  # number of the batch, from 1; None unless it was asked for
-    first: int
-    size: int
-    place: int  # of its event in the log, from 0
-    strategy: str = ""
-    modelled: bool = False  # whether a model chose it
-
-    @property
-    def ids(self) -> range:
-        """The ids of its trials."""
-        return range(self.first, self.first + self.size)
-
-    @property
-    def name(self) -> str:
-        """What to call it."""
-        return self.kind if self.batch is None else f"batch {self.batch}"
-
-
-def lots_of(history: History) -> tuple[Lot, ...]:
-    """Every lot of a history; O(its events)."""
-    lots: list[Lot] = []
-    first = batch = 0
-    for place, event in enumerate(history.events):
-        match event:
-            case Asked(points=points, strategy=strategy, models=models):
-                batch += 1
-                lot = Lot("asked", batch, first, len(points), place, strategy, bool(models))
-            case Enqueued(points=points):
-                lot = Lot("enqueued", None, first, len(points), place)
-            case Added(points=points):
-                lot = Lot("added", None, first, len(points), place)
-            case _:
-                continue
-        lots.append(lot)
-        first += lot.size
-    return tuple(lots)
-
-
-def looked_at(lots: Sequence[Lot], trials: Sequence[Trial]) -> tuple[Lot, ...]:
+def looked_at(lots: Sequence[Batch], trials: Sequence[Trial]) -> tuple[Batch, ...]:
     """The lots with a pending trial; if none is open the last batch asked for, or the last lot."""
     still = [lot for lot in lots if any(trials[i].status == "pending" for i in lot.ids)]
-    asked = [lot for lot in lots if lot.batch is not None]
+    asked = [lot for lot in lots if lot.round is not None]
     return tuple(still or asked[-1:] or lots[-1:])
 
 
-def recent(lots: Sequence[Lot]) -> tuple[Lot, ...]:
+def recent(lots: Sequence[Batch]) -> tuple[Batch, ...]:
     """The last 12 batches that a model chose, or as many as hold 48 points (our choice)."""
-    kept: list[Lot] = []
+    kept: list[Batch] = []
     points = 0
     for lot in reversed([lot for lot in lots if lot.modelled]):
         if len(kept) >= _BATCHES and points >= _POINTS:
             break
         kept.append(lot)
-        points += lot.size
+        points += len(lot.ids)
     return tuple(reversed(kept))
 
 
@@ -90,23 +47,23 @@ class Commands:
 
 
 def python_commands(
-    history: History, lots: Sequence[Lot], journal: str | Path | None = None
+    history: History, lots: Sequence[Batch], journal: str | Path | None = None
 ) -> Commands:
     """The commands of the Python API; a command line passes its own instead.
 
     Without a journal they go on with the ``study`` at hand: there is nothing to load.
     """
     load = () if journal is None else (f"study = covey.Study.load({str(journal)!r})",)
-    asked = [lot for lot in lots if lot.batch is not None]
+    asked = [lot for lot in lots if lot.round is not None]
     again = _again(asked[-1], load) if asked else ()
     first = ("import covey", *load) if load else ()
     return Commands((*first, *_next(history, asked)), again)
 
 
-def _next(history: History, asked: Sequence[Lot]) -> tuple[str, ...]:
+def _next(history: History, asked: Sequence[Batch]) -> tuple[str, ...]:
     pending = [trial.id for trial in history.pending]
     if not pending:
-        return (f"batch = study.ask({asked[-1].size if asked else _FIRST_BATCH})",)
+        return (f"batch = study.ask({len(asked[-1].ids) if asked else _FIRST_BATCH})",)
     if len(pending) > _MOST_IDS:
         return (
             "ids = [trial.id for trial in study.history.pending]",
@@ -118,7 +75,7 @@ def _next(history: History, asked: Sequence[Lot]) -> tuple[str, ...]:
     )
 
 
-def _again(lot: Lot, load: tuple[str, ...]) -> tuple[str, ...]:
+def _again(lot: Batch, load: tuple[str, ...]) -> tuple[str, ...]:
     known = f"strategy_of({lot.strategy!r})"
     yours = f"{lot.strategy!r}, strategy  # your own object"
     return (
@@ -126,8 +83,8 @@ def _again(lot: Lot, load: tuple[str, ...]) -> tuple[str, ...]:
         "from covey.catalog import strategy_of",
         "from covey.propose import Request, propose",
         *load,
-        f"before = covey.History(study.history.events[:{lot.place}])  # up to batch {lot.batch}",
+        f"before = covey.History(study.history.events[:{lot.place}])  # up to batch {lot.round}",
         f"name, strategy = {known if lot.strategy in STRATEGIES else yours}",
-        f"request = Request({lot.size}, strategy, name)  # fixed={{...}} too, if you held some",
+        f"request = Request({len(lot.ids)}, strategy, name)  # fixed={{...}} too, if you held some",
         "propose(before, study.recipe, request).points",
     )

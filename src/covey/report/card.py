@@ -12,10 +12,10 @@ import numpy as np
 from covey import __version__
 from covey.arrays import one_thread
 from covey.errors import brief, several
-from covey.history import History, Origin, Status, Trial
+from covey.history import Batch, History, Origin, Status, Trial
 from covey.log.header import Goal, Recipe
 from covey.propose import understand
-from covey.report.batches import Commands, Lot, looked_at, lots_of, python_commands, recent
+from covey.report.batches import Commands, looked_at, python_commands, recent
 from covey.report.format import number, plain_text, plus_minus, shown
 from covey.report.predictions import (
     MOST_TOLD,
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 def headline(
-    history: History, goal: Goal, lots: Sequence[Lot], hindsight: Mapping[int, Hindsight]
+    history: History, goal: Goal, lots: Sequence[Batch], hindsight: Mapping[int, Hindsight]
 ) -> str:
     """How much of the last batch is in, and what the best is worth beside what was known before."""
-    asked = [lot for lot in lots if lot.batch is not None]
+    asked = [lot for lot in lots if lot.round is not None]
     best = history.best(goal)
     first = _arrived(asked[-1], history.trials) if asked else _before_any(lots)
     if best is None or best.value is None:
@@ -52,7 +52,7 @@ def headline(
     return f"{first} {found}{change}{_expected(home, hindsight.get(best.id))}."
 
 
-def _arrived(lot: Lot, trials: Sequence[Trial]) -> str:
+def _arrived(lot: Batch, trials: Sequence[Trial]) -> str:
     statuses = [trials[i].status for i in lot.ids]
     rest = [
         f"{statuses.count(status)} {status}"
@@ -60,18 +60,19 @@ def _arrived(lot: Lot, trials: Sequence[Trial]) -> str:
         if status in statuses
     ]
     ending = f"; {', '.join(rest)}" if rest else ""
-    return f"Batch {lot.batch}: {statuses.count('told')} of {lot.size} in{ending}."
+    return f"Batch {lot.round}: {statuses.count('told')} of {len(lot.ids)} in{ending}."
 
 
-def _before_any(lots: Sequence[Lot]) -> str:
+def _before_any(lots: Sequence[Batch]) -> str:
     entered = {
-        kind: sum(lot.size for lot in lots if lot.kind == kind) for kind in ("added", "enqueued")
+        kind: sum(len(lot.ids) for lot in lots if lot.origin == kind)
+        for kind in ("added", "enqueued")
     }
-    parts = [f"{several(n, 'trial')} {kind}" for kind, n in entered.items() if n]
+    parts = [f"{several(n, 'trial')} {origin}" for origin, n in entered.items() if n]
     return f"No batch has been asked for yet{'; ' if parts else ''}{', '.join(parts)}."
 
 
-def _change(best: Trial, home: Lot, last: Lot, history: History, goal: Goal) -> str:
+def _change(best: Trial, home: Batch, last: Batch, history: History, goal: Goal) -> str:
     if home is not last:
         anything = any(history.trial(i).status == "told" for i in last.ids)
         if home.first > last.first:
@@ -81,15 +82,15 @@ def _change(best: Trial, home: Lot, last: Lot, history: History, goal: Goal) -> 
     if not values or best.value is None:
         return ""
     before = max(values) if goal == "max" else min(values)
-    known = f"batch {last.batch - 1}" if last.batch and last.batch > 1 else "what was known before"
+    known = f"batch {last.round - 1}" if last.round and last.round > 1 else "what was known before"
     gain = number(abs(best.value - before), 3)
     return f", {'up' if best.value > before else 'down'} {gain} from {known}"
 
 
-def _expected(home: Lot, hindsight: Hindsight | None) -> str:
+def _expected(home: Batch, hindsight: Hindsight | None) -> str:
     if hindsight is not None:
         return f"; the model expected {plus_minus(hindsight.forecast.mean, hindsight.forecast.std)}"
-    return "; it was chosen without a model" if home.kind == "asked" else ""
+    return "; it was chosen without a model" if home.origin == "asked" else ""
 
 
 # Reasons: why each trial was chosen, in one word.
@@ -248,13 +249,13 @@ def card(study: Study, commands: Commands | None = None) -> Card:
         commands: what to print under "type next"; None is the Python API.
     """
     history, recipe = study.history, study.recipe
-    lots = lots_of(history)
+    lots = history.batches
     with one_thread():
         commands = commands or python_commands(history, lots, study.journal)
         return _card(history, recipe, lots, commands)
 
 
-def _card(history: History, recipe: Recipe, lots: tuple[Lot, ...], commands: Commands) -> Card:
+def _card(history: History, recipe: Recipe, lots: tuple[Batch, ...], commands: Commands) -> Card:
     trials, best = history.trials, history.best(recipe.goal)
     shown_lots, window = looked_at(lots, trials), recent(lots)
     home = [lot for lot in lots if best is not None and best.id in lot.ids]
@@ -289,7 +290,7 @@ def _slices(history: History, recipe: Recipe) -> tuple[Slice, ...]:
     return slices(posterior, recipe, best.point)
 
 
-def _standing(history: History, recipe: Recipe, lots: tuple[Lot, ...]) -> Standing:
+def _standing(history: History, recipe: Recipe, lots: tuple[Batch, ...]) -> Standing:
     statuses = [trial.status for trial in history.trials]
     return Standing(
         counts={status: statuses.count(status) for status in get_args(Status)},
@@ -303,20 +304,20 @@ def _standing(history: History, recipe: Recipe, lots: tuple[Lot, ...]) -> Standi
     )
 
 
-def _way(history: History, goal: Goal, lots: tuple[Lot, ...]) -> tuple[Dot, ...]:
+def _way(history: History, goal: Goal, lots: tuple[Batch, ...]) -> tuple[Dot, ...]:
     better = max if goal == "max" else min
     best: float | None = None
     dots: list[Dot] = []
     for place, lot in enumerate(lots):
-        members = history.trials[lot.first : lot.first + lot.size]
+        members = history.trials[lot.first : lot.first + len(lot.ids)]
         values = [trial.value for trial in members if trial.value is not None]
         best = better([*values, *([] if best is None else [best])], default=None)
-        dots += [Dot(t.id, place, lot.batch, t.origin, t.status, t.value, best) for t in members]
+        dots += [Dot(t.id, place, lot.round, t.origin, t.status, t.value, best) for t in members]
     return tuple(dots)
 
 
 def _rows(
-    history: History, recipe: Recipe, lots: tuple[Lot, ...], hindsight: Mapping[int, Hindsight]
+    history: History, recipe: Recipe, lots: tuple[Batch, ...], hindsight: Mapping[int, Hindsight]
 ) -> tuple[Row, ...]:
     space, trials = recipe.space, history.trials
     again = repeats(space, trials, [i for lot in lots for i in lot.ids]) if trials else set()
@@ -328,7 +329,7 @@ def _rows(
             rows.append(
                 Row(
                     id=i,
-                    batch=lot.batch,
+                    batch=lot.round,
                     status=trial.status,
                     point=space.to_json(trial.point),
                     texts=tuple(shown(trial.point.get(name, "")) for name in space.names),
@@ -354,9 +355,9 @@ def _error(expected: Forecast | None, value: float | None) -> float | None:
     return None if expected is None or value is None else error_of(expected, value)
 
 
-def _notes(lots: tuple[Lot, ...], window: tuple[Lot, ...], told: int) -> tuple[str, ...]:
+def _notes(lots: tuple[Batch, ...], window: tuple[Batch, ...], told: int) -> tuple[str, ...]:
     modelled = [lot for lot in lots if lot.modelled]
-    asked = sum(lot.batch is not None for lot in lots)
+    asked = sum(lot.round is not None for lot in lots)
     notes = []
     if len(modelled) < asked:
         notes.append(

@@ -51,9 +51,9 @@ def draw_run(history: History, goal: Goal, path: str | Path, title: str = "") ->
 
     figure = Figure(figsize=(8.0, 4.5), layout="constrained")
     axes = figure.subplots()
-    for i, (first, last) in enumerate(_batches(history)):
+    for i, batch in enumerate(history.batches):
         if i % 2:
-            axes.axvspan(first - 0.5, last + 0.5, color="0.94", zorder=0)
+            axes.axvspan(batch.ids[0] - 0.5, batch.ids[-1] + 0.5, color="0.94", zorder=0)
     axes.scatter(ids, values, s=18, color="0.45", label="one evaluation", zorder=2)
     axes.step(
         ids, best, where="post", color="#b3242b", linewidth=2.0, label="best so far", zorder=3
@@ -81,14 +81,3 @@ def _save(figure: Figure, path: Path, title: str) -> None:
         figure.savefig(path, dpi=150)
     except OSError as error:
         raise ReportError(f"cannot write the picture to {path}: {error}") from error
-
-
-def _batches(history: History) -> list[tuple[int, int]]:
-    """First and last id of each batch asked, enqueued or added."""
-    spans: list[tuple[int, int]] = []
-    for event in history.events:
-        points = getattr(event, "points", None)
-        if points:
-            first = spans[-1][1] + 1 if spans else 0
-            spans.append((first, first + len(points) - 1))
-    return spans

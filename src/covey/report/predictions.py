@@ -12,10 +12,9 @@ import numpy as np
 from covey.arrays import Array
 from covey.errors import several
 from covey.gp import Model, Posterior, Warp, condition
-from covey.history import Asked, History, Trial
+from covey.history import Asked, Batch, History, Trial
 from covey.log.header import Recipe
 from covey.propose import observations
-from covey.report.batches import Lot
 
 if TYPE_CHECKING:
     from covey.belief import Belief
@@ -89,7 +88,7 @@ class Hindsight:
     chance: float
 
 
-def look_back(history: History, recipe: Recipe, lots: Iterable[Lot]) -> dict[int, Hindsight]:
+def look_back(history: History, recipe: Recipe, lots: Iterable[Batch]) -> dict[int, Hindsight]:
     """Hindsight on the trials of these lots, by their ids; those without a model are left out.
 
     So are lots asked for after more than 3000 results.
@@ -174,14 +173,14 @@ class Calibration:
 
 
 def calibrate(
-    lots: Sequence[Lot], trials: Sequence[Trial], hindsight: Mapping[int, Hindsight]
+    lots: Sequence[Batch], trials: Sequence[Trial], hindsight: Mapping[int, Hindsight]
 ) -> Calibration:
     """Compare what these lots were expected to give with what they gave."""
     pairs = tuple(
-        Pair(i, lot.batch, hindsight[i].forecast, value, error_of(hindsight[i].forecast, value))
+        Pair(i, lot.round, hindsight[i].forecast, value, error_of(hindsight[i].forecast, value))
         for lot in lots
         for i in lot.ids
-        if i in hindsight and lot.batch is not None and (value := trials[i].value) is not None
+        if i in hindsight and lot.round is not None and (value := trials[i].value) is not None
     )
     coverage = tuple(
         Coverage(band, sum(_inside(pair, band) for pair in pairs), len(pairs))

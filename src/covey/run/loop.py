@@ -24,7 +24,7 @@ from covey.errors import (
     did_you_mean,
     several,
 )
-from covey.history import Added, Asked, Enqueued, History, Trial
+from covey.history import History, Trial
 from covey.run.dispatcher import Desk
 from covey.run.task import Retries
 from covey.study import Study
@@ -212,7 +212,7 @@ class Campaign:
 
     def _take_up(self) -> None:
         history = self._study.history
-        self._batch = sorted({*_last_batch(history), *(t.id for t in history.pending)})
+        self._batch = sorted({*_last_asked(history), *(t.id for t in history.pending)})
         self._desk.adopt(history.pending)
 
     def _in_batches(self) -> None:
@@ -388,15 +388,10 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _last_batch(history: History) -> range:
+def _last_asked(history: History) -> range:
     """The ids of the last batch that was asked for."""
-    first, found = 0, range(0)
-    for event in history.events:
-        if isinstance(event, Asked | Enqueued | Added):
-            last = first + len(event.points)
-            found = range(first, last) if isinstance(event, Asked) else found
-            first = last
-    return found
+    asked = (batch.ids for batch in reversed(history.batches) if batch.origin == "asked")
+    return next(asked, range(0))
 
 
 def _nothing_came(count: int, which: str, where: str, desk: Desk) -> EvaluationError:

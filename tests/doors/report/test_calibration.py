@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from covey.history import Point, Trial
-from covey.report.batches import Lot
+from covey.history import Asked, Batch, Point, Trial
 from covey.report.predictions import Forecast, Hindsight, at_most, calibrate, error_of
 
 STANDARD = Hindsight(Forecast(0.0, 1.0, (-0.6745, 0.6745), (-1.6449, 1.6449)), 0.5)
@@ -13,8 +12,9 @@ def calibrated(values):
     trials = [
         Trial(i, Point(x=0.0), v, "pending" if v is None else "told") for i, v in enumerate(values)
     ]
-    lot = Lot("asked", 1, 0, len(values), 0, "auto", True)
-    return calibrate([lot], trials, dict.fromkeys(range(len(values)), STANDARD))
+    asked = Asked(tuple(trial.point for trial in trials), "auto", ({"any": 1.0},))
+    batch = Batch(asked, first=0, place=0, round=1)
+    return calibrate([batch], trials, dict.fromkeys(range(len(values)), STANDARD))
 
 
 def test_coverage_is_counted():

@@ -2,11 +2,11 @@ import pytest
 
 import covey
 from covey.report import card
-from covey.report.batches import lots_of, python_commands
+from covey.report.batches import python_commands
 
 
 def typed(study, journal="run.jsonl"):
-    return python_commands(study.history, lots_of(study.history), journal)
+    return python_commands(study.history, study.history.batches, journal)
 
 
 def test_what_to_type_next(line):

@@ -1,11 +1,10 @@
 import covey
-from covey.report.batches import lots_of
 from covey.report.card import headline
 from covey.report.predictions import look_back
 
 
 def of(study):
-    lots = lots_of(study.history)
+    lots = study.history.batches
     return headline(study.history, study.goal, lots, look_back(study.history, study.recipe, lots))
 
 

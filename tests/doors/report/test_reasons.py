@@ -2,7 +2,6 @@ import pytest
 
 import covey
 from covey.history import Asked, Point, Trial
-from covey.report.batches import lots_of
 from covey.report.card import LEAST_CHANCE, MEANING, reason, repeats
 from covey.report.predictions import Forecast, Hindsight, look_back
 
@@ -57,7 +56,7 @@ def test_a_point_near_the_best_exploits_and_one_far_away_explores():
     history = study.history.then(
         Asked((Point(x=0.51), Point(x=0.02), Point(x=1.0)), "auto", models)
     )
-    found = look_back(history, study.recipe, lots_of(history))
+    found = look_back(history, study.recipe, history.batches)
     words = [reason(history.trial(i), False, found[i]) for i in (14, 15, 16)]
     assert words[0] == "exploit"
     assert words[1] == "explore"

@@ -236,3 +236,23 @@ def test_a_history_is_a_sequence_of_its_trials():
     for wrong in (2, -3, "x", 1.0):
         with pytest.raises(HistoryError, match="trial"):
             history[wrong]
+
+
+def test_batches_say_which_event_made_which_trials():
+    run = a_run()
+    assert [(b.origin, b.round, list(b.ids)) for b in run.batches] == [
+        ("asked", 1, [0, 1]),
+        ("enqueued", None, [2]),
+        ("asked", 2, [3, 4]),
+        ("added", None, [5, 6]),
+    ]
+    assert [b.name for b in run.batches] == ["batch 1", "enqueued", "batch 2", "added"]
+    assert [(b.strategy, b.modelled) for b in run.batches][::2] == [("auto", True), ("random", 0)]
+    for batch in run.batches:
+        assert run.events[batch.place] is batch.event
+        assert batch.points == tuple(run[i].point for i in batch.ids)
+        assert {run.batch(i) for i in batch.ids} == {batch.round}
+    older = History(run.events[:3])
+    longer = older.then(Enqueued((A,)))
+    assert older.batches == run.batches[:2]  # an older view has its own
+    assert len({*run.batches, *longer.batches}) == 5

@@ -74,3 +74,10 @@ def test_trials_can_be_keys_and_differ_by_what_became_of_them():
     assert {pending: "job"}[Trial(0, Point(POINT))] == "job"
     assert pending != told
     assert len({pending, told, Trial(1, POINT)}) == 3
+
+
+def test_a_trial_as_json_is_what_the_command_line_prints():
+    trial = Trial(3, POINT, 1.5, "told", 0.1, "enqueued")
+    written = '{"id": 3, "status": "told", "value": 1.5, "sem": 0.1, "origin": "enqueued", '
+    assert json.dumps(trial.to_json()) == written + '"point": {"lr": 0.1, "opt": "adam"}}'
+    assert trial.to_json(lambda point: [*point.values()])["point"] == [0.1, "adam"]

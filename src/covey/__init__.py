@@ -53,8 +53,9 @@ __all__ = [
 # Whole modules, for `covey.report.draw_run(...)` after `import covey`.
 _MODULES = (
     *("arrays", "baselines", "belief", "bench", "catalog", "cluster", "diagnostics", "dpp"),
-    *("errors", "gp", "history", "integrations", "journal", "kernels", "policies", "propose"),
+    *("errors", "gp", "history", "integrations", "kernels", "log", "policies", "propose"),
     *("region", "report", "run", "selection", "shortlist", "space", "strategies", "study"),
+    "testing",
 )
 
 # Rooms are opened when first entered, so that `import covey` and `covey --help` stay quick.

@@ -21,7 +21,7 @@ class Lot:
     batch: int | None  # number of the batch, from 1; None unless it was asked for
     first: int
     size: int
-    place: int  # of its event in the log, from 0
+    place: int  # how many events of the log it was made from, or followed on
     strategy: str = ""
     modelled: bool = False  # whether a model chose it
 
@@ -42,9 +42,10 @@ def lots_of(history: History) -> tuple[Lot, ...]:
     first = batch = 0
     for place, event in enumerate(history.events):
         match event:
-            case Asked(points=points, strategy=strategy, models=models):
+            case Asked(points=points, strategy=strategy, models=models, after=after):
                 batch += 1
-                lot = Lot("asked", batch, first, len(points), place, strategy, bool(models))
+                known = place if after is None else min(after, place)
+                lot = Lot("asked", batch, first, len(points), known, strategy, bool(models))
             case Enqueued(points=points):
                 lot = Lot("enqueued", None, first, len(points), place)
             case Added(points=points):

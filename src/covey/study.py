@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,9 +31,9 @@ from covey.history import History, Point, Trial, events
 from covey.large.budget import Cost, cost_of, waiting
 from covey.large.resources import ResourceOptions, Resources
 from covey.log.disk import Mutex
-from covey.log.header import Goal, Recipe, recipe_in, require_study, strategy_in
-from covey.log.journal import Contents, Journal, read
-from covey.log.log import Logbook
+from covey.log.header import Goal, Recipe, header_of, recipe_in, require_study, strategy_in
+from covey.log.journal import Journal, read
+from covey.log.log import Log, Logbook, Sealed
 from covey.propose import Proposer, Request, propose
 from covey.space import Pool, Space, space_from_description
 from covey.strategies import Strategy
@@ -120,83 +120,64 @@ def _exists(path: Path) -> bool:
         raise JournalError(f"cannot look for {path}: {error.strerror}.") from error
 
 
-def open_study(wanted: Wanted, journal: str | Path | Journal | Contents | None) -> Opened:
-    """A new study, or one that goes on with its journal, or one to look at only."""
-    source = journal if isinstance(journal, Journal | Contents) else checked_path(journal)
-    if isinstance(source, Path) and _exists(source):
-        source = reopen(source)
-    if isinstance(source, Contents):
-        return _look_at(wanted, source)
-    if isinstance(source, Journal):
-        try:
-            return _resume(wanted, source)
-        except CoveyError:
-            source.close()
-            raise
+def open_study(wanted: Wanted, journal: str | Path | Log | None) -> Opened:
+    """A new study, or one that goes on with its log, or one to look at only."""
+    if isinstance(journal, Log):
+        return _resume(wanted, journal)
+    path = checked_path(journal)
+    if path is not None and _exists(path):
+        return _resume(wanted, reopen(path))
     name, strategy = strategy_of("auto" if wanted.strategy is None else wanted.strategy)
     recipe = wanted.recipe
-    if source is None:
+    if path is None:
         return Opened(recipe, name, strategy, Logbook(recipe.space))
     named = {"name": name, "object": not isinstance(wanted.strategy, str | None)}
     try:
-        return Opened(recipe, name, strategy, Logbook.create(source, recipe, named))
+        log = Journal.create(path, header_of(recipe, named))
     except JournalError:
-        if not source.exists():
+        if not path.exists():
             raise
-        return open_study(wanted, source)  # somebody else began it at the same moment
+        return open_study(wanted, path)  # somebody else began it at the same moment
+    return Opened(recipe, name, strategy, Logbook(recipe.space, log))
 
 
-def reopen(path: str | Path, *, read_only: bool = False) -> Journal | Contents:
+def reopen(path: str | Path, *, read_only: bool = False) -> Log:
     """An existing journal of a study; or what it holds up to the first damage, to look at."""
     found = checked_path(path)
     if found is None or not _exists(found):
         raise JournalError(f"there is no journal at {path}; Study(journal=...) starts one.")
-    if read_only:
-        with _no_collector():
-            contents = read(found, prefix=True)
-        require_study(contents.header, found)
-        return contents
     with _no_collector():
-        journal = Journal.open(found)
+        log = Sealed(str(found), read(found, prefix=True)) if read_only else Journal.open(found)
     try:
-        require_study(journal.header, found)
+        require_study(log.header, found)
     except JournalError:
-        journal.close()
+        log.close()
         raise
-    return journal
+    return log
 
 
-def _resume(wanted: Wanted, journal: Journal) -> Opened:
-    """Go on with a journal, if it belongs to the same problem."""
-    recipe = _recipe(wanted, journal.header)
-    chosen = strategy_in(journal.header) if wanted.strategy is None else wanted.strategy
-    name, strategy = strategy_of(chosen)
-    with _no_collector():
-        return Opened(recipe, name, strategy, Logbook.resume(journal, recipe.space))
-
-
-def _look_at(wanted: Wanted, contents: Contents) -> Opened:
-    """Show what a journal holds; nothing can be added."""
-    recipe = _recipe(wanted, contents.header)
-    name, strategy = strategy_of("auto" if wanted.strategy is None else wanted.strategy)
-    name = contents.header["strategy"]["name"] if wanted.strategy is None else name
-    why = "this study was opened read-only"
-    why += f", as its journal is damaged: {contents.damage}" if contents.damage else "."
-    with _no_collector():
-        return Opened(recipe, name, strategy, Logbook.sealed(contents, recipe.space, why))
-
-
-def _recipe(wanted: Wanted, header: Mapping[str, Any]) -> Recipe:
-    return recipe_in(header, wanted.recipe, wanted.seed, wanted.gp)
-
-
-_TRIES = 2  # asks that begin again because another process wrote meanwhile; then that one waits
+def _resume(wanted: Wanted, log: Log) -> Opened:
+    """Go on with a log, if it belongs to the same problem; a sealed one is only looked at."""
+    try:
+        require_study(log.header, log.name)
+        recipe = recipe_in(log.header, wanted.recipe, wanted.seed, wanted.gp)
+        if isinstance(log, Sealed) and wanted.strategy is None:
+            name, strategy = log.header["strategy"]["name"], strategy_of("auto")[1]
+        else:
+            chosen = strategy_in(log.header) if wanted.strategy is None else wanted.strategy
+            name, strategy = strategy_of(chosen)
+        with _no_collector():
+            return Opened(recipe, name, strategy, Logbook(recipe.space, log))
+    except CoveyError:
+        log.close()
+        raise
 
 
 class Study:
     """Asks for the next batch, is told results, and remembers everything in one log.
 
-    Methods may be called from any thread; calls wait for each other, so does `tell` for an `ask`.
+    Methods may be called from any thread. Those that think (`ask`, `predict`, `recommend`) wait for
+    each other; `tell` and its like wait for none of them.
 
     Args:
         space: where to look: a `Space`, or a `Pool` of candidates.
@@ -204,7 +185,7 @@ class Study:
         strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`; None is what
             an existing journal says, else "auto".
         seed: of all randomness; None draws one and logs it.
-        journal: path of a durable log; an existing one is continued.
+        journal: path of a durable log; an existing one is continued. Or a `covey.log.log.Log`.
         gp: the Gaussian process to use.
         resources: device="cuda", memory="8 GiB", precision="float32" (see `Resources`).
 
@@ -223,12 +204,12 @@ class Study:
         goal: Goal = "max",
         strategy: str | Strategy | None = None,
         seed: int | None = None,
-        journal: str | Path | Journal | Contents | None = None,
+        journal: str | Path | Log | None = None,
         gp: GP | None = None,
         **resources: Unpack[ResourceOptions],
     ) -> None:
         opened = open_study(Wanted(space, goal, strategy, seed, gp), journal)
-        self._lock = Mutex()
+        self._thinking, self._lock = Mutex(), Mutex()  # the second for moments only
         self._diagnostics: Diagnostics | None = None
         self._recipe, self._log = opened.recipe, opened.book
         self._model = LastModel(opened.recipe)
@@ -286,26 +267,28 @@ class Study:
         use = replace(self._resources, seconds=arguments.checked_seconds(time_budget))
         request = Request(arguments.checked_count(k), chosen, name, held, use)
         cost = partial(cost_of, self.history, self._recipe, request)
-        with self._lock, waiting(cost, f"choosing {several(k, 'point')}", progress=progress):
-            for _ in range(_TRIES):
-                self._log.refresh()
-                with suppress(JournalConflict):  # somebody wrote while we thought: think again
+        waited = waiting(cost, f"choosing {several(k, 'point')}", progress=progress)
+        with self._thinking, waited, self._log.log.asking():
+            while True:
+                with suppress(JournalConflict):  # a point of the batch was taken: think again
                     return self._ask(request, key)
-            with self._log.held():  # among many who write we would think in vain for ever
-                return self._ask(request, key)
 
     def _ask(self, request: Request, key: str | None) -> list[Trial]:
-        if key is not None and (made := self._log.made_by(key, request)) is not None:
-            return made
+        with self._lock:
+            self._log.refresh()
+            if key is not None and (made := self._log.made_by(key, request)) is not None:
+                return made
+            since = self._log.standing
         self._model.forget()
         self._log.verify()
         with one_thread():
-            proposal = self.proposer(self.history, self._recipe, request, self._model.recall)
+            proposal = self.proposer(since.history, self._recipe, request, self._model.recall)
         models = tuple(model.describe() for model in proposal.models) or None
         # What was held is said where there is something to say, and where a key will be compared.
         held = self.space.to_json(request.fixed) if request.fixed or key is not None else None
         asked = events.Asked(tuple(map(Point, proposal.points)), request.name, models, held)
-        trials = self._commit(asked, key)
+        with self._lock:
+            trials = self._log.commit(asked, key, since)
         self._diagnostics = proposal.diagnostics
         return trials
 
@@ -342,19 +325,21 @@ class Study:
         told = (values,) if arguments.is_one(trials) else arguments.several(values, "values")
         self._commit(events.Told(ids, told, arguments.each(sem, len(ids))), key)
 
-    def fail(self, trials: Trials, reason: str = "") -> None:
+    def fail(self, trials: Trials, reason: str = "", *, key: str | None = None) -> None:
         """These crashed: not proposed again, and batches keep away from where such are."""
-        self._commit(events.Failed(self._own_ids(trials), reason))
+        self._commit(events.Failed(self._own_ids(trials), reason), key)
 
-    def cancel(self, trials: Trials) -> None:
+    def cancel(self, trials: Trials, *, key: str | None = None) -> None:
         """These were never run: free to be proposed again."""
-        self._commit(events.Cancelled(self._own_ids(trials)))
+        self._commit(events.Cancelled(self._own_ids(trials)), key)
 
-    def amend(self, trial: Trial | int, value: float, reason: str) -> None:
+    def amend(
+        self, trial: Trial | int, value: float, reason: str, *, key: str | None = None
+    ) -> None:
         """Correct a told value; the log keeps both."""
         if not arguments.is_one(trial):
             raise HistoryError(f"amend takes one trial or its id; got {trial!r}.")
-        self._commit(events.Amended(self._own_ids(trial)[0], value, reason))
+        self._commit(events.Amended(self._own_ids(trial)[0], value, reason), key)
 
     def add(
         self,
@@ -395,12 +380,17 @@ class Study:
     @property
     def damage(self) -> JournalDamaged | None:
         """Where the journal of a study opened read-only is damaged, if it is."""
-        return self._log.damage
+        log = self._log.log
+        return log.damage if isinstance(log, Sealed) else None
 
     @property
     def journal(self) -> Path | None:
         """Where the log is kept, if it is."""
-        return self._log.path
+        return self._log.log.path
+
+    def running(self) -> AbstractContextManager[None]:
+        """Hold the right to evaluate what is open, against a second run; see `covey.run.run`."""
+        return self._log.log.running()
 
     @property
     def recipe(self) -> Recipe:
@@ -444,7 +434,7 @@ class Study:
         to be modelled. The noise of a single measurement is no part of the standard deviation.
         """
         wanted = arguments.checked_points(points, self.space)
-        with self._lock, one_thread():
+        with self._thinking, one_thread():
             return advice.predict(self._model.of(self.history), self._recipe, wanted)
 
     def recommend(self, *, anywhere: bool = False) -> Recommendation:
@@ -455,7 +445,7 @@ class Study:
         bend, if outcomes were bent): where it grows along an axis and is skewed, the point follows
         the median, and GP(warp=False), which averages as it is told, is the safer model.
         """
-        with self._lock, one_thread():
+        with self._thinking, one_thread():
             posterior = self._model.of(self.history)
             if anywhere:
                 return advice.recommend_anywhere(posterior, self._recipe)

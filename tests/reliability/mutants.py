@@ -55,7 +55,7 @@ def _nothing(*_: Any) -> None:
 def _(patch: Patch) -> None:
     real = Journal.append
 
-    def append(self: Journal, event: Any) -> int:
+    def append(self: Journal, event: Any, after: int | None = None) -> int:
         # Two behind: one alone is mostly in the cache already when a slow fsync is killed.
         kept = vars(self).setdefault("kept", [])
         kept.append(event)
@@ -101,14 +101,14 @@ def _(patch: Patch) -> None:
 
 @_defect("no fsync of what others wrote")
 def _(patch: Patch) -> None:
-    real = Journal.catch_up
+    real = Journal.read
 
-    def catch_up(self: Journal) -> list[dict[str, Any]]:
+    def read(self: Journal, since: int) -> list[dict[str, Any]]:
         with Patch.context() as inner:
             inner.setattr(Journal, "_sync", _nothing)
-            return real(self)
+            return real(self, since)
 
-    patch.setattr(Journal, "catch_up", catch_up)
+    patch.setattr(Journal, "read", read)
 
 
 @_defect("no directory fsync of what is read")
@@ -312,15 +312,18 @@ def _(patch: Patch) -> None:
 # ---------------------------------------------------------------- the study's log
 
 
-@_defect("asks never wait for a turn")
+@_defect("asks do not know of each other")
 def _(patch: Patch) -> None:
-    patch.setattr(Logbook, "held", lambda self: nullcontext(self.refresh()))
+    patch.setattr(Journal, "asking", lambda self: nullcontext())
+    patch.setattr(Logbook, "_overtaken", _nothing)
 
 
 @_defect("no keys")
 def _(patch: Patch) -> None:
     real = Logbook.commit
-    patch.setattr(Logbook, "commit", lambda self, event, key=None: real(self, event))
+    patch.setattr(
+        Logbook, "commit", lambda self, event, key=None, since=None: real(self, event, None, since)
+    )
 
 
 @_defect("keys not replayed")
@@ -339,20 +342,20 @@ def _(patch: Patch) -> None:
 
 @_defect("events of others passed over")
 def _(patch: Patch) -> None:
-    real = Journal.catch_up
-    patch.setattr(Journal, "catch_up", lambda self: real(self)[1:])
+    real = Journal.read
+    patch.setattr(Journal, "read", lambda self, since: real(self, since)[bool(since) :])
 
 
 @_defect("believed before it is written")
 def _(patch: Patch) -> None:
     real = Logbook._append
 
-    def append(self: Logbook, event: Any, key: str | None) -> Any:
+    def append(self: Logbook, event: Any, key: str | None, since: int) -> Any:
         try:
-            return real(self, event, key)
+            return real(self, event, key, since)
         except JournalError as error:
-            if type(error) is JournalError and not self._sealed:
-                self._believe(event, key)
+            if type(error) is JournalError:
+                self._believe(event, key, self.standing.seq)
             raise
 
     patch.setattr(Logbook, "_append", append)

@@ -30,7 +30,7 @@ def written(path: Path, rounds: int = 30) -> bytes:
     for n in range(rounds):
         trials = study.enqueue([{"x": n / 40, "c": "a"}, {"x": 0.5, "c": "b"}], key=f"batch {n}")
         study.tell(trials, [0.1 * n, 0.2], sem=[None, 0.01])
-    study._log._journal.close()
+    study._log.log.close()
     return path.read_bytes()
 
 

@@ -30,7 +30,7 @@ def write_for_ever(pipe: int, path: Path, name: str) -> None:
             try:
                 seq = journal.append({"by": name, "n": n, "pad": "x" * (n % 7) ** 4})
             except JournalConflict:
-                journal.catch_up()
+                journal.read(journal.seq)
                 continue
             os.write(pipe, b"%d %d\n" % (n, seq))
             n += 1

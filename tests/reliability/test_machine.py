@@ -195,7 +195,7 @@ class Life(RuleBasedStateMachine):
         self.happened(message, key)
 
     def begin_again(self) -> None:
-        self.study._log._journal.close()
+        self.study._log.log.close()
         try:
             self.study = covey.Study.load(self.path)
         except CoveyError as error:
@@ -214,7 +214,7 @@ class Life(RuleBasedStateMachine):
         other = covey.Study.load(self.path)
         before = self.table.events
         self.take(other, message, self.key(message, keyed))
-        other._log._journal.close()
+        other._log.log.close()
         self.fresh = self.fresh and self.table.events == before
 
     @precondition(lambda self: self.sent)
@@ -298,7 +298,7 @@ class Life(RuleBasedStateMachine):
     def teardown(self) -> None:
         try:
             self.begin_again()
-            self.study._log._journal.close()
+            self.study._log.log.close()
         finally:
             self.folder.cleanup()
 

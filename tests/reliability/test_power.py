@@ -14,8 +14,7 @@ from tests.reliability.verdict import Broken, demand, stored, times
 
 import covey
 from covey.errors import JournalDamaged, JournalError
-from covey.log import journal as repair
-from covey.log.journal import Journal, read
+from covey.log.journal import Journal, read, repair
 
 LOST = "an acknowledged event was lost"
 ARRIVED = ("nothing", "all", "the size only", "the first half", "the second half")
@@ -62,7 +61,7 @@ def session(path: Path, acked: list[int], look: Callable[[], None], appends: int
         look()
         if writer is not mine:
             writer.close()
-            mine.catch_up()
+            mine.read(mine.seq)
     mine.close()
 
 
@@ -107,7 +106,7 @@ def send(path: Path, message: int) -> None:
     try:
         study.add([{"x": message / 10}], [float(message)], key=f"message {message}")
     finally:
-        study._log._journal.close()
+        study._log.log.close()
 
 
 def check_death_then_power(folder: Path, wait: bool) -> int:

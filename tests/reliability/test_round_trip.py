@@ -104,7 +104,7 @@ def everything(book: Logbook) -> tuple[object, ...]:
 def judge(folder: Path, sent: list[tuple[Event, str | None]]) -> None:
     live = write(folder / "one", sent)
     once = (folder / "one").read_bytes()
-    again = Logbook.resume(Journal.open(folder / "one"), SPACE)
+    again = Logbook(SPACE, Journal.open(folder / "one"))
     demand(everything(again) == everything(live), "a replay differs from what was lived through")
     keys = {id(event): key for key, event in again._keys.items()}
     write(folder / "two", [(e, keys.get(id(e))) for e in again.history.events])
@@ -113,7 +113,7 @@ def judge(folder: Path, sent: list[tuple[Event, str | None]]) -> None:
     whole = once.splitlines(keepends=True)
     for cut in range(len(contents.events) + 1):
         (folder / "part").write_bytes(b"".join(whole[: cut + 1]))
-        part = Logbook.resume(Journal.open(folder / "part"), SPACE)
+        part = Logbook(SPACE, Journal.open(folder / "part"))
         with (folder / "part").open("ab") as file:  # somebody else goes on
             file.write(b"".join(whole[cut + 1 :]))
         part.refresh()

@@ -14,7 +14,6 @@ from tests.reliability.mutants import planted
 from tests.reliability.verdict import Broken, demand, stored, times
 
 import covey
-import covey.study
 from covey.errors import CoveyError, HistoryError
 from covey.log.journal import read
 
@@ -242,9 +241,59 @@ def test_many_processes_ask_and_tell_and_each_is_answered(tmp_path, processes):
     alone(check_many_ask, tmp_path, processes, times(15))
 
 
-def test_many_that_ask_would_catch_asks_that_never_wait_for_a_turn(tmp_path):
-    with pytest.raises(Broken, match=r"a writer failed.*JournalConflict"):
-        alone(check_many_ask, tmp_path, 6, 30, defect="asks never wait for a turn")
+def test_many_that_ask_would_catch_batches_that_do_not_know_of_each_other(tmp_path):
+    with pytest.raises(Broken, match=r"two asked for one point|a trial is missing"):
+        alone(check_many_ask, tmp_path, 6, 30, defect="asks do not know of each other")
+
+
+# ---------------------------------------------------------------- one asks while many tell
+
+
+class Pondering(Slow):
+    """Thinks for longer than it takes the others to write."""
+
+    def choose(self, belief, k, rng):
+        time.sleep(0.3)
+        return list(range(k))
+
+
+def tell_ten_a_second(pipe: int, path: Path, by: int) -> None:
+    study, n = covey.Study.load(path), 0
+    os.write(pipe, b"ready\n")
+    while not path.with_name("stop").exists():
+        study.add([{"x": 0.5}], [float(n)], key=f"{by}, {n}")
+        n += 1
+        time.sleep(0.1)
+    os.write(pipe, b"%d\n" % n)
+
+
+def check_busy_journal(folder: Path, asks: int) -> None:
+    """Four processes tell; every ask is answered in the time that it thinks, by its first batch."""
+    path = folder / "run"
+    covey.Study(SPACE, strategy="random", seed=0, journal=path)
+    study = covey.Study.load(path, strategy=Pondering())
+    children = [Child(tell_ten_a_second, path, by) for by in range(4)]
+    for child in children:
+        child.heard()
+    asked = []
+    for _ in range(asks):
+        asked += study.ask(2)
+    path.with_name("stop").touch()
+    told = sum(int(child.reports()[-1]) for child in children)
+    events = stored(path)
+    demand([e["seq"] for e in events] == list(range(1, len(events) + 1)), "there are gaps")
+    batches = [event for event in events if event["type"] == "asked"]
+    demand(len(batches) == asks, "an ask was not answered once", len(batches))
+    passed = sum(event["seq"] - 1 - event.get("after", event["seq"] - 1) for event in batches)
+    demand(passed >= asks, "nobody told while it thought", passed)
+    history = covey.Study.load(path).history
+    demand(len(history.told) == told, "a result is missing, or there twice", told)
+    demand([t.point for t in history.pending] == [t.point for t in asked], "another trial is there")
+    demand([t.id for t in history.pending] == [t.id for t in asked], "a trial has two ids")
+
+
+def test_every_ask_is_answered_while_four_processes_tell(tmp_path):
+    alone(check_busy_journal, tmp_path, times(5))
 
 
 class Endless:
@@ -260,27 +309,31 @@ class Endless:
         time.sleep(600)
 
 
-def think_under_the_lock(pipe: int, path: Path) -> None:
-    covey.study._TRIES = 0  # as if it had lost its turn before
+def think_for_ever(pipe: int, path: Path) -> None:
     covey.Study.load(path, strategy=Endless(pipe)).ask(1)
 
 
-def check_killed_in_thought(folder: Path) -> float:
-    """Whoever dies while the others wait for it holds nothing and has written nothing."""
+def check_killed_in_thought(folder: Path) -> tuple[float, float]:
+    """Whoever dies while the others wait for its turn holds nothing and has written nothing."""
     path = folder / "run"
     started(path, 1)
     study = covey.Study.load(path)
-    child = Child(think_under_the_lock, path)
+    child = Child(think_for_ever, path)
     child.heard()
-    threading.Timer(0.3, child.kill).start()
     began = time.monotonic()
     study.tell(0, 1.0)
+    told = time.monotonic() - began
+    threading.Timer(0.3, child.kill).start()
+    began = time.monotonic()
+    demand(len(study.ask(1)) == 1, "nobody can ask any more")
     waited = time.monotonic() - began
     child.reports()
-    demand([e["type"] for e in stored(path)] == ["enqueued", "told"], "half an ask is there")
-    demand(len(study.ask(1)) == 1, "nobody can ask any more")
-    return waited
+    types = [event["type"] for event in stored(path)]
+    demand(types == ["enqueued", "told", "asked"], "half an ask is there")
+    return told, waited
 
 
-def test_a_killed_ask_that_others_waited_for_frees_the_journal(tmp_path):
-    assert 0.2 < alone(check_killed_in_thought, tmp_path) < 20.0  # they did wait, and not for ever
+def test_a_killed_ask_frees_its_turn_and_nobody_waits_to_tell(tmp_path):
+    told, waited = alone(check_killed_in_thought, tmp_path)
+    assert told < 0.2
+    assert 0.2 < waited < 20.0  # it did wait for its turn, and not for ever

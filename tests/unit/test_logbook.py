@@ -8,9 +8,9 @@ from covey.catalog import strategy_of
 from covey.errors import HistoryError, JournalConflict, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
 from covey.history import Amended, Asked, Enqueued, History, Point, Told
-from covey.log.header import Recipe, gp_in, recipe_in, require_study, strategy_in
+from covey.log.header import Recipe, gp_in, header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
-from covey.log.log import Logbook
+from covey.log.log import Logbook, MemoryLog, Sealed
 from covey.propose import Request
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
@@ -22,6 +22,14 @@ NAMED = {"name": "auto", "object": False}
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "run.jsonl"
+
+
+def begun(path, strategy=NAMED):
+    return Logbook(SPACE, Journal.create(path, header_of(RECIPE, strategy)))
+
+
+def resumed(path):
+    return Logbook(SPACE, Journal.open(path))
 
 
 def asked(*xs):
@@ -36,34 +44,34 @@ def test_a_book_without_a_journal_keeps_the_history():
 
 
 def test_a_book_resumes_what_it_wrote(path):
-    book = Logbook.create(path, RECIPE, NAMED)
+    book = begun(path)
     book.commit(asked(0.1))
     book.commit(Told((0,), (1.0,)))
     journal = Journal.open(path)
     require_study(journal.header, path)
-    assert Logbook.resume(journal, SPACE).history.trials == book.history.trials
+    assert Logbook(SPACE, journal).history.trials == book.history.trials
     assert strategy_in(journal.header) == "auto"
     assert gp_in(journal.header) == GP()
     assert recipe_in(journal.header, RECIPE, None, None) == RECIPE
 
 
-def test_an_interrupt_between_writing_and_believing_is_noticed(path, monkeypatch):
-    """The log on disk is ahead of memory then; going on would number trials twice."""
-    book = Logbook.create(path, RECIPE, NAMED)
-    append = Journal.append
+@pytest.mark.parametrize("kind", [Journal, MemoryLog])
+def test_what_was_written_before_an_interrupt_and_not_believed_is_read(path, monkeypatch, kind):
+    """To go on without it would number trials twice."""
+    book = begun(path) if kind is Journal else Logbook(SPACE)
+    append = kind.append
 
-    def interrupted(journal, event):
-        append(journal, event)
+    def interrupted(log, event, after):
+        append(log, event, after)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Journal, "append", interrupted)
+    monkeypatch.setattr(kind, "append", interrupted)
     with pytest.raises(KeyboardInterrupt):
         book.commit(asked(0.1))
     monkeypatch.undo()
     assert book.history.events == History().events
-    with pytest.raises(JournalError, match="Load it again"):
-        book.commit(asked(0.2))
-    assert len(Logbook.resume(Journal.open(path), SPACE).history) == 1
+    assert [t.id for t in book.commit(Enqueued((Point(x=0.2),)))] == [1]
+    assert [t.point["x"] for t in book.history] == [0.1, 0.2]
 
 
 def test_a_journal_of_something_else_is_refused(path):
@@ -76,7 +84,7 @@ def test_a_journal_of_something_else_is_refused(path):
     [("space", None), ("goal", 3), ("strategy", {"name": "auto"}), ("seed", "x"), ("gp", [])],
 )
 def test_a_header_without_sense_is_refused(path, name, value):
-    Logbook.create(path, RECIPE, NAMED)
+    begun(path)
     header = read(path).header
     require_study(header, path)
     with pytest.raises(JournalError, match=f"makes no sense of {name}"):
@@ -84,7 +92,7 @@ def test_a_header_without_sense_is_refused(path, name, value):
 
 
 def test_a_strategy_object_is_asked_for(path):
-    Logbook.create(path, RECIPE, {"name": "Mine", "object": True})
+    begun(path, {"name": "Mine", "object": True})
     with pytest.raises(StrategyError, match=r"Mine.*strategy="):
         strategy_in(Journal.open(path).header)
 
@@ -113,16 +121,16 @@ def test_a_process_of_a_newer_covey_is_refused(path):
     ],
 )
 def test_another_problem_is_refused(path, given, what):
-    Logbook.create(path, RECIPE, NAMED)
+    begun(path)
     recipe = Recipe(given.get("space", SPACE), given.get("goal", "max"), GP(), 3)
     with pytest.raises(JournalError, match=f"another {what}"):
         recipe_in(Journal.open(path).header, recipe, given.get("seed"), given.get("gp"))
 
 
 def test_what_others_wrote_is_read_before_a_result_is_added(path):
-    mine = Logbook.create(path, RECIPE, NAMED)
+    mine = begun(path)
     mine.commit(asked(0.1, 0.2))
-    theirs = Logbook.resume(Journal.open(path), SPACE)
+    theirs = resumed(path)
     theirs.commit(Told((0,), (1.0,)))
     mine.commit(Told((1,), (2.0,)))
     assert [t.value for t in mine.history.trials] == [1.0, 2.0]
@@ -132,9 +140,9 @@ def test_what_others_wrote_is_read_before_a_result_is_added(path):
 
 
 def test_who_slips_in_between_reading_and_writing_is_read_too(path, monkeypatch):
-    mine = Logbook.create(path, RECIPE, NAMED)
+    mine = begun(path)
     mine.commit(asked(0.1, 0.2))
-    theirs = Logbook.resume(Journal.open(path), SPACE)
+    theirs = resumed(path)
     refresh, waiting = mine.refresh, [Told((0,), (1.0,))]
 
     def refresh_and_be_overtaken():
@@ -148,30 +156,45 @@ def test_who_slips_in_between_reading_and_writing_is_read_too(path, monkeypatch)
 
 
 def test_what_others_wrote_is_read_before_an_event_is_refused(path):
-    mine = Logbook.create(path, RECIPE, NAMED)
+    mine = begun(path)
     mine.commit(asked(0.1))
-    Logbook.resume(Journal.open(path), SPACE).commit(Told((0,), (1.0,)))
+    resumed(path).commit(Told((0,), (1.0,)))
     mine.commit(Amended(0, 2.0, "a typo"))  # of a value that this book had not heard of
     assert mine.history.trial(0).value == 2.0
 
 
-def test_a_batch_does_not_follow_on_what_it_does_not_know(path):
-    mine = Logbook.create(path, RECIPE, NAMED)
-    theirs = Logbook.resume(Journal.open(path), SPACE)
+def test_a_batch_does_not_follow_on_another_that_it_does_not_know(path):
+    mine = begun(path)
+    theirs = resumed(path)
     theirs.commit(asked(0.1))
     with pytest.raises(JournalConflict):
         mine.commit(asked(0.2))
-    assert len(mine.history) == 0
-    mine.refresh()
+    assert len(mine.history) == 1  # that one was read
     assert [t.id for t in mine.commit(asked(0.2))] == [1]
 
 
+def test_a_batch_follows_on_results_that_it_does_not_know_and_says_so(path):
+    mine = begun(path)
+    mine.commit(asked(0.1, 0.2))
+    theirs = resumed(path)
+    since = mine.standing
+    theirs.commit(Told((0,), (1.0,)))
+    theirs.commit(Enqueued((Point(x=0.5),)))
+    assert [t.id for t in mine.commit(asked(0.3), since=since)] == [3]
+    assert [line.get("after") for line in read(path).events] == [None, None, None, 1]
+    assert resumed(path).history.events[-1].after == 1
+    since = mine.standing
+    theirs.commit(Enqueued((Point(x=0.7),)))
+    with pytest.raises(JournalConflict, match="taken a point"):
+        mine.commit(asked(0.6, 0.7), since=since)
+
+
 def test_a_key_is_taken_once(path):
-    book = Logbook.create(path, RECIPE, NAMED)
+    book = begun(path)
     made = book.commit(asked(0.1), "monday")
     assert book.commit(asked(0.9), "monday") == made  # a batch asked again is the same batch
     book.commit(Told((0,), (1.0,)), "result")
-    again = Logbook.resume(Journal.open(path), SPACE)
+    again = resumed(path)
     assert again.commit(Told((0,), (1.0,)), "result") == []
     assert again.made_by("monday", ONE) == [again.history.trial(0)]
     assert again.made_by("tuesday", ONE) is None
@@ -186,19 +209,17 @@ def test_a_key_is_taken_once(path):
 
 
 def test_a_key_that_is_no_text_is_refused(path):
-    book = Logbook.create(path, RECIPE, NAMED)
-    book._journal.append(
-        {"type": "enqueued", "v": 1, "ids": [0], "points": [{"x": 0.1}], "key": []}
-    )
+    book = begun(path)
+    book.log.append({"type": "enqueued", "v": 1, "ids": [0], "points": [{"x": 0.1}], "key": []}, 0)
     with pytest.raises(JournalError, match=r"its key is \[\], which is no text"):
-        Logbook.resume(Journal.open(path), SPACE)
+        resumed(path)
 
 
 def test_a_sealed_book_is_only_read(path):
-    Logbook.create(path, RECIPE, NAMED).commit(asked(0.1))
-    book = Logbook.sealed(read(path), SPACE, "look, do not touch")
+    begun(path).commit(asked(0.1))
+    book = Logbook(SPACE, Sealed("run", read(path)))
     assert len(book.history) == 1
-    with pytest.raises(JournalError, match="look, do not touch"):
+    with pytest.raises(JournalError, match="opened read-only"):
         book.commit(asked(0.2))
 
 
@@ -233,23 +254,23 @@ def test_an_interrupt_at_any_line_leaves_a_journal_that_loads(path, event):
     """And a book that goes on in step with it, or says that it cannot."""
     for line in range(100):
         path.unlink(missing_ok=True)
-        book = Logbook.create(path, RECIPE, NAMED)
+        book = begun(path)
         book.commit(asked(0.1, 0.2))
-        Logbook.resume(Journal.open(path), SPACE).commit(Told((1,), (2.0,)))
+        resumed(path).commit(Told((1,), (2.0,)))
         if isinstance(event, Asked):
             book.refresh()
         stopped = _interrupted(book, event, line)
         for _ in range(2):
             with contextlib.suppress(JournalError):
                 book.commit(Enqueued((Point(x=0.9),)))
-        assert Logbook.resume(Journal.open(path), SPACE).history.told
+        assert resumed(path).history.told
         if not stopped:
             return
     pytest.fail("a commit has more lines than were tried")
 
 
 def test_an_event_that_cannot_be_read_is_not_passed_over(path):
-    book = Logbook.create(path, RECIPE, NAMED)
+    book = begun(path)
     book.commit(asked(0.1))
     with Journal.open(path) as theirs:
         theirs.append({"type": "starred", "v": 9})
@@ -260,7 +281,7 @@ def test_an_event_that_cannot_be_read_is_not_passed_over(path):
 
 
 def test_another_space_is_described_by_its_first_difference(path):
-    Logbook.create(path, RECIPE, NAMED)
+    begun(path)
     header = read(path).header
     for space, words in (
         (covey.Space({"x": covey.Real(0.0, 2.0)}), "'high': 2.0"),

@@ -3,7 +3,7 @@ import pytest
 import covey
 from covey.errors import JournalDamaged, JournalError, SpaceError, StrategyError
 from covey.gp import GP
-from covey.log.journal import Contents, Journal
+from covey.log.journal import Journal
 from covey.study import Wanted, open_study, reopen
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
@@ -33,7 +33,7 @@ def test_what_is_given_is_checked():
 def test_without_a_journal_all_is_new():
     opened = open_study(wanted(), None)
     assert (opened.name, opened.recipe.seed, opened.recipe.gp) == ("auto", 3, GP())
-    assert opened.book.path is None
+    assert opened.book.log.path is None
 
 
 def test_a_journal_decides_what_is_not_given(path):
@@ -64,9 +64,7 @@ def test_of_a_damaged_journal_what_precedes_the_damage_can_be_seen(path):
     path.write_bytes(b"".join([*lines[:2], lines[2].replace(b"2.0", b"9.0")]))
     with pytest.raises(JournalDamaged, match="line 3"):
         reopen(path)
-    contents = reopen(path, read_only=True)
-    assert isinstance(contents, Contents)
-    opened = open_study(wanted(seed=None), contents)
+    opened = open_study(wanted(seed=None), reopen(path, read_only=True))
     assert opened.name == "random"
     assert len(opened.book.history.pending) == 2
     study = covey.Study.load(path, read_only=True)
@@ -86,16 +84,16 @@ def test_looking_needs_no_strategy_object(tmp_path):
 
 
 def test_whoever_begins_a_moment_later_goes_on_with_it(tmp_path, monkeypatch):
-    from covey.log.log import Logbook
+    from covey.log.journal import Journal
 
-    path, create = tmp_path / "run.jsonl", Logbook.create
+    path, create = tmp_path / "run.jsonl", Journal.create
 
-    def late(where, recipe, strategy):
+    def late(where, header):
         monkeypatch.undo()
         covey.Study(SPACE, strategy="random", seed=3, journal=path).ask(2)
-        return create(where, recipe, strategy)
+        return create(where, header)
 
-    monkeypatch.setattr(Logbook, "create", late)
+    monkeypatch.setattr(Journal, "create", late)
     assert len(open_study(wanted(), path).book.history) == 2
 
 

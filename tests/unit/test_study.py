@@ -1,3 +1,4 @@
+import contextlib
 import copy
 import logging
 import math
@@ -364,7 +365,7 @@ class TestJournal:
         study = covey.Study(SPACE, seed=0, journal=tmp_path / "run.jsonl")
         batch = study.ask(2)
 
-        def full(journal, event):
+        def full(journal, event, after):
             raise JournalError("disk full")
 
         monkeypatch.setattr(Journal, "append", full)
@@ -420,6 +421,117 @@ def test_threads_of_the_machine_do_not_change_the_batch():
 
 def half(point):
     return point["x"] < 0.5
+
+
+class Thoughtful:
+    """Says that it thinks, and goes on when it is told to."""
+
+    needs_model = False
+
+    def __init__(self):
+        self.thinks, self.may_answer, self.times = threading.Event(), threading.Event(), 0
+
+    def choose(self, belief, k, rng):
+        self.times += 1
+        self.thinks.set()
+        self.may_answer.wait(30)
+        return rng.choice(len(belief), size=k, replace=False).tolist()
+
+
+@contextlib.contextmanager
+def thinking(study, strategy, made, k=2):
+    """Another thread asks; inside it thinks, afterwards it has answered."""
+    thread = threading.Thread(target=lambda: made.extend(study.ask(k, strategy=strategy)))
+    thread.start()
+    assert strategy.thinks.wait(30)
+    try:
+        yield
+    finally:
+        strategy.may_answer.set()
+        thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("journal", [None, "run.jsonl"])
+def test_an_ask_that_thinks_keeps_nobody_from_telling(tmp_path, journal):
+    """And what is told meanwhile does not void it: it says up to where it knew the log."""
+    path = None if journal is None else tmp_path / journal
+    study, strategy = covey.Study(SPACE, seed=0, journal=path), Thoughtful()
+    batch, made = study.ask(5), []
+    with thinking(study, strategy, made):
+        study.tell(batch[0], 1.0)
+        study.fail(batch[1], "burnt")
+        study.cancel(batch[2])
+        study.amend(batch[0], 2.0, "a typo")
+        study.enqueue([{"x": 0.123, "y": 0.5}])
+        assert study.history.told
+        assert not made
+    assert strategy.times == 1
+    assert [t.id for t in made] == [6, 7]
+    *_, asked = study.history.events
+    assert asked.after == 1
+    study.ask(1)
+    assert study.history.events[-1].after is None  # from all that precedes it
+
+
+def test_a_batch_is_chosen_again_if_one_of_its_points_is_taken():
+    """In a pool no point is asked for that somebody else has put down meanwhile."""
+    pool = covey.Pool([{"x": float(i)} for i in range(3)])
+    study, strategy, made = covey.Study(pool, seed=0), Thoughtful(), []
+    with thinking(study, strategy, made, k=2):
+        study.add([{"x": 0.0}], [1.0])
+    assert strategy.times in (1, 2)  # as it had chosen that one or not
+    assert sorted(t.point["x"] for t in made) == [1.0, 2.0]
+    study, strategy, made = covey.Study(pool, seed=0), Thoughtful(), []
+    (gone,) = study.ask(1)
+    study.cancel(gone)
+    with thinking(study, strategy, made, k=2):
+        study.tell(gone, 1.0)  # it was measured after all
+    assert gone.point not in [t.point for t in made]
+
+
+def test_a_batch_comes_again_from_the_log_it_was_chosen_from(tmp_path):
+    """Also where results came in while it was thought of."""
+    path, made = tmp_path / "run.jsonl", []
+    study = covey.Study(SPACE, seed=3, journal=path)
+    first = study.ask(8)
+    study.tell(first[:6], [float(i) for i in range(6)])
+    real, started, told = study.proposer, threading.Event(), threading.Event()
+
+    def slowly(*given):
+        started.set()
+        told.wait(30)
+        return real(*given)
+
+    study.proposer = slowly
+    thread = threading.Thread(target=lambda: made.extend(study.ask(3)))
+    thread.start()
+    started.wait(30)
+    study.tell(first[6:], [9.0, -9.0])
+    told.set()
+    thread.join(60)
+    asked = study.history.events[-1]
+    assert asked.after == 2
+    cut = tmp_path / "cut.jsonl"
+    cut.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[: 1 + asked.after]))
+    assert [t.point for t in covey.Study.load(cut).ask(3)] == [t.point for t in made]
+    cut.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    assert [t.point for t in covey.Study.load(cut).ask(3)] != [t.point for t in made]
+
+
+@pytest.mark.parametrize("journal", [None, "run.jsonl"])
+def test_failures_and_corrections_sent_twice_are_taken_once(tmp_path, journal):
+    study = covey.Study(SPACE, seed=0, journal=None if journal is None else tmp_path / journal)
+    a, b, c = study.ask(3)
+    study.tell(a, 1.0)
+    for _ in range(2):
+        study.fail(b, "burnt", key="b")
+        study.cancel(c, key="c")
+        study.amend(a, 2.0, "a typo", key="a")
+    assert [t.status for t in study.history] == ["told", "failed", "cancelled"]
+    assert len(study.history.events) == 5
+    with pytest.raises(HistoryError, match="used before, for something else"):
+        study.cancel(b, key="c")
 
 
 def test_threads_share_a_study(tmp_path):

@@ -183,13 +183,15 @@ class Asked:
     """``ask`` proposed these points.
 
     ``models`` are the hyper-parameters it used, and ``fixed`` the parameters it was to hold, both
-    as JSON; None where a log does not say.
+    as JSON; None where a log does not say. It was chosen from the log up to the event of number
+    ``after``; None: from all that precedes it.
     """
 
     points: tuple[Point, ...]
     strategy: str
     models: tuple[dict[str, Any], ...] | None = None
     fixed: dict[str, Any] | None = None
+    after: int | None = None
 
     def __post_init__(self) -> None:
         _assign(
@@ -198,6 +200,7 @@ class Asked:
             strategy=text(self.strategy, "strategy"),
             models=None if self.models is None else plain_models(self.models) or None,
             fixed=None if self.fixed is None else plain_object(self.fixed, "fixed"),
+            after=None if self.after is None else whole(self.after, "after"),
         )
 
 

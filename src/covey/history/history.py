@@ -109,6 +109,12 @@ class Batch:
         return self.event.strategy if isinstance(self.event, Asked) else ""
 
     @property
+    def known(self) -> int:
+        """How many events of the log it was chosen from; where that is not said, all before it."""
+        after = self.event.after if isinstance(self.event, Asked) else None
+        return self.place if after is None else min(after, self.place)
+
+    @property
     def modelled(self) -> bool:
         """Whether a model chose it."""
         return isinstance(self.event, Asked) and bool(self.event.models)

@@ -56,12 +56,17 @@ def locked(fd: int, path: Path) -> Iterator[None]:
         yield
         return
     try:
-        if not try_lock(fd):
-            with _told_after(_PATIENCE, fd, path):
-                _fcntl.flock(fd, _fcntl.LOCK_EX)
+        take_lock(fd, path)
         yield
     finally:
         _fcntl.flock(fd, _fcntl.LOCK_UN)
+
+
+def take_lock(fd: int, path: Path) -> None:
+    """Wait for the file's lock, and have it for as long as the file is open."""
+    if _fcntl is not None and not try_lock(fd):
+        with _told_after(_PATIENCE, fd, path):
+            _fcntl.flock(fd, _fcntl.LOCK_EX)
 
 
 def try_lock(fd: int) -> bool:

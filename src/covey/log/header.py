@@ -51,18 +51,18 @@ def header_of(recipe: Recipe, strategy: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def require_study(header: Mapping[str, Any], path: Path) -> None:
+def require_study(header: Mapping[str, Any], name: str | Path) -> None:
     """Raise JournalError unless the header is that of a study."""
-    missing = [name for name in _HEADER if name not in header]
+    missing = [field for field in _HEADER if field not in header]
     if missing:
         raise JournalError(
-            f"{path} is not the journal of a study: its header lacks {', '.join(missing)}."
+            f"{name} is not the journal of a study: its header lacks {', '.join(missing)}."
         )
-    odd = [name for name, kind in _HEADER.items() if not isinstance(header[name], kind)]
+    odd = [field for field, kind in _HEADER.items() if not isinstance(header[field], kind)]
     if not odd and not header["strategy"].keys() >= {"name", "object"}:
         odd = ["strategy"]
     if odd:
-        raise JournalError(f"{path}: its header makes no sense of {', '.join(odd)}.")
+        raise JournalError(f"{name}: its header makes no sense of {', '.join(odd)}.")
 
 
 def strategy_in(header: Mapping[str, Any]) -> str:

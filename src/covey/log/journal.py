@@ -9,11 +9,10 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 from covey.errors import JournalConflict, JournalDamaged, JournalError
@@ -30,6 +29,7 @@ from covey.log.disk import (
     sync_directory,
     write_once,
 )
+from covey.log.running import asking, running
 
 # The format of a journal: sealed lines, read and verified; no file is touched here.
 #
@@ -236,18 +236,16 @@ class Journal:
     """
 
     def __init__(self, path: Path, fd: int, contents: Contents) -> None:
-        self.path = path
-        self.header = contents.header
-        self.events = contents.events
+        self.path, self.name = path, str(path)
+        self.header, self.events = contents.header, contents.events
         self.seq = len(contents.events)
-        self._file = Descriptor(fd)
-        self._fd = fd
+        self._file, self._fd = Descriptor(fd), fd
         self._good = contents.size  # the file is known, and valid, up to this byte
         self._pid = os.getpid()
         self._broken: str | None = None
         self._mutex = Mutex()  # flock does not part threads that share one descriptor
         self._busy = False
-        self._held = False
+        self._asks, self._asking = Mutex(), False
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], header: Mapping[str, Any]) -> Journal:
@@ -292,49 +290,65 @@ class Journal:
                 os.close(fd)
                 raise
 
-    def append(self, event: Mapping[str, Any]) -> int:
+    def append(self, event: Mapping[str, Any], after: int | None = None) -> int:
         """Write one event and return its number; once this returns, the event is on disk.
 
+        It follows on event number ``after``; None is the last that was read here.
+
         Raises:
-            JournalConflict: Somebody else has appended since; nothing was written.
+            JournalConflict: There are events after that one; nothing was written.
             JournalError: The event could not be written.
         """
         with self._turn("write to"):
+            if after is not None and after > self.seq:
+                self._catch_up()
+            if after is not None and after != self.seq:
+                raise _conflict(self.path, self.seq - after)
             line = event_line(self.seq + 1, event)
             self._settle()
             self._commit(line)
             return self.seq
 
-    def catch_up(self) -> list[dict[str, Any]]:
-        """The events that others have appended since this journal was read or last appended to.
-
-        From here on they count as read: the next append follows on them.
-        """
+    def read(self, since: int) -> list[dict[str, Any]]:
+        """The events after number ``since``; from here on all count as read."""
         with self._turn("read"):
-            self._require_whole()
-            with _reader(self._fd, self._good) as rest:
-                added, size, _ = parse_events(rest, self.seq, self._good, str(self.path))
-            if added:
-                self._sync()  # whoever wrote them may have died before they were on disk
-            self.seq, self._good = self.seq + len(added), size
-            return added
+            known = self._known()[since:] if since < self.seq else []
+            unread = max(since - self.seq, 0)
+            return known + self._catch_up()[unread:]
+
+    def _catch_up(self) -> list[dict[str, Any]]:
+        self._require_whole()
+        with _reader(self._fd, self._good) as rest:
+            added, size, _ = parse_events(rest, self.seq, self._good, str(self.path))
+        if added:
+            self._sync()  # whoever wrote them may have died before they were on disk
+        self.seq, self._good = self.seq + len(added), size
+        return added
+
+    def _known(self) -> list[dict[str, Any]]:
+        """The events up to the last that was read; those of the opening are still at hand."""
+        if self.seq == len(self.events):
+            return self.events
+        return _contents(self._fd, self.path).events[: self.seq]
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep all others from writing for as long as this takes, and not only for one append.
-
-        They wait. The kernel frees the lock if this process dies inside.
-        """
+    def asking(self) -> Iterator[None]:
+        """Wait for one's turn to choose a batch, and have it; others write meanwhile."""
         self._require_own_process()
-        with self._mutex, ExitStack() as stack:
-            with reporting(f"lock {self.path}"):
-                self._require_usable()
-                stack.enter_context(self._lock())
-            self._held, before = True, self._held
-            try:
+        with self._asks:
+            if self._asking:  # a strategy, or a signal handler, that asks while we ask
                 yield
+                return
+            self._asking = True
+            try:
+                with asking(self.path):
+                    yield
             finally:
-                self._held = before
+                self._asking = False
+
+    def running(self) -> AbstractContextManager[None]:
+        """Hold the right to run this journal; see `covey.log.running`."""
+        return running(self.path)
 
     def close(self) -> None:
         """Release the file; closing twice is harmless."""
@@ -344,12 +358,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -363,14 +372,10 @@ class Journal:
             self._require_usable()
             self._busy = True
             try:
-                with self._lock():
+                with locked(self._fd, self.path):
                     yield
             finally:
                 self._busy = False
-
-    def _lock(self) -> AbstractContextManager[None]:
-        """The lock of the file; to take it twice would be to give it back too soon."""
-        return nullcontext() if self._held else locked(self._fd, self.path)
 
     def _require_own_process(self) -> None:
         if os.getpid() != self._pid:
@@ -411,10 +416,7 @@ class Journal:
         with _reader(self._fd, self._good) as rest:
             added, _, torn = parse_events(rest, self.seq, self._good, str(self.path))
         if added:
-            raise JournalConflict(
-                f"{self.path}: somebody else has added {len(added)} event(s) since it was read; "
-                "nothing was written. Load the study again and repeat."
-            )
+            raise _conflict(self.path, len(added))
         aside = keep_aside(self.path, torn)
         os.ftruncate(self._fd, self._good)
         _log.warning(
@@ -449,6 +451,13 @@ class Journal:
             os.ftruncate(self._fd, self._good)
         except OSError:
             self._broken = "an earlier write failed and could not be undone."
+
+
+def _conflict(path: Path, count: int) -> JournalConflict:
+    return JournalConflict(
+        f"{path}: somebody else has added {count} event(s) since it was read; nothing was written. "
+        "Load the study again and repeat."
+    )
 
 
 def _reader(fd: int, offset: int) -> io.BufferedReader:

@@ -1,13 +1,17 @@
-"""Logbook: a study's history and, where there is one, the journal that keeps it."""
+"""The log of a study: what a log must be able to do, one in memory, and the book that keeps it."""
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
-from covey.errors import HistoryError, JournalConflict, JournalDamaged, JournalError
+from covey.candidates import among
+from covey.errors import HistoryError, JournalConflict, JournalError
 from covey.history import (
     Added,
     Asked,
@@ -19,53 +23,177 @@ from covey.history import (
     event_from_json,
     event_to_json,
 )
-from covey.log.header import Recipe, header_of
-from covey.log.journal import Contents, Journal
+from covey.log.disk import Mutex
+from covey.log.journal import Contents, event_line, header_line, parse, parse_events
 from covey.space import Pool, Space
 
 if TYPE_CHECKING:
     from covey.propose import Request
 
 
-class Logbook:
-    """The log of one study. It changes in one way: checked, written down, then believed."""
+@runtime_checkable
+class Log(Protocol):
+    """A handle on the durable log of one study: a header, and events numbered from 1.
 
-    def __init__(self, space: Space | Pool, journal: Journal | None = None) -> None:
-        self.history = History()
-        self._space = space
-        self._journal = journal
-        self._written = 0
-        self._keys: dict[str, Event] = {}
-        self._made: dict[str, range] = {}  # key -> ids of the trials its event made
-        self._sealed = ""
-        self.damage: JournalDamaged | None = None  # of a journal that is only looked at
+    Others may have handles of their own, in other threads, processes or on other machines. What
+    was appended never changes. A log keeps the very line that `event_line` makes, so that one can
+    be copied into another and back. `covey.testing.LogContract` says the same as tests.
+    """
 
-    @classmethod
-    def create(cls, path: Path, recipe: Recipe, strategy: dict[str, Any]) -> Self:
-        """Start a journal; a strategy that is an object can only be named in it."""
-        return cls(recipe.space, Journal.create(path, header_of(recipe, strategy)))
-
-    @classmethod
-    def resume(cls, journal: Journal, space: Space | Pool) -> Self:
-        """Replay a journal, to go on with it."""
-        book = cls(space, journal)
-        book._replay(journal.events)
-        book._written = journal.seq
-        return book
-
-    @classmethod
-    def sealed(cls, contents: Contents, space: Space | Pool, why: str) -> Self:
-        """Replay what was read of a journal, to look at it and no more."""
-        book = cls(space)
-        book._replay(contents.events)
-        book._sealed = why
-        book.damage = contents.damage
-        return book
+    @property
+    def name(self) -> str:
+        """What messages call it: a path, an address."""
 
     @property
     def path(self) -> Path | None:
-        """Where the journal is, if there is one."""
-        return None if self._journal is None else self._journal.path
+        """The file it is kept in, if it is one."""
+
+    @property
+    def header(self) -> Mapping[str, Any]:
+        """What it was started with."""
+
+    def read(self, since: int) -> list[dict[str, Any]]:
+        """The events after number ``since``, in order; each durable before it is returned."""
+
+    def append(self, event: Mapping[str, Any], after: int) -> int:
+        """Add one event that follows on number ``after``, and return its own.
+
+        Once this returns, the event is durable. Its ``key``, if it has one, is in it.
+
+        Raises:
+            JournalConflict: There are events after number ``after``; nothing was written.
+            JournalError: It could not be written, and is not there.
+        """
+
+    def asking(self) -> AbstractContextManager[None]:
+        """Wait for one's turn to choose a batch, and have it; others read and append meanwhile.
+
+        A turn ends with its process, however that ends. It only keeps those who ask from choosing
+        in vain: nothing rests on it but that nobody starves.
+        """
+
+    def running(self) -> AbstractContextManager[None]:
+        """Be the one who evaluates what the log holds open.
+
+        Raises:
+            JournalConflict: Somebody else does.
+        """
+
+    def close(self) -> None:
+        """Let go of it; closing twice is harmless."""
+
+
+class MemoryLog:
+    """The log of a study without a journal: gone with its process, and otherwise like any other."""
+
+    name = "a log in memory"
+    path = None
+
+    def __init__(self, header: Mapping[str, Any] | None = None) -> None:
+        self.header = parse(io.BytesIO(header_line(header or {})), self.name).header
+        self._lines: list[bytes] = []
+        self._lock, self._turn = Mutex(), Mutex()
+        self._runner: int | None = None
+
+    def read(self, since: int) -> list[dict[str, Any]]:
+        """The events after number ``since``."""
+        with self._lock:
+            return parse_events(self._lines[since:], since, 0, self.name)[0]
+
+    def append(self, event: Mapping[str, Any], after: int) -> int:
+        """Add one event that follows on number ``after``, and return its own."""
+        with self._lock:
+            if after != len(self._lines):
+                raise JournalConflict(
+                    f"{self.name}: somebody else has added {len(self._lines) - after} event(s) "
+                    "since it was read; nothing was written. Read them and repeat."
+                )
+            self._lines.append(event_line(after + 1, event))
+            return after + 1
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Have one's turn to choose a batch."""
+        with self._turn:
+            yield
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Be the one who evaluates what is open."""
+        with self._lock:
+            if self._runner == os.getpid():  # a forked child has a log of its own
+                raise JournalConflict(f"{self.name}: this study is being run already. Wait for it.")
+            self._runner = os.getpid()
+        try:
+            yield
+        finally:
+            self._runner = None
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class Sealed:
+    """What was read of a journal, to look at and no more."""
+
+    path = None
+
+    def __init__(self, name: str, contents: Contents) -> None:
+        self.name, self.header, self.damage = name, contents.header, contents.damage
+        self._events = contents.events
+        self._why = "this study was opened read-only"
+        self._why += f", as its journal is damaged: {self.damage}" if self.damage else "."
+
+    def read(self, since: int) -> list[dict[str, Any]]:
+        """The events after number ``since``."""
+        return self._events[since:]
+
+    def append(self, event: Mapping[str, Any], after: int) -> NoReturn:
+        """Refuse."""
+        raise JournalError(self._why)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """There is nobody to wait for."""
+        yield
+
+    def running(self) -> NoReturn:
+        """Refuse."""
+        raise JournalError(self._why)
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class Standing(NamedTuple):
+    """A log as it stood: its history, and the number of the last event in it."""
+
+    history: History
+    seq: int
+
+
+class Logbook:
+    """The log of one study. It changes in one way: checked, written down, then believed."""
+
+    def __init__(self, space: Space | Pool, log: Log | None = None) -> None:
+        self._space = space
+        self._log: Log = MemoryLog() if log is None else log
+        # One value, so that an interrupt finds it before an event or after it: what was written
+        # and not believed is read from the log the next time.
+        self.standing = Standing(History(), 0)
+        self._keys: dict[str, Event] = {}
+        self._made: dict[str, range] = {}  # key -> ids of the trials its event made
+        self.refresh()
+
+    @property
+    def history(self) -> History:
+        """Everything that happened, as far as it was read."""
+        return self.standing.history
+
+    @property
+    def log(self) -> Log:
+        """Where it is written down."""
+        return self._log
 
     def made_by(self, key: str, request: Request) -> list[Trial] | None:
         """The trials of the batch of this key; None if the key was not used.
@@ -96,83 +224,86 @@ class Logbook:
                 "key only to repeat its ask."
             )
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep others from writing to the journal, who wait, to think about what it says now."""
-        with nullcontext() if self._journal is None else self._journal.held():
-            self.refresh()
-            yield
-
     def refresh(self) -> None:
-        """Read what others have appended to the journal."""
-        if self._journal is not None:
-            self._require_in_step(self._journal)
-            self._replay(self._journal.catch_up())
-            self._written = self._journal.seq  # last: what is not believed is not in step
+        """Read what others have appended to the log."""
+        lines = self._log.read(self.standing.seq)
+        if lines:
+            self.standing = self._replayed(lines)
 
     def verify(self) -> None:
         """Raise if the file of a pool holds other candidates by now."""
         if isinstance(self._space, Pool):
             self._space.verify_source()
 
-    def commit(self, event: Event, key: str | None = None) -> list[Trial]:
+    def commit(
+        self, event: Event, key: str | None = None, since: Standing | None = None
+    ) -> list[Trial]:
         """Add an event, or raise and change nothing; the trials it made.
 
         An event of a key that was used before is not added again. What others have appended is
-        read first and the event is checked against it; but not a batch, which was chosen without
-        knowing of theirs.
+        read first, and the event is checked against it. A batch may follow on results that it was
+        chosen without, and then says ``since`` when (default: what was last read).
 
         Raises:
-            JournalConflict: A batch was to follow on events that it does not know.
+            JournalConflict: Others have asked since, or taken a point of this batch.
         """
+        since = self.standing if since is None else since
         while True:
-            if not isinstance(event, Asked):
-                self.refresh()
+            self.refresh()
+            if isinstance(event, Asked) and self._overtaken(event, since.history):
+                raise JournalConflict(
+                    f"{self._log.name}: somebody else has asked, or taken a point of this batch, "
+                    "since it was chosen; nothing was written. Ask again."
+                )
             if key is not None and key in self._keys:
                 return self._repeated(event, key)
             if isinstance(event, Asked | Told):
                 self.verify()
             self.history.check(event)
-            try:
-                return self._append(event, key)
-            except JournalConflict:  # somebody wrote since; a batch has to be thought up again
-                if isinstance(event, Asked):
-                    raise
+            with suppress(JournalConflict):  # somebody wrote just now: read it, and check again
+                return self._append(event, key, since.seq)
 
-    def _append(self, event: Event, key: str | None) -> list[Trial]:
-        if self._sealed:
-            raise JournalError(self._sealed)
-        first = len(self.history)
-        if self._journal is not None:
-            self._require_in_step(self._journal)
-            line = event_to_json(event, self._space.to_json, first)
-            self._journal.append(line if key is None else {**line, "key": key})
-        self._believe(event, key)
-        if self._journal is not None:
-            self._written = self._journal.seq  # last, as in refresh
-        return [self.history.trial(i) for i in range(first, len(self.history))]
+    def _overtaken(self, asked: Asked, then: History) -> bool:
+        """Whether a batch that was chosen then can no longer be what is asked for now.
 
-    def _require_in_step(self, journal: Journal) -> None:
-        """Refuse to go on where an interrupt, or an unknown event, came between log and belief.
-
-        To number trials by what is believed would then give out ids that are taken on disk.
+        Another batch may hold the same points, and was drawn with the same random numbers. Results
+        void nothing, but points of the user's own may be those of the batch; so may a trial that
+        was given up, and free to be proposed again, when it is told after all.
         """
-        if journal.seq != self._written:
-            raise JournalError(
-                f"{journal.path} is ahead of this study, which was interrupted while reading or "
-                "writing it. Load it again."
-            )
+        now = self.history
+        if now is then or now.rounds != then.rounds:
+            return now is not then
+        free = {trial.id for trial in then.trials if trial.status in ("cancelled", "lost")}
+        taken = [
+            trial.point
+            for trial in now.trials
+            if (trial.id >= len(then) or trial.id in free)
+            and trial.status not in ("cancelled", "lost")
+        ]
+        encode = self._space.encode
+        return bool(taken) and bool(among(encode(asked.points), encode(taken)).any())
 
-    def _believe(self, event: Event, key: str | None) -> None:
-        first = len(self.history)
-        self.history = self.history.then(event)
+    def _append(self, event: Event, key: str | None, since: int) -> list[Trial]:
+        history, seq = self.standing
+        if isinstance(event, Asked) and event.after is None and since != seq:
+            event = replace(event, after=since)
+        line = event_to_json(event, self._space.to_json, len(history))
+        seq = self._log.append(line if key is None else {**line, "key": key}, seq)
+        self._believe(event, key, seq)
+        return [self.history.trial(i) for i in range(len(history), len(self.history))]
+
+    def _believe(self, event: Event, key: str | None, seq: int) -> None:
+        first, history = len(self.history), self.history.then(event)
         if key is not None:
             self._keys[key] = event
-            self._made[key] = range(first, len(self.history))
+            self._made[key] = range(first, len(history))
+        self.standing = Standing(history, seq)
 
-    def _replay(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        events, count = [], len(self.history)
+    def _replayed(self, lines: Iterable[Mapping[str, Any]]) -> Standing:
+        history, seq = self.standing
+        events, count = [], len(history)
         for line in lines:
+            seq += 1
             event = event_from_json(line, self._space.from_json, count)
             if event is None:
                 continue
@@ -182,11 +313,11 @@ class Logbook:
                 self._keys[key] = event
                 self._made[key] = range(count, count + made)
             count += made
-        if not self._written and not len(self.history):
-            self.history = History(events)  # at once, which is quicker for a long log
-            return
+        if not self.standing.seq:
+            return Standing(History(events), seq)  # at once, which is quicker for a long log
         for event in events:
-            self.history = self.history.then(event)
+            history = history.then(event)
+        return Standing(history, seq)
 
     def _repeated(self, event: Event, key: str) -> list[Trial]:
         if isinstance(event, Asked):  # thought up anew, so hardly the same points

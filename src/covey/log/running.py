@@ -1,4 +1,4 @@
-"""Running: the lock that a run holds for its life, so that no second one starts beside it."""
+"""The locks beside a journal: one that a run holds for its life, one of those who ask."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from covey.errors import JournalConflict, JournalError
-from covey.log.disk import Descriptor, forget_staged, is_locked, reporting, try_lock
+from covey.log.disk import Descriptor, forget_staged, is_locked, reporting, take_lock, try_lock
 
 _FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
 _SIGNED = b'{"pid": '  # how the account of whoever holds the lock begins
@@ -51,6 +51,29 @@ def running(journal: Path) -> Iterator[None]:
             who = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
             os.ftruncate(file.fd, 0)
             os.pwrite(file.fd, json.dumps(who).encode(), 0)
+        yield
+    finally:
+        file.close()
+
+
+@contextmanager
+def asking(journal: Path) -> Iterator[None]:
+    """Wait for one's turn to choose a batch, and have it; whoever writes does not look here.
+
+    The turn is a lock on ``<journal>.ask``, an empty file that may stay behind. The kernel takes it
+    back when the process ends. Where there can be no such file, nobody waits: whoever writes first
+    is first, and the other has to choose again.
+    """
+    journal = journal.resolve()  # a link and what it leads to share one turn
+    path = journal.with_name(f"{journal.name}.ask")
+    try:
+        file = Descriptor(os.open(path, os.O_RDONLY | os.O_CREAT | _FLAGS, 0o666))
+    except OSError:  # a folder of somebody else, a link
+        yield
+        return
+    try:
+        with reporting(f"wait for {path}"):
+            take_lock(file.fd, path)
         yield
     finally:
         file.close()

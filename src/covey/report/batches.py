@@ -83,7 +83,7 @@ def _again(lot: Batch, load: tuple[str, ...]) -> tuple[str, ...]:
         "from covey.catalog import strategy_of",
         "from covey.propose import Request, propose",
         *load,
-        f"before = covey.History(study.history.events[:{lot.place}])  # up to batch {lot.round}",
+        f"before = covey.History(study.history.events[:{lot.known}])  # up to batch {lot.round}",
         f"name, strategy = {known if lot.strategy in STRATEGIES else yours}",
         f"request = Request({len(lot.ids)}, strategy, name)  # fixed={{...}} too, if you held some",
         "propose(before, study.recipe, request).points",

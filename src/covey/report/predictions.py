@@ -98,7 +98,7 @@ def look_back(history: History, recipe: Recipe, lots: Iterable[Batch]) -> dict[i
     are left out of the covariance too: a band shrunk by values not known is none. Cost n³/3 for
     each lot and model, n the results told before it.
     """
-    wanted = {lot.place: lot for lot in lots if lot.modelled}
+    wanted = {lot.known: lot for lot in lots if lot.modelled}
     found: dict[int, Hindsight] = {}
     then = History()
     for place, event in enumerate(history.events[: max(wanted, default=-1) + 1]):

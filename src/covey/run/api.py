@@ -15,7 +15,6 @@ from covey.errors import EvaluationError, StrategyError, did_you_mean
 from covey.gp import GP
 from covey.log.disk import remove_staged
 from covey.log.header import Goal
-from covey.log.running import running
 from covey.run.command import Command
 from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Desk
@@ -142,8 +141,8 @@ def run(
 def _evaluated(study: Study, call: Call, plan: Plan, workers: Workers) -> Result:
     """The result of a plan that is checked, as are those who carry it out."""
     with ExitStack() as stack:
+        stack.enter_context(study.running())
         if study.journal is not None:
-            stack.enter_context(running(study.journal))
             remove_staged(study.journal)
         study.refresh()
         interrupt = stack.enter_context(Interrupt())  # the engine is closed before it is left

@@ -327,10 +327,10 @@ def test_a_log_that_fails_costs_nothing(study, tmp_path, monkeypatch, caplog):
 
     append = Journal.append
 
-    def full(self, event):
+    def full(self, event, after):
         if event["type"] == "told":
             raise JournalError("no space left on device")
-        return append(self, event)
+        return append(self, event, after)
 
     monkeypatch.setattr(Journal, "append", full)
     with pytest.raises(JournalError, match="no space left"):

@@ -1,0 +1,5 @@
+"""Tests that anybody can run against a part of their own: what Covey asks of it."""
+
+from covey.testing.log import LogContract
+
+__all__ = ["LogContract"]

@@ -13,6 +13,7 @@ from covey.history import (
     Asked,
     Enqueued,
     Event,
+    Extended,
     History,
     Told,
     Trial,
@@ -133,6 +134,7 @@ class Logbook:
             if isinstance(event, Asked | Told):
                 self.verify()
             self.history.check(event)
+            self._require_understood(event)
             try:
                 return self._append(event, key)
             except JournalConflict:  # somebody wrote since; a batch has to be thought up again
@@ -163,6 +165,14 @@ class Logbook:
                 "writing it. Load it again."
             )
 
+    def _require_understood(self, event: Event) -> None:
+        """Refuse to write, or to read on after, an event that asks for more than we can do."""
+        if isinstance(event, Extended) and event.fingerprint != self._space.fingerprint:
+            raise JournalError(
+                f"the space of this log was extended ({event.reason}), which this covey cannot "
+                "follow yet; upgrade it to go on: pip install --upgrade covey."
+            )
+
     def _believe(self, event: Event, key: str | None) -> None:
         first = len(self.history)
         self.history = self.history.then(event)
@@ -176,6 +186,7 @@ class Logbook:
             event = event_from_json(line, self._space.from_json, count)
             if event is None:
                 continue
+            self._require_understood(event)
             events.append(event)
             made = len(event.points) if isinstance(event, Asked | Enqueued | Added) else 0
             if (key := _key_in(line)) is not None:

@@ -75,7 +75,7 @@ def predict(
 
 def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Recommendation:
     """The told trial of best posterior mean; of a pool, one of its rows if any was told."""
-    told = history.told
+    told = history.counted
     if isinstance(recipe.space, Pool):
         places = recipe.space.locate([trial.point for trial in told])
         told = tuple(t for t, place in zip(told, places, strict=True) if place >= 0) or told

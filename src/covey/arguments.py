@@ -12,7 +12,7 @@ import numpy as np
 
 from covey.errors import HistoryError, JournalError, SpaceError, StrategyError
 from covey.gp import GP
-from covey.history import History, Trial
+from covey.history import History, Trial, events
 from covey.space import Frame, Pool, Space, records_of
 
 _AGES = 1e9  # seconds; more would be no budget
@@ -81,6 +81,13 @@ def several(values: Any, what: str) -> tuple[Any, ...]:
     if _is_single(values):
         raise HistoryError(f"a list of trials needs a list of {what}; got {values!r}.")
     return tuple(values)
+
+
+def refuse_names(values: Iterable[Any], whose: Iterable[str]) -> None:
+    """Raise if some values came by name: the log can hold them, a study has one outcome so far."""
+    for value, name in zip(values, whose, strict=False):  # how many there are is counted later
+        if isinstance(value, Mapping):
+            events.finite_value(value, name, "")  # which says so
 
 
 def each(sem: Any, count: int) -> tuple[Any, ...]:

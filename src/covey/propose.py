@@ -80,7 +80,7 @@ def propose(
     rng = np.random.default_rng([recipe.seed, history.asked_count])
     where = field_of(recipe.space, request.fixed, taken(history, recipe))
     if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
-        return _without_model(where, recipe, request, rng, told=len(history.told))
+        return _without_model(where, recipe, request, rng, told=len(history.counted))
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
     watch, haste = Stopwatch(), Haste(use)
     with watch.timing("fit"):
@@ -154,10 +154,10 @@ def _last(history: History) -> tuple[Model, ...]:
 def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Model, ...]] | None:
     """Of many results, the last hyper-parameters for as long as they stand (`gp.outgrown`)."""
     models, gp = _last(history), recipe.gp
-    if len(history.told) <= MANY or len(models) != max(1, gp.samples):
+    if len(history.counted) <= MANY or len(models) != max(1, gp.samples):
         return None
     before = History(history.events[: _fitted_at(history)])
-    if not before.told:
+    if not before.counted:
         return None
     now, then = (observations(h, recipe, bent=models[0].bent) for h in (history, before))
     stand = len(now) > MANY and all(model.suits(gp, now.at.shape[1]) for model in models)
@@ -184,7 +184,7 @@ def _views(history: History, recipe: Recipe) -> list[Observations]:
 
 
 def observations(history: History, recipe: Recipe, *, bent: bool = False) -> Observations:
-    """What was told, encoded and turned to maximising; ``bent`` if the recipe allows it."""
+    """What counts, encoded and turned to maximising; ``bent`` if the recipe allows it."""
     return observe(*_results(history, recipe), warped=bent and _may_bend(recipe))
 
 
@@ -195,11 +195,10 @@ def _may_bend(recipe: Recipe) -> bool:
 
 def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array]:
     """Encoded points (n, d), values to maximise (n,), standard errors (n,), nan where unknown."""
-    told = history.told
+    told = history.counted
     if not told:
-        raise HistoryError(
-            "nothing has been told yet, so there is no model. Tell at least one value first."
-        )
+        so_far = "nothing has been told yet" if not history.told else "no result told so far counts"
+        raise HistoryError(f"{so_far}, so there is no model. Tell at least one value first.")
     values = np.array([recipe.sign * t.value for t in told if t.value is not None])
     sems = np.array([np.nan if t.sem is None else t.sem for t in told])
     return recipe.space.encode([t.point for t in told]), values, sems
@@ -213,7 +212,7 @@ def taken(history: History, recipe: Recipe) -> Taken:
 
 def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
     """Whether there is enough to learn a model from, in the eyes of the strategy."""
-    values = np.array([t.value for t in history.told], dtype=float)
+    values = np.array([t.value for t in history.counted], dtype=float)
     if not len(values) or not isinstance(strategy, Waits):
         return len(values) > 0
     return strategy.ready(values, recipe.space.width)

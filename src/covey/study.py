@@ -323,6 +323,7 @@ class Study:
         """
         ids = self._own_ids(trials)
         told = (values,) if arguments.is_one(trials) else arguments.several(values, "values")
+        arguments.refuse_names(told, [f"trial {id}" for id in ids])
         self._commit(events.Told(ids, told, arguments.each(sem, len(ids))), key)
 
     def fail(self, trials: Trials, reason: str = "", *, key: str | None = None) -> None:
@@ -339,7 +340,9 @@ class Study:
         """Correct a told value; the log keeps both."""
         if not arguments.is_one(trial):
             raise HistoryError(f"amend takes one trial or its id; got {trial!r}.")
-        self._commit(events.Amended(self._own_ids(trial)[0], value, reason), key)
+        (id,) = self._own_ids(trial)
+        arguments.refuse_names([value], [f"trial {id}"])
+        self._commit(events.Amended(id, value, reason), key)
 
     def add(
         self,
@@ -352,6 +355,8 @@ class Study:
         """Results from elsewhere; points outside a `Pool` only train the model."""
         checked = arguments.checked_points(points, self.space)
         told, sems = arguments.several(values, "values"), arguments.each(sem, len(checked))
+        count = len(checked)
+        arguments.refuse_names(told, [f"point {i} of {count}" for i in range(1, count + 1)])
         return self._commit(events.Added(checked, told, sems), key)
 
     def run(

@@ -86,6 +86,18 @@ def test_what_the_first_frozen_journal_says():
     assert history.best("min").id == 11
 
 
+def test_what_the_second_frozen_journal_says_beyond_the_first():
+    history = check_golden(GOLDEN[1], read_only=True).history
+    assert history.trials[11].excluded
+    assert history.reason(11) == "the cell was wet"
+    assert [trial.id for trial in history.counted] == [0, 1, 2, 3, 4, 5, 6, 7, 12]
+    assert (history[12].value, history[12].values["impurity"]) == (0.5, 1.25)
+    assert (history[13].value, history[13].values) == (None, {"yield": 61.0, "cost": 33.0})
+    assert (history[14].status, history.reports(14)[0].value) == ("pending", 0.25)
+    assert history.notes(12) == ("cloudy, 18 °C",)
+    assert history.best("min").id == 1
+
+
 @pytest.mark.parametrize("defect", ["keys not replayed", "newest first"])
 def test_frozen_journals_would_catch(golden, defect):
     with pytest.raises(Broken, match=STATE), planted(defect):
@@ -110,7 +122,7 @@ def test_a_newer_covey_may_add_fields_and_events_that_can_be_passed_over(golden)
     assert history.trials[:10] == trials[:10]
 
 
-@pytest.mark.parametrize("event", [{"type": "weather", "v": 1}, {"type": "told", "v": 2}])
+@pytest.mark.parametrize("event", [{"type": "weather", "v": 1}, {"type": "told", "v": 3}])
 def test_what_a_newer_covey_wrote_is_not_guessed_at(golden, event):
     appended(golden, event)
     with pytest.raises(JournalError, match=r"newer covey.*upgrade"):

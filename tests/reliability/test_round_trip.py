@@ -21,10 +21,15 @@ from covey.history import (
     Dispatched,
     Enqueued,
     Event,
+    Excluded,
     Failed,
+    Included,
     Late,
     Lost,
+    Noted,
     Point,
+    Reported,
+    Retried,
     Told,
 )
 from covey.log import journal as lines
@@ -44,14 +49,16 @@ points = st.builds(
 batches = st.lists(points, min_size=1, max_size=3).map(tuple)
 ids = st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True).map(tuple)
 texts = st.text(max_size=6)
+reasons = texts.map("because {}".format)
+named = st.dictionaries(st.sampled_from(["yield", "Ertrag/%"]), values, min_size=1, max_size=1)
 models = st.none() | st.lists(st.dictionaries(texts, values, max_size=2), max_size=2)
 
 
 @st.composite
-def with_results(draw, kind, of):
+def with_results(draw, kind, of, results=values):
     chosen = draw(of)
     size = {"min_size": len(chosen), "max_size": len(chosen)}
-    return kind(chosen, draw(st.lists(values, **size)), draw(st.lists(sems, **size)))
+    return kind(chosen, draw(st.lists(results, **size)), draw(st.lists(sems, **size)))
 
 
 events = st.one_of(
@@ -65,6 +72,12 @@ events = st.one_of(
     st.builds(Amended, st.integers(0, 9), values, texts.map("because {}".format), sems),
     st.builds(Dispatched, st.integers(0, 9), st.integers(1, 3), texts, st.integers(0, 2**63)),
     st.builds(Late, st.integers(0, 9), st.integers(1, 3), values),
+    with_results(Told, ids, named),
+    st.builds(Excluded, ids, reasons),
+    st.builds(Included, ids, reasons),
+    st.builds(Retried, ids),
+    st.builds(Noted, ids, reasons),
+    st.builds(Reported, st.integers(0, 9), st.integers(1, 3), st.integers(0, 99), values),
 )
 messages = st.lists(st.tuples(events, st.booleans()), min_size=1, max_size=12)
 
@@ -95,6 +108,7 @@ def everything(book: Logbook) -> tuple[object, ...]:
         repr(history.events),  # to the last bit: -0.0 is not 0.0
         repr(history.trials),
         [history.attempts(trial.id) for trial in history.trials],
+        [(history.notes(t.id), history.reports(t.id), t.excluded) for t in history.trials],
         (history.asked_count, history.rounds, history.models),
         repr(sorted(book._keys.items())),
         sorted(book._made.items()),

@@ -7,7 +7,7 @@ import covey
 from covey.catalog import strategy_of
 from covey.errors import HistoryError, JournalConflict, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
-from covey.history import Amended, Asked, Enqueued, History, Point, Told
+from covey.history import Amended, Asked, Enqueued, Extended, History, Point, Told, event_to_json
 from covey.log.header import Recipe, gp_in, header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
 from covey.log.log import Logbook, MemoryLog, Sealed
@@ -53,6 +53,29 @@ def test_a_book_resumes_what_it_wrote(path):
     assert strategy_in(journal.header) == "auto"
     assert gp_in(journal.header) == GP()
     assert recipe_in(journal.header, RECIPE, None, None) == RECIPE
+
+
+def test_a_space_that_was_extended_is_neither_written_nor_read_by_this_version(path):
+    wider = covey.Space({"x": covey.Real(0.0, 2.0)})
+    event = Extended(wider.describe(), wider.fingerprint, "the optimum is at the edge")
+    book = begun(path)
+    book.commit(asked(0.1))
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match=r"extended \(the optimum is at the edge\).*upgrade"):
+        book.commit(event)
+    assert path.read_bytes() == before
+    with Journal.open(path) as journal:
+        journal.append(event_to_json(event, SPACE.to_json, 1), journal.seq)
+    with pytest.raises(JournalError, match=r"this covey cannot follow yet; upgrade it"):
+        resumed(path)
+    with pytest.raises(JournalError, match="upgrade"):
+        book.refresh()
+
+
+def test_a_space_extended_to_what_it_is_already_can_be_gone_on_with(path):
+    book = begun(path)
+    book.commit(Extended(SPACE.describe(), SPACE.fingerprint, "as it was"))
+    assert resumed(path).history.events == book.history.events
 
 
 @pytest.mark.parametrize("kind", [Journal, MemoryLog])

@@ -6,9 +6,20 @@ import pytest
 import covey
 from covey.baselines import Sobol
 from covey.catalog import strategy_of
-from covey.errors import HistoryError
+from covey.errors import ExhaustedError, HistoryError
 from covey.gp import GP, Recall
-from covey.history import Added, Amended, Asked, Failed, History, Point, Told
+from covey.history import (
+    Added,
+    Amended,
+    Asked,
+    Excluded,
+    Failed,
+    History,
+    Included,
+    Noted,
+    Point,
+    Told,
+)
 from covey.propose import (
     Recipe,
     Request,
@@ -89,9 +100,33 @@ def test_minimising_turns_the_sign_once(told):
     )
 
 
-def test_no_result_no_model():
+def test_no_result_no_model(told):
     with pytest.raises(HistoryError, match="nothing has been told yet"):
         observations(History(), RECIPE)
+    with pytest.raises(HistoryError, match="no result told so far counts, so there is no model"):
+        observations(told.then(Excluded(tuple(range(6)), "all wet")), RECIPE)
+
+
+def test_an_excluded_result_is_out_of_the_model_and_its_point_is_not_proposed_again(told):
+    out = told.then(Excluded((5,), "wet"))
+    five = History(
+        [Asked(told.events[0].points[:5], "random"), Told(range(5), told.events[1].values[:5])]
+    )
+    np.testing.assert_array_equal(observations(out, RECIPE).at, observations(five, RECIPE).at)
+    assert propose(out, RECIPE, request()).points != propose(told, RECIPE, request()).points
+    pool = Recipe(covey.Pool([dict(p) for p in told.events[0].points]), "max", GP(), 0)
+    with pytest.raises(ExhaustedError):
+        propose(out, pool, request(1))
+
+
+def test_a_result_that_was_excluded_and_included_again_leaves_no_trace_in_the_batch(told):
+    back = told.then(Excluded((5,), "wet")).then(Included((5,), "dry")).then(Noted((0,), "so so"))
+    assert propose(back, RECIPE, request()).points == propose(told, RECIPE, request()).points
+
+
+def test_with_all_results_excluded_a_batch_is_the_design(told):
+    none = told.then(Excluded(tuple(range(6)), "the reader was off"))
+    assert propose(none, RECIPE, request()).models == ()
 
 
 def test_points_outside_a_pool_only_train_the_model():

@@ -20,7 +20,7 @@ from covey.errors import (
     SpaceError,
     StrategyError,
 )
-from covey.history import Asked, Point
+from covey.history import Asked, Excluded, Point
 from covey.log.journal import Journal
 from covey.policies import UCB
 from covey.strategies import DPP
@@ -784,3 +784,31 @@ def test_a_trial_is_a_snapshot_and_the_history_has_the_newest(study):
     study.tell(trial, 1.0)
     assert trial.value is None
     assert study.history.trial(trial.id).value == study.history[trial.id].value == 1.0
+
+
+def test_results_by_name_are_refused_until_a_study_has_more_than_one_goal(study):
+    (trial,) = study.ask(1)
+    named = r"value must be a real number, got {'y': 1.0} \(dict\)"
+    with pytest.raises(HistoryError, match=f"trial 0: {named}"):
+        study.tell(trial, {"y": 1.0})
+    with pytest.raises(HistoryError, match=f"trial 0: {named}"):
+        study.tell([trial], [{"y": 1.0}])
+    with pytest.raises(HistoryError, match=f"point 1 of 1: {named}"):
+        study.add([trial.point], [{"y": 1.0}])
+    study.tell(trial, 2.0)
+    with pytest.raises(HistoryError, match=f"trial 0: {named}"):
+        study.amend(trial, {"y": 1.0}, "typo")
+    assert study.history[0].values == {"value": 2.0}
+
+
+def test_a_prediction_after_an_exclusion_is_that_of_a_study_without_the_result():
+    points = [{"x": x / 7, "y": x / 9} for x in range(6)]
+    values = [f(point) for point in points]
+    study, other = covey.Study(SPACE, seed=0), covey.Study(SPACE, seed=0)
+    study.add(points, [*values[:5], 99.0])
+    study.predict(points)  # so that there is a model to forget
+    study.note(Excluded((5,), "the bubble was measured"))
+    other.add(points[:5], values[:5])
+    np.testing.assert_array_equal(study.predict(points).mean, other.predict(points).mean)
+    assert study.best == other.best
+    assert study.recommend().trial == other.recommend().trial

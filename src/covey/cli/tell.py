@@ -153,7 +153,8 @@ def _record(study: Study, news: _News) -> None:
     if news.told is not None:
         told = news.told
         sems = told.sems if any(sem is not None for sem in told.sems) else None
-        study.tell(told.ids, told.values, sems, key=_key(told))
+        values = [value for value in told.values if isinstance(value, float)]  # a sheet names none
+        study.tell(told.ids, values, sems, key=_key(told))
     for event in (news.failed, *news.sems):
         if event is not None:
             study.note(event)

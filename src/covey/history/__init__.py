@@ -9,13 +9,19 @@ from covey.history.events import (
     Dispatched,
     Enqueued,
     Event,
+    Excluded,
+    Extended,
     Failed,
+    Included,
     Late,
     Lost,
+    Noted,
+    Reported,
+    Retried,
     Told,
 )
-from covey.history.history import Batch, History
-from covey.history.trial import Origin, Point, Status, Trial
+from covey.history.history import History
+from covey.history.trial import Batch, Origin, Point, Status, Trial
 
 __all__ = [
     "Added",
@@ -26,12 +32,18 @@ __all__ = [
     "Dispatched",
     "Enqueued",
     "Event",
+    "Excluded",
+    "Extended",
     "Failed",
     "History",
+    "Included",
     "Late",
     "Lost",
+    "Noted",
     "Origin",
     "Point",
+    "Reported",
+    "Retried",
     "Status",
     "Told",
     "Trial",

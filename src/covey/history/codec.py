@@ -15,14 +15,22 @@ from covey.history.events import (
     Dispatched,
     Enqueued,
     Event,
+    Excluded,
+    Extended,
     Failed,
+    Included,
     Late,
     Lost,
+    Noted,
+    Reported,
+    Retried,
     Told,
+    is_named,
 )
 from covey.history.trial import Point
 
 _VERSION = 1
+_NAMED = 2  # the version of events that carry values by name, which 0.1 would misread
 _KINDS: dict[str, type[Event]] = {
     "asked": Asked,
     "enqueued": Enqueued,
@@ -34,7 +42,17 @@ _KINDS: dict[str, type[Event]] = {
     "dispatched": Dispatched,
     "lost": Lost,
     "late": Late,
+    "excluded": Excluded,
+    "included": Included,
+    "retried": Retried,
+    "noted": Noted,
+    "reported": Reported,
+    "extended": Extended,
 }
+# A reader that does not know these may pass them over, and they say so: no status, no value, no
+# number of a trial and no later batch depends on them. All others must be understood, or refused.
+_IGNORABLE = (Noted, Reported)
+_VERSIONS = dict.fromkeys((Told, Added, Amended), (_VERSION, _NAMED))
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _NAMES}
 
@@ -47,7 +65,9 @@ def event_to_json(
     >>> event_to_json(Told(ids=(3,), values=(1.5,)), dict, first_id=4)
     {'type': 'told', 'v': 1, 'ids': [3], 'values': [1.5]}
     """
-    out: dict[str, Any] = {"type": _NAMES[type(event)], "v": _VERSION}
+    out: dict[str, Any] = {"type": _NAMES[type(event)], "v": _version(event)}
+    if isinstance(event, _IGNORABLE):
+        out["ignorable"] = True
     if isinstance(event, Asked | Enqueued | Added):
         out["ids"] = list(range(first_id, first_id + len(event.points)))
         out["points"] = [point_to_json(point) for point in event.points]
@@ -63,8 +83,10 @@ def event_from_json(
     point_from_json: Callable[[Any], Mapping[str, Any]],
     first_id: int | None = None,
 ) -> Event | None:
-    """The event a JSON object describes, or None for one that may be passed over.
+    """The event a JSON object describes, or None for an unknown one that may be passed over.
 
+    An event of a type or version that this covey does not know is passed over if it says
+    ``"ignorable": true``, and refused otherwise: what is not understood may change every batch.
     Unknown fields are ignored, so that a newer covey may add some. With ``first_id`` (the number
     of trials so far) the ids written down are compared with those the event will create.
 
@@ -73,7 +95,7 @@ def event_from_json(
     """
     name, version = obj.get("type"), obj.get("v")
     kind = _KINDS.get(name) if isinstance(name, str) else None
-    if kind is None or version != _VERSION:
+    if kind is None or version not in _VERSIONS.get(kind, (_VERSION,)):
         if obj.get("ignorable") is True:
             return None
         raise JournalError(
@@ -85,11 +107,21 @@ def event_from_json(
         if "points" in given:
             given["points"] = tuple(point_from_json(point) for point in given["points"])
             _compare_ids(obj, len(given["points"]), first_id)
-        return kind(**given)
+        event = kind(**given)
     except CoveyError:
         raise
     except (TypeError, ValueError, KeyError) as error:
         raise JournalError(f"a malformed event of type {name!r}: {error}.") from error
+    if version != _version(event):
+        raise JournalError(
+            f"a malformed event of type {name!r}: version {version} has values "
+            f"{'by' if version == _NAMED else 'without'} name."
+        )
+    return event
+
+
+def _version(event: Event) -> int:
+    return _NAMED if is_named(event) else _VERSION
 
 
 def _unsaid(value: object) -> bool:

@@ -55,9 +55,51 @@ def finite_value(value: object, name: str, hint: str) -> float:
 
 def trial_value(value: object, trial: int) -> float:
     """The value of a trial."""
+    return finite_value(value, f"trial {trial}", f"Use study.fail({trial}) if the run crashed.")
+
+
+def trial_outcome(value: object, trial: int) -> float | Point:
+    """The value of a trial, or several by name."""
     if type(value) is float and -MOST <= value <= MOST:  # nearly always, and quicker
         return value
-    return finite_value(value, f"trial {trial}", f"Use study.fail({trial}) if the run crashed.")
+    return outcome(value, f"trial {trial}", f"Use study.fail({trial}) if the run crashed.")
+
+
+def outcome(value: object, name: str, hint: str) -> float | Point:
+    """A value; or several by name, of goals and limits."""
+    if not isinstance(value, Mapping) or not value:
+        return finite_value(value, name, hint)
+    if not all(isinstance(key, str) and key for key in value):
+        raise HistoryError(f"{name}: values by name are {{name: number, ...}}, got {value!r}.")
+    return Point({key: finite_value(v, f"{name}, {key!r}", hint) for key, v in value.items()})
+
+
+def is_named(event: Event) -> bool:
+    """Whether an event carries values by name."""
+    if isinstance(event, Told | Added):
+        return isinstance(event.values[0], Point)  # all of them, or none
+    return isinstance(event, Amended) and isinstance(event.value, Point)
+
+
+def checked_goal(
+    goal: object, values: Sequence[float | Point], sems: Sequence[float | None]
+) -> str | None:
+    """The name of the only goal among values by name; None if there are several, or no names."""
+    named = [value for value in values if isinstance(value, Point)]
+    if len(named) not in (0, len(values)):
+        raise HistoryError("some values have names and some have none; name all of them, or none.")
+    if goal is not None:
+        lacking = [value for value in values if not isinstance(value, Point) or goal not in value]
+        if lacking:
+            raise HistoryError(f"the goal {goal!r} has no value in {lacking[0]!r}; name it there.")
+        return text(goal, "goal")
+    for value, sem in zip(values, sems, strict=True):
+        if sem is not None and isinstance(value, Point) and len(value) > 1:
+            raise HistoryError(
+                f"a standard error belongs to one value, and {dict(value)} are several; leave it "
+                "out, or say which of them is the goal."
+            )
+    return None
 
 
 def standard_error(sem: object, name: str) -> float | None:
@@ -88,6 +130,13 @@ def text(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise HistoryError(f"{what} must be a string, got {value!r} ({type(value).__name__}).")
     return value
+
+
+def said(value: object, what: str) -> str:
+    """A string that says something."""
+    if not text(value, what).strip():
+        raise HistoryError(f"{what} must not be empty; say in a few words what a reader will ask.")
+    return text(value, what)
 
 
 def whole(value: object, what: str) -> int:
@@ -219,44 +268,45 @@ class Added:
     """These points were measured elsewhere; each becomes a told trial at once."""
 
     points: tuple[Point, ...]
-    values: tuple[float, ...]
+    values: tuple[float | Point, ...]  # as of `Told`
     sems: tuple[float | None, ...] = ()  # () for none known
+    goal: str | None = None
 
     def __post_init__(self) -> None:
         points = points_of(self.points)
         places = range(1, len(points) + 1)
         names = [f"point {place} of {len(points)}" for place in places]
-        values = sized(self.values, len(points), "point", "value")
+        given = sized(self.values, len(points), "point", "value")
         hint = "Leave out points without a result."
-        _assign(
-            self,
-            points=points,
-            values=tuple(
-                finite_value(v, name, hint) for v, name in zip(values, names, strict=True)
-            ),
-            sems=standard_errors(self.sems, places, "point"),
-        )
+        values = tuple(outcome(v, name, hint) for v, name in zip(given, names, strict=True))
+        sems = standard_errors(self.sems, places, "point")
+        goal = checked_goal(self.goal, values, sems)
+        _assign(self, points=points, values=values, sems=sems, goal=goal)
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The results of these trials came in, in the user's sign."""
+    """The results of these trials came in, in the user's sign.
+
+    A value is a number; or, where there are several goals or limits, an object {name: number}, and
+    ``goal`` names the only goal among them. What else is to be recorded, of any type, is in
+    ``metrics``, which no model ever sees.
+    """
 
     ids: tuple[int, ...]
-    values: tuple[float, ...]
-    sems: tuple[float | None, ...] = ()  # () for none known
-    metrics: tuple[dict[str, Any] | None, ...] = ()  # what came beside each value; no model uses it
+    values: tuple[float | Point, ...]
+    sems: tuple[float | None, ...] = ()  # of the only goal's value; () for none known
+    metrics: tuple[dict[str, Any] | None, ...] = ()
+    goal: str | None = None
 
     def __post_init__(self) -> None:
         ids = trial_ids(self.ids)
-        values = sized(self.values, len(ids), "trial", "value")
-        _assign(
-            self,
-            ids=ids,
-            values=tuple(trial_value(v, i) for v, i in zip(values, ids, strict=True)),
-            sems=standard_errors(self.sems, ids, "trial"),
-            metrics=plain_metrics(self.metrics, ids),
-        )
+        given = sized(self.values, len(ids), "trial", "value")
+        values = tuple(trial_outcome(v, i) for v, i in zip(given, ids, strict=True))
+        sems = standard_errors(self.sems, ids, "trial")
+        metrics = plain_metrics(self.metrics, ids)
+        goal = checked_goal(self.goal, values, sems)
+        _assign(self, ids=ids, values=values, sems=sems, metrics=metrics, goal=goal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +335,7 @@ class Amended:
     """A told value was wrong and is corrected; ``sem=None`` keeps the standard error it had."""
 
     id: int
-    value: float
+    value: float | Point  # by name: those that change
     reason: str
     sem: float | None = None
 
@@ -299,7 +349,7 @@ class Amended:
         _assign(
             self,
             id=trial,
-            value=trial_value(self.value, trial),
+            value=trial_outcome(self.value, trial),
             reason=reason,
             sem=standard_error(self.sem, f"trial {trial}"),
         )
@@ -349,9 +399,97 @@ class Late:
         _assign(self, id=trial, attempt=attempt, value=trial_value(self.value, trial))
 
 
-Event: TypeAlias = (
-    Asked | Enqueued | Added | Told | Failed | Cancelled | Amended | Dispatched | Lost | Late
-)
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """These results are not to be believed: told still, but out of the model and of the best."""
+
+    ids: tuple[int, ...]
+    reason: str
+
+    def __post_init__(self) -> None:
+        _assign(self, ids=trial_ids(self.ids), reason=said(self.reason, "reason"))
+
+
+@dataclass(frozen=True, slots=True)
+class Included:
+    """These results were excluded, and count again."""
+
+    ids: tuple[int, ...]
+    reason: str
+
+    def __post_init__(self) -> None:
+        _assign(self, ids=trial_ids(self.ids), reason=said(self.reason, "reason"))
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """These trials had failed and will be run again: they are pending."""
+
+    ids: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _assign(self, ids=trial_ids(self.ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What somebody wants to remember about these trials. It changes nothing else."""
+
+    ids: tuple[int, ...]
+    text: str
+
+    def __post_init__(self) -> None:
+        _assign(self, ids=trial_ids(self.ids), text=said(self.text, "text"))
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A value on the way to the result of a trial, such as that after a step of training."""
+
+    id: int
+    attempt: int
+    step: int
+    value: float
+
+    def __post_init__(self) -> None:
+        (trial,) = trial_ids([self.id])
+        attempt, step = whole(self.attempt, "attempt"), whole(self.step, "step")
+        value = trial_value(self.value, trial)
+        _assign(self, id=trial, attempt=attempt, step=step, value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """The space is another from now on, described as in a header; trials stay as they are."""
+
+    space: dict[str, Any]
+    fingerprint: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        _assign(
+            self,
+            space=plain_object(self.space, "space"),
+            fingerprint=said(self.fingerprint, "fingerprint"),
+            reason=said(self.reason, "reason"),
+        )
+
+
+Making: TypeAlias = Asked | Enqueued | Added  # trials
+Settling: TypeAlias = Told | Amended | Failed | Cancelled | Lost | Retried | Excluded | Included
+Remembering: TypeAlias = Dispatched | Late | Noted | Reported | Extended  # trials stay as they are
+Event: TypeAlias = Making | Settling | Remembering
+
+
+def ids_in(event: Event) -> tuple[int, ...]:
+    """The trials an event is about, of those that are there before it."""
+    match event:
+        case Asked() | Enqueued() | Added() | Extended():
+            return ()
+        case Amended(id=i) | Dispatched(id=i) | Late(id=i) | Reported(id=i):
+            return (i,)
+        case _:
+            return event.ids
 
 
 def _assign(event: Event, **fields: object) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -18,13 +18,22 @@ from covey.history.events import (
     Dispatched,
     Enqueued,
     Event,
+    Excluded,
+    Extended,
     Failed,
+    Included,
     Late,
     Lost,
+    Making,
+    Noted,
+    Reported,
+    Retried,
+    Settling,
     Told,
+    ids_in,
     trial_ids,
 )
-from covey.history.trial import Origin, Point, Status, Trial
+from covey.history.trial import Batch, Origin, Point, Status, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,21 +44,13 @@ if TYPE_CHECKING:
 
 def check(event: Event, trials: Sequence[Trial]) -> None:
     """Raise HistoryError unless the event may follow on these trials; O(size of the event)."""
-    match event:
-        case Asked() | Enqueued() | Added():
-            return
-        case Told(ids=ids):
-            for i in ids:
-                _require_untold(known(i, trials))
-        case Failed(ids=ids) | Cancelled(ids=ids) | Lost(ids=ids):
-            for i in ids:
-                _require_pending(known(i, trials))
-        case Dispatched(id=i):
-            _require_pending(known(i, trials))
-        case Amended(id=i) | Late(id=i):
-            _require_told(known(i, trials))
-        case _:
-            raise HistoryError(f"an event of covey.history was expected, got {event!r}.")
+    if type(event) not in _RULES:
+        raise HistoryError(f"an event of covey.history was expected, got {event!r}.")
+    rule = _RULES[type(event)]
+    for i in ids_in(event):
+        rule(known(i, trials))
+    if isinstance(event, Amended):
+        _require_named_so(trials[event.id], event.value)
 
 
 def known(i: int, trials: Sequence[Trial]) -> Trial:
@@ -65,64 +66,14 @@ def known(i: int, trials: Sequence[Trial]) -> Trial:
     raise HistoryError(f"trial {i} was never asked; {so_far}.")
 
 
-_STATUSES: dict[type[Event], Status] = {
-    Failed: "failed",
-    Cancelled: "cancelled",
-    Lost: "lost",
+_CHANGES: dict[type[Event], Mapping[str, Any]] = {  # to each trial of an event
+    Failed: {"status": "failed"},
+    Cancelled: {"status": "cancelled"},
+    Lost: {"status": "lost"},
+    Retried: {"status": "pending"},
+    Excluded: {"excluded": True},
+    Included: {"excluded": False},
 }
-
-
-_ORIGINS: dict[type[Event], Origin] = {
-    Asked: "asked",
-    Enqueued: "enqueued",
-    Added: "added",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The trials that one event made: those of an ask, enqueued together or added together."""
-
-    event: Asked | Enqueued | Added = field(hash=False, repr=False)  # its points have no hash
-    first: int  # id of the first trial
-    place: int  # of its event in the log, from 0
-    round: int | None  # the number of the ask, from 1; None unless it was asked for
-
-    @property
-    def origin(self) -> Origin:
-        """Whether it was asked for, enqueued or added."""
-        return _ORIGINS[type(self.event)]
-
-    @property
-    def points(self) -> tuple[Point, ...]:
-        """Of its trials, in the order of ids."""
-        return self.event.points
-
-    @property
-    def ids(self) -> range:
-        """Of its trials."""
-        return range(self.first, self.first + len(self.event.points))
-
-    @property
-    def strategy(self) -> str:
-        """The strategy that chose it; empty unless it was asked for."""
-        return self.event.strategy if isinstance(self.event, Asked) else ""
-
-    @property
-    def known(self) -> int:
-        """How many events of the log it was chosen from; where that is not said, all before it."""
-        after = self.event.after if isinstance(self.event, Asked) else None
-        return self.place if after is None else min(after, self.place)
-
-    @property
-    def modelled(self) -> bool:
-        """Whether a model chose it."""
-        return isinstance(self.event, Asked) and bool(self.event.models)
-
-    @property
-    def name(self) -> str:
-        """What to call it."""
-        return self.origin if self.round is None else f"batch {self.round}"
 
 
 class Ledger:
@@ -133,8 +84,8 @@ class Ledger:
     """
 
     __slots__ = (
-        *("asked_count", "attempts", "batches", "events", "lock", "models", "reasons", "rounds"),
-        "trials",
+        *("asked_count", "attempts", "batches", "events", "lock", "models", "notes", "reasons"),
+        *("reports", "rounds", "trials"),
     )
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -142,7 +93,9 @@ class Ledger:
         self.trials: list[Trial] = []
         self.attempts: dict[int, list[Dispatched]] = {}  # trial id -> its dispatches, in order
         self.batches: list[Batch] = []  # by the ids of their trials
-        self.reasons: dict[int, str] = {}  # trial id -> why it failed or was lost
+        self.reasons: dict[int, str] = {}  # trial id -> why it failed, was lost or is excluded
+        self.notes: dict[int, list[str]] = {}
+        self.reports: dict[int, list[Reported]] = {}
         self.asked_count = 0
         self.rounds = 0
         self.models: tuple[dict[str, Any], ...] | None = None
@@ -153,51 +106,56 @@ class Ledger:
 
     def apply(self, event: Event) -> None:
         """Append an event that ``check`` has passed."""
-        if isinstance(event, Asked | Enqueued | Added):
-            number = self.rounds + 1 if isinstance(event, Asked) else None
-            self.batches.append(Batch(event, len(self.trials), len(self.events), number))
-            self.trials += _created(event, len(self.trials))
-        elif isinstance(event, Dispatched):
-            self.attempts.setdefault(event.id, []).append(event)
-        elif not isinstance(event, Late):
-            for trial in _changed(event, self.trials):
-                self.trials[trial.id] = trial
-                self.reasons.pop(trial.id, None)
-                if isinstance(event, Failed | Lost):
-                    self.reasons[trial.id] = event.reason
-        if isinstance(event, Asked):
-            self.asked_count += len(event.points)
-            self.rounds += 1
-            self.models = self.models if event.models is None else event.models
+        match event:
+            case Asked() | Enqueued() | Added():
+                self._create(event)
+            case Dispatched(id=i):
+                self.attempts.setdefault(i, []).append(event)
+            case Reported(id=i):
+                self.reports.setdefault(i, []).append(event)
+            case Noted(ids=ids, text=text):
+                for i in ids:
+                    self.notes.setdefault(i, []).append(text)
+            case Late() | Extended():
+                pass  # kept, and no more: what an extended space means is for a study to say
+            case _:
+                self._change(event)
         self.events.append(event)
 
+    def _create(self, event: Making) -> None:
+        first, place, points = len(self.trials), len(self.events), event.points
+        if isinstance(event, Asked):
+            self.rounds += 1
+            self.asked_count += len(points)
+            self.models = self.models if event.models is None else event.models
+            made = Batch("asked", self.rounds, first, points, place, event.strategy)
+            made = replace(made, modelled=bool(event.models), after=event.after)
+        else:
+            origin: Origin = "enqueued" if isinstance(event, Enqueued) else "added"
+            made = Batch(origin, None, first, points, place)
+        self.batches.append(made)
+        new = [Trial(i, p, origin=made.origin) for i, p in zip(made.ids, points, strict=True)]
+        self.trials += _told(event, new) if isinstance(event, Added) else new
 
-def _created(event: Asked | Enqueued | Added, first_id: int) -> list[Trial]:
-    ids = range(first_id, first_id + len(event.points))
-    if isinstance(event, Added):
-        return [
-            Trial(i, point, value, "told", sem, "added")
-            for i, point, value, sem in zip(
-                ids, event.points, event.values, event.sems, strict=True
-            )
-        ]
-    origin = _ORIGINS[type(event)]
-    return [Trial(i, point, origin=origin) for i, point in zip(ids, event.points, strict=True)]
+    def _change(self, event: Settling) -> None:
+        trials = [self.trials[i] for i in ids_in(event)]
+        if isinstance(event, Amended):  # and what was said of it before stands
+            self.trials[event.id] = trials[0].amended(event.value, event.sem)
+            return
+        if isinstance(event, Told):
+            changed = _told(event, trials)
+        else:
+            changed = [replace(trial, **_CHANGES[type(event)]) for trial in trials]
+        for trial in changed:
+            self.trials[trial.id] = trial
+            self.reasons.pop(trial.id, None)
+            if isinstance(event, Failed | Lost | Excluded):
+                self.reasons[trial.id] = event.reason
 
 
-def _changed(
-    event: Told | Failed | Cancelled | Lost | Amended, trials: Sequence[Trial]
-) -> list[Trial]:
-    if isinstance(event, Told):
-        return [
-            replace(trials[i], status="told", value=value, sem=sem)
-            for i, value, sem in zip(event.ids, event.values, event.sems, strict=True)
-        ]
-    if isinstance(event, Amended):
-        old = trials[event.id]
-        return [replace(old, value=event.value, sem=old.sem if event.sem is None else event.sem)]
-    status: Status = _STATUSES[type(event)]
-    return [replace(trials[i], status=status) for i in event.ids]
+def _told(event: Told | Added, trials: Iterable[Trial]) -> list[Trial]:
+    results = zip(trials, event.values, event.sems, strict=True)
+    return [trial.told(value, sem, event.goal) for trial, value, sem in results]
 
 
 def _require_pending(trial: Trial) -> None:
@@ -224,6 +182,45 @@ def _require_told(trial: Trial) -> None:
         raise HistoryError(
             f"trial {trial.id} is {trial.status}, so there is no value to amend; "
             f"use study.tell({trial.id}, value)."
+        )
+
+
+def _require_failed(trial: Trial) -> None:
+    if trial.status != "failed":
+        raise HistoryError(f"trial {trial.id} is {trial.status}; only a failed trial is retried.")
+
+
+def _require_counted(trial: Trial) -> None:
+    if trial.status != "told" or trial.excluded:
+        how = "excluded already" if trial.excluded else trial.status
+        raise HistoryError(f"trial {trial.id} is {how}; only a result that counts is excluded.")
+
+
+def _require_excluded(trial: Trial) -> None:
+    if not trial.excluded:
+        raise HistoryError(f"trial {trial.id} is not excluded, so there is nothing to include.")
+
+
+def _any(_trial: Trial) -> None:
+    """Of any status, as long as there is such a trial."""
+
+
+_RULES: dict[type[Event], Callable[[Trial], None]] = {
+    **dict.fromkeys((Asked, Enqueued, Added, Extended, Noted, Reported), _any),
+    **dict.fromkeys((Failed, Cancelled, Lost, Dispatched), _require_pending),
+    **dict.fromkeys((Amended, Late), _require_told),
+    Told: _require_untold,
+    Retried: _require_failed,
+    Excluded: _require_counted,
+    Included: _require_excluded,
+}
+
+
+def _require_named_so(trial: Trial, value: float | Point) -> None:
+    names = value if isinstance(value, Point) else (trial.goal,)
+    if not trial.values.keys() >= {*names}:
+        raise HistoryError(
+            f"trial {trial.id} was told {trial.values}; amend values by these names, got {value!r}."
         )
 
 
@@ -318,10 +315,22 @@ class History:
             return tuple(self._as_it_stood().attempts.get(id, ()))
 
     def reason(self, trial: Trial | int) -> str:
-        """Why this trial failed or was lost; empty if it was not, or if nobody said why."""
+        """Why it failed, was lost or is excluded; empty if it was not, or nobody said why."""
         id = self._id(trial)
         with self._ledger.lock:
             return self._as_it_stood().reasons.get(id, "")
+
+    def notes(self, trial: Trial | int) -> tuple[str, ...]:
+        """What people wrote about this trial, in order."""
+        id = self._id(trial)
+        with self._ledger.lock:
+            return tuple(self._as_it_stood().notes.get(id, ()))
+
+    def reports(self, trial: Trial | int) -> tuple[Reported, ...]:
+        """Values on the way to the result of this trial, in the order they came."""
+        id = self._id(trial)
+        with self._ledger.lock:
+            return tuple(self._as_it_stood().reports.get(id, ()))
 
     @property
     def batches(self) -> tuple[Batch, ...]:
@@ -389,6 +398,14 @@ class History:
         return self._having("told")
 
     @property
+    def counted(self) -> tuple[Trial, ...]:
+        """The told trials that the model learns from and the best is among: none excluded.
+
+        Nor any whose results are several goals, of which none is the value.
+        """
+        return tuple(t for t in self.told if not t.excluded and t.value is not None)
+
+    @property
     def pending(self) -> tuple[Trial, ...]:
         """The trials still waiting for a result."""
         return self._having("pending")
@@ -399,12 +416,12 @@ class History:
         return self._having("failed")
 
     def best(self, goal: Literal["max", "min"]) -> Trial | None:
-        """The told trial with the largest (or smallest) value; the first of several equal ones."""
+        """The counted trial with the largest (or smallest) value; the first of equal ones."""
         if goal not in ("max", "min"):
             raise HistoryError(f"goal must be 'max' or 'min', got {goal!r}.")
         choose, worst = (max, -float("inf")) if goal == "max" else (min, float("inf"))
         return choose(
-            self.told,
+            self.counted,
             key=lambda trial: worst if trial.value is None else trial.value,
             default=None,
         )
@@ -413,8 +430,9 @@ class History:
         """One row per trial: id, status, value, sem, origin, the parameters, batch and reason.
 
         A parameter that bears the name of one of the first five is called ``point.<name>``. Its
-        ``batch`` is the number of the ask that made it; the ``reason`` says why it failed or was
-        lost. Where a parameter has their name, they are ``trial.batch`` and ``trial.reason``.
+        ``batch`` is the number of the ask that made it; the ``reason`` says why it failed, was
+        lost or is excluded (there is a column ``excluded`` if one is). Where a parameter has their
+        name, they are ``trial.batch`` and so on.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -440,6 +458,8 @@ class History:
             reasons = [ledger.reasons.get(trial.id, "") for trial in trials]
         data[beside("batch", data)] = pd.Series(rounds, dtype="Int64")
         data[beside("reason", data)] = reasons
+        if any(trial.excluded for trial in trials):
+            data[beside("excluded", data)] = [trial.excluded for trial in trials]
         return pd.DataFrame(data)
 
     def _prefix(self) -> tuple[Event, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NoReturn, TypeAlias
 
 Status: TypeAlias = Literal["pending", "told", "failed", "cancelled", "lost"]
@@ -45,6 +45,9 @@ class Point(dict[str, Any]):
 class Trial:
     """One point that was asked for, enqueued or added, and what became of it by then.
 
+    ``value`` is that of the only goal. Results told by name are all in ``values``; where they are
+    several goals, there is no one value, and ``goal`` is empty.
+
     A trial is a snapshot: one that ``ask`` returned stays pending and without a value after
     ``tell``. As it stands now it is ``study.history[trial.id]``.
 
@@ -58,6 +61,44 @@ class Trial:
     status: Status = "pending"
     sem: float | None = None  # standard error of the value, where it is known
     origin: Origin = "asked"
+    named: Point | None = None  # values by name, where they were told so; frozen as a point is
+    goal: str = "value"  # the name of the value; empty if none of the named is the only goal's
+    excluded: bool = False  # told, and neither in the model nor the best
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Every value by its name; of one plain outcome that is "value".
+
+        >>> Trial(0, Point(x=0.5), 2.0, "told").values
+        {'value': 2.0}
+        """
+        if self.named is not None:
+            return dict(self.named)
+        return {} if self.value is None else {self.goal: self.value}
+
+    def told(self, value: float | Point, sem: float | None, goal: str | None = None) -> Trial:
+        """This trial with its result, a number or several by name, of which one is the goal's."""
+        if not isinstance(value, Point):
+            return replace(self, value=value, status="told", sem=sem)
+        only = goal or (next(iter(value)) if len(value) == 1 else "")
+        now = replace(self, value=value.get(only), status="told", sem=sem)
+        return replace(now, named=value, goal=only)
+
+    def amended(self, value: float | Point, sem: float | None) -> Trial:
+        """This trial with some of its values corrected; ``sem=None`` keeps the one it had."""
+        given = value if isinstance(value, Point) else {self.goal: value}
+        values = Point({**self.values, **given})
+        named = None if self.named is None else values
+        sem = self.sem if sem is None else sem
+        return replace(self, value=values.get(self.goal), sem=sem, named=named)
+
+    def __repr__(self) -> str:
+        # What only some trials have is shown for those.
+        usual = [field for field in fields(self) if field.name not in ("named", "goal", "excluded")]
+        shown = {field.name: getattr(self, field.name) for field in usual}
+        shown |= {} if self.named is None else {"values": dict(self.named)}
+        shown |= {"excluded": True} if self.excluded else {}
+        return f"Trial({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def __hash__(self) -> int:
         # Points are not hashable, yet `{trial: job}` should work; equal trials share their id.
@@ -69,6 +110,8 @@ class Trial:
         >>> Trial(0, Point(x=0.5), 2.0, "told").to_json()["value"]
         2.0
         """
+        rare: dict[str, Any] = {} if self.named is None else {"values": self.values}
+        rare |= {"excluded": True} if self.excluded else {}
         return {
             "id": self.id,
             "status": self.status,
@@ -76,4 +119,34 @@ class Trial:
             "sem": self.sem,
             "origin": self.origin,
             "point": point_to_json(self.point),
+            **rare,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The trials that one event made: those of an ask, enqueued together or added together."""
+
+    origin: Origin
+    round: int | None  # the number of the ask, from 1; None unless it was asked for
+    first: int  # id of its first trial
+    points: tuple[Point, ...] = field(hash=False, repr=False)  # which have no hash
+    place: int  # of its event in the log, from 0
+    strategy: str = ""  # that chose it
+    modelled: bool = False  # whether a model chose it
+    after: int | None = None  # events it was chosen from, where they are not all before it
+
+    @property
+    def known(self) -> int:
+        """How many events of the log it was chosen from."""
+        return self.place if self.after is None else min(self.after, self.place)
+
+    @property
+    def ids(self) -> range:
+        """The ids of its trials."""
+        return range(self.first, self.first + len(self.points))
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return self.origin if self.round is None else f"batch {self.round}"

@@ -178,8 +178,8 @@ def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
     many, searched = (space.size, 0) if isinstance(space, Pool) else (OPEN_CANDIDATES, space.width)
     if not request.strategy.needs_model:
         return Cost(many * _GLANCE * (1 + searched), 16.0 * many * (1 + searched))
-    many = many if history.told else min(many, max(FIRST, 10 * request.k))
-    size = Size(many, len(history.told), request.k, max(1, recipe.gp.samples), searched)
+    many = many if history.counted else min(many, max(FIRST, 10 * request.k))
+    size = Size(many, len(history.counted), request.k, max(1, recipe.gp.samples), searched)
     cost = estimate(size, use.bytes)
     if not use.on_host:
         # On a device the pass is next to nothing: what takes time is the fit, and that is here.

@@ -17,6 +17,7 @@ from covey.history import (
     Asked,
     Enqueued,
     Event,
+    Extended,
     History,
     Told,
     Trial,
@@ -260,6 +261,7 @@ class Logbook:
             if isinstance(event, Asked | Told):
                 self.verify()
             self.history.check(event)
+            self._require_understood(event)
             with suppress(JournalConflict):  # somebody wrote just now: read it, and check again
                 return self._append(event, key, since.seq)
 
@@ -292,6 +294,14 @@ class Logbook:
         self._believe(event, key, seq)
         return [self.history.trial(i) for i in range(len(history), len(self.history))]
 
+    def _require_understood(self, event: Event) -> None:
+        """Refuse to write, or to read on after, an event that asks for more than we can do."""
+        if isinstance(event, Extended) and event.fingerprint != self._space.fingerprint:
+            raise JournalError(
+                f"the space of this log was extended ({event.reason}), which this covey cannot "
+                "follow yet; upgrade it to go on: pip install --upgrade covey."
+            )
+
     def _believe(self, event: Event, key: str | None, seq: int) -> None:
         first, history = len(self.history), self.history.then(event)
         if key is not None:
@@ -307,6 +317,7 @@ class Logbook:
             event = event_from_json(line, self._space.from_json, count)
             if event is None:
                 continue
+            self._require_understood(event)
             events.append(event)
             made = len(event.points) if isinstance(event, Asked | Enqueued | Added) else 0
             if (key := _key_in(line)) is not None:

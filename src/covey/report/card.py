@@ -78,7 +78,7 @@ def _change(best: Trial, home: Batch, last: Batch, history: History, goal: Goal)
         if home.first > last.first:
             return ""
         return f", {'unchanged since' if anything else 'from'} {home.name}"
-    values = [t.value for t in history.told if t.id < last.first and t.value is not None]
+    values = [t.value for t in history.counted if t.id < last.first and t.value is not None]
     if not values or best.value is None:
         return ""
     before = max(values) if goal == "max" else min(values)
@@ -276,14 +276,14 @@ def _card(history: History, recipe: Recipe, lots: tuple[Batch, ...], commands: C
         best=None if best is None else best.id,
         edges=() if best is None else edges(recipe.space, best.point, batch),
         commands=commands,
-        notes=_notes(lots, window, len(history.told)),
+        notes=_notes(lots, window, len(history.counted)),
     )
 
 
 def _slices(history: History, recipe: Recipe) -> tuple[Slice, ...]:
     """Slices of the present model, which is the one `Study.predict` uses."""
     best = history.best(recipe.goal)
-    if best is None or len(history.told) > MOST_TOLD:
+    if best is None or len(history.counted) > MOST_TOLD:
         return ()
     rng = np.random.default_rng([recipe.seed, history.asked_count])
     posterior = understand(history, recipe, rng, waiting=False)
@@ -310,7 +310,7 @@ def _way(history: History, goal: Goal, lots: tuple[Batch, ...]) -> tuple[Dot, ..
     dots: list[Dot] = []
     for place, lot in enumerate(lots):
         members = history.trials[lot.first : lot.first + len(lot.ids)]
-        values = [trial.value for trial in members if trial.value is not None]
+        values = [t.value for t in members if t.value is not None and not t.excluded]
         best = better([*values, *([] if best is None else [best])], default=None)
         dots += [Dot(t.id, place, lot.round, t.origin, t.status, t.value, best) for t in members]
     return tuple(dots)

@@ -42,7 +42,7 @@ def draw_run(history: History, goal: Goal, path: str | Path, title: str = "") ->
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError("matplotlib", "plot") from error
-    told = [trial for trial in history.told if trial.value is not None]
+    told = history.counted
     if not told:
         raise HistoryError("nothing has been told yet, so there is nothing to draw.")
     ids = np.array([trial.id for trial in told])

@@ -102,7 +102,7 @@ def look_back(history: History, recipe: Recipe, lots: Iterable[Batch]) -> dict[i
     found: dict[int, Hindsight] = {}
     then = History()
     for place, event in enumerate(history.events[: max(wanted, default=-1) + 1]):
-        known = len(then.told) if place in wanted else 0
+        known = len(then.counted) if place in wanted else 0
         if isinstance(event, Asked) and 0 < known <= MOST_TOLD:
             models = [Model.from_description(model) for model in event.models or ()]
             bent = models[0].bent

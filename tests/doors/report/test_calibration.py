@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from covey.history import Asked, Batch, Point, Trial
+from covey.history import Batch, Point, Trial
 from covey.report.predictions import Forecast, Hindsight, at_most, calibrate, error_of
 
 STANDARD = Hindsight(Forecast(0.0, 1.0, (-0.6745, 0.6745), (-1.6449, 1.6449)), 0.5)
@@ -12,8 +12,7 @@ def calibrated(values):
     trials = [
         Trial(i, Point(x=0.0), v, "pending" if v is None else "told") for i, v in enumerate(values)
     ]
-    asked = Asked(tuple(trial.point for trial in trials), "auto", ({"any": 1.0},))
-    batch = Batch(asked, first=0, place=0, round=1)
+    batch = Batch("asked", 1, 0, tuple(trial.point for trial in trials), 0, "auto", modelled=True)
     return calibrate([batch], trials, dict.fromkeys(range(len(values)), STANDARD))
 
 

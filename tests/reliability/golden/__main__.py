@@ -11,7 +11,18 @@ from pathlib import Path
 from tests.reliability.golden.state import state_of
 
 import covey
-from covey.history import Dispatched, Late, Lost
+from covey.history import (
+    Dispatched,
+    Excluded,
+    Extended,
+    Included,
+    Late,
+    Lost,
+    Noted,
+    Reported,
+    Retried,
+    Told,
+)
 
 HERE = Path(__file__).parent
 SPACE = covey.Space(
@@ -43,6 +54,19 @@ def write(path: Path) -> covey.Study:
     study.tell(own[1], -3.0)
     study.amend(own[1], -2.5, "a typo")
     study.tell(batch[1], 0.125)  # after it was lost: a late result is never thrown away
+    # Kinds that 0.1 did not have.
+    more = study.enqueue([{**point, "layers": n} for n in (5, 6, 7)])
+    named = {"value": 0.5, "impurity": 1.25}
+    study.note(Told((more[0].id,), (named,), (0.125,), ({"operator": "é"},), goal="value"))
+    study.note(Told((more[1].id,), ({"yield": 61.0, "cost": 33.0},)))
+    study.note(Excluded((own[1].id, batch[0].id), "the cell was wet"))
+    study.note(Included((batch[0].id,), "another cell"))
+    study.note(Noted((own[1].id, more[0].id), "cloudy, 18 °C"))
+    study.fail(more[2], "a leak")
+    study.note(Retried((more[2].id,)))
+    study.note(Dispatched(more[2].id, 1, "covey-golden-14-a1", 14))
+    study.note(Reported(more[2].id, 1, 10, 0.25))
+    study.note(Extended(SPACE.describe(), SPACE.fingerprint, "to what it is already"))
     return study
 
 

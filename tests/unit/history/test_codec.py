@@ -12,10 +12,16 @@ from covey.history import (
     Cancelled,
     Dispatched,
     Enqueued,
+    Excluded,
+    Extended,
     Failed,
+    Included,
     Late,
     Lost,
+    Noted,
     Point,
+    Reported,
+    Retried,
     Told,
     event_from_json,
     event_to_json,
@@ -61,12 +67,53 @@ A, B = Point(x=1.0), Point(x=2.0)
         ),
         (Lost((3,), "power cut"), {"type": "lost", "ids": [3], "reason": "power cut"}),
         (Late(3, 2, 1.0), {"type": "late", "id": 3, "attempt": 2, "value": 1.0}),
+        (Excluded((3,), "wet"), {"type": "excluded", "ids": [3], "reason": "wet"}),
+        (Included((3,), "dry"), {"type": "included", "ids": [3], "reason": "dry"}),
+        (Retried((3, 1)), {"type": "retried", "ids": [3, 1]}),
+        (
+            Noted((3,), "cloudy"),
+            {"type": "noted", "ignorable": True, "ids": [3], "text": "cloudy"},
+        ),
+        (
+            Reported(3, 1, 20, 0.5),
+            {"type": "reported", "ignorable": True, "id": 3, "attempt": 1, "step": 20}
+            | {"value": 0.5},
+        ),
+        (
+            Extended({"parameters": []}, "abc", "too narrow"),
+            {"type": "extended", "space": {"parameters": []}, "fingerprint": "abc"}
+            | {"reason": "too narrow"},
+        ),
     ],
 )
 def test_the_shape_of_each_event(event, expected):
     """Written down, since it is what journals on disk hold."""
     written = event_to_json(event, dict, first_id=7)
     assert written == {"v": 1, **expected}
+    assert event_from_json(json.loads(json.dumps(written)), Point, first_id=7) == event
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (
+            Told((3,), ({"yield": 61, "impurity": 1.5},), (0.5,), goal="yield"),
+            {"type": "told", "ids": [3], "values": [{"yield": 61.0, "impurity": 1.5}]}
+            | {"sems": [0.5], "goal": "yield"},
+        ),
+        (
+            Added((A,), ({"yield": 61, "cost": 33},)),
+            {"type": "added", "ids": [7], "points": [A], "values": [{"yield": 61.0, "cost": 33.0}]},
+        ),
+        (
+            Amended(3, {"cost": 3}, "typo"),
+            {"type": "amended", "id": 3, "value": {"cost": 3.0}, "reason": "typo"},
+        ),
+    ],
+)
+def test_values_by_name_are_of_a_version_that_older_readers_refuse(event, expected):
+    written = event_to_json(event, dict, first_id=7)
+    assert written == {"v": 2, **expected}
     assert event_from_json(json.loads(json.dumps(written)), Point, first_id=7) == event
 
 
@@ -85,7 +132,8 @@ def test_unknown_fields_are_passed_over():
     "strange",
     [
         {"type": "starred", "v": 1, "ids": [0]},
-        {"type": "told", "v": 2, "ids": [0], "values": [1.0]},
+        {"type": "told", "v": 3, "ids": [0], "values": [1.0]},
+        {"type": "failed", "v": 2, "ids": [0]},
         {"type": ["told"], "v": 1},
         {"v": 1},
         {"type": "told", "ids": [0], "values": [1.0]},
@@ -107,6 +155,8 @@ def test_what_a_newer_covey_wrote_is_refused_unless_it_may_be_ignored(strange):
         {"type": "asked", "v": 1, "points": 3, "strategy": "auto"},
         {"type": "asked", "v": 1, "points": [["x"]], "strategy": "auto"},
         {"type": "enqueued", "v": 1},
+        {"type": "told", "v": 2, "ids": [0], "values": [1.0]},
+        {"type": "told", "v": 1, "ids": [0], "values": [{"yield": 1.0}]},
     ],
 )
 def test_a_malformed_event_is_refused_by_our_own_error(malformed):

@@ -8,7 +8,22 @@ import numpy as np
 import pytest
 
 from covey.errors import HistoryError
-from covey.history import Added, Amended, Asked, Cancelled, Enqueued, Failed, Point, Told
+from covey.history import (
+    Added,
+    Amended,
+    Asked,
+    Cancelled,
+    Enqueued,
+    Excluded,
+    Extended,
+    Failed,
+    Included,
+    Noted,
+    Point,
+    Reported,
+    Retried,
+    Told,
+)
 
 X = Point(x=1.0)
 
@@ -185,3 +200,78 @@ def test_models_are_a_private_copy_in_plain_json():
     for odd in (1, {"noise": 0.1}, [[0.1]]):
         with refuses("models must be plain JSON"):
             Asked((X,), "auto", odd)
+
+
+def test_values_by_name_are_checked_one_by_one():
+    told = Told((0,), ({"yield": np.float32(2), "cost": 3},))
+    assert told.values == ({"yield": 2.0, "cost": 3.0},)
+    assert type(told.values[0]["yield"]) is float
+    with refuses("trial 0, 'cost': value must be finite, got nan."):
+        Told((0,), ({"yield": 1.0, "cost": float("nan")},))
+    with refuses("point 1 of 1, 'yield': value must be a real number, got 'high' (str)."):
+        Added((X,), ({"yield": "high"},))
+    with refuses("trial 0: values by name are {name: number, ...}, got {1: 2.0}."):
+        Told((0,), ({1: 2.0},))
+    with pytest.raises(TypeError, match="read-only"):
+        told.values[0]["yield"] = 9.0
+
+
+def test_all_values_of_an_event_have_names_or_none_has():
+    with refuses("some values have names and some have none; name all of them, or none."):
+        Told((0, 1), (1.0, {"yield": 1.0}))
+
+
+def test_the_goal_is_among_the_values():
+    assert Told((0,), ({"yield": 1.0, "cost": 2.0},), goal="yield").goal == "yield"
+    with refuses("the goal 'gain' has no value in {'yield': 1.0}; name it there."):
+        Told((0,), ({"yield": 1.0},), goal="gain")
+    with refuses("the goal 'value' has no value in 1.0; name it there."):
+        Added((X,), (1.0,), goal="value")
+
+
+def test_a_standard_error_belongs_to_one_value():
+    several = {"yield": 1.0, "cost": 2.0}
+    assert Told((0,), (several,), (0.1,), goal="cost").sems == (0.1,)
+    assert Told((0,), ({"yield": 1.0},), (0.1,)).sems == (0.1,)
+    with refuses("a standard error belongs to one value, and {'yield': 1.0, 'cost': 2.0} are"):
+        Told((0,), (several,), (0.1,))
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_what_is_excluded_or_noted_is_said_why(blank):
+    for make in (
+        lambda: Excluded((0,), blank),
+        lambda: Included((0,), blank),
+        lambda: Noted((0,), blank),
+        lambda: Extended({}, "abc", blank),
+        lambda: Extended({}, blank, "wider"),
+    ):
+        with refuses("must not be empty"):
+            make()
+    for make in (lambda: Excluded((0,), None), lambda: Noted((0,), 3)):
+        with refuses("must be a string, got"):
+            make()
+
+
+def test_the_events_about_trials_name_each_once():
+    kinds = (Retried, lambda ids: Excluded(ids, "x"), lambda ids: Noted(ids, "x"))
+    for make in (*kinds, lambda ids: Included(ids, "x")):
+        with refuses("trial 1 was given twice"):
+            make((1, 1))
+        with refuses("no trial was given"):
+            make(())
+
+
+def test_a_report_is_of_a_step_and_a_finite_value():
+    assert Reported(0, 1, 0, 2).value == 2.0
+    with refuses("step must be a whole number >= 0, got -1."):
+        Reported(0, 1, -1, 2.0)
+    with refuses("trial 0: value must be finite, got inf."):
+        Reported(0, 1, 1, float("inf"))
+    with refuses("trial 0: value must be a real number, got {'a': 1.0} (dict)."):
+        Reported(0, 1, 1, {"a": 1.0})
+
+
+def test_an_extended_space_is_plain_json():
+    with refuses("space must be plain JSON with finite numbers"):
+        Extended({"upper": float("nan")}, "abc", "wider")

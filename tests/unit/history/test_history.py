@@ -249,7 +249,7 @@ def test_batches_say_which_event_made_which_trials():
     assert [b.name for b in run.batches] == ["batch 1", "enqueued", "batch 2", "added"]
     assert [(b.strategy, b.modelled) for b in run.batches][::2] == [("auto", True), ("random", 0)]
     for batch in run.batches:
-        assert run.events[batch.place] is batch.event
+        assert run.events[batch.place].points == batch.points
         assert batch.points == tuple(run[i].point for i in batch.ids)
         assert {run.batch(i) for i in batch.ids} == {batch.round}
     older = History(run.events[:3])

@@ -19,9 +19,9 @@ from covey.arrays import (
     plus_diagonal,
     solve_lower,
 )
-from covey.covariance import Covariance, Dense, Information, Process
+from covey.covariance import Covariance, Dense, Information, RandomFunction
 from covey.errors import NumericsError
-from covey.large.lowrank import Evidence, Explained, Looked, Looks, held
+from covey.large.lowrank import Evidence, Explained, Looked, Looks, held_rows
 
 # Gaussian: one joint Gaussian about f at n candidates, with its covariance by blocks.
 #
@@ -123,7 +123,7 @@ class Gaussian:
         and nothing else.
         """
         n, seen = len(self.mean), self.evidence if self.looks is None else self.looks.evidence
-        if seen is None or n <= _EXACT_DRAW or not isinstance(self.prior, Process):
+        if seen is None or n <= _EXACT_DRAW or not isinstance(self.prior, RandomFunction):
             every = np.arange(n)
             # Rounding in K - VᵀV is relative to K, however little of it is left.
             prior = float(host(self.prior.diagonal).mean())
@@ -174,7 +174,7 @@ class Belief:
         mean, cov = np.asarray(mean, dtype=float), np.asarray(cov, dtype=float)
         return Belief(
             np.asarray(at, dtype=float),
-            (Gaussian(Dense.of(cov), mean, held(np.zeros((0, len(mean)))), float(noise)),),
+            (Gaussian(Dense.of(cov), mean, held_rows(np.zeros((0, len(mean)))), float(noise)),),
             best,
         )
 
@@ -285,7 +285,7 @@ class Belief:
         """The largest gradient norm of the mean over the candidates (for local penalisation)."""
         gradient = np.zeros(tuple(self.at.shape))
         for part in self.parts:
-            if part.evidence is None or not isinstance(part.prior, Process):
+            if part.evidence is None or not isinstance(part.prior, RandomFunction):
                 raise NumericsError(
                     "a belief given as a covariance matrix has no gradient, and local penalisation "
                     "needs one. Use another strategy, or a belief made by covey.gp."

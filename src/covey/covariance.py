@@ -41,7 +41,7 @@ class Covariance(Protocol):
 
 
 @runtime_checkable
-class Process(Covariance, Protocol):
+class RandomFunction(Covariance, Protocol):
     """The covariance of a random function, known at n items and anywhere else besides."""
 
     def paths(
@@ -180,7 +180,7 @@ def conditional_variances(diagonal: Array, white: Array) -> Array:
     r"""v(j|S) = L_jj - |C⁻¹ L_Sj|², C Cᵀ = L_SS, for columns ``white`` = C⁻¹ L_Sj: (p,).
 
     It is the factor det L_{S+j} / det L_S by which one more item multiplies the determinant
-    (MATH 1.2). Rounding may leave a little below zero where the variance vanishes.
+    (Schur complements, MATH 5). Rounding may leave a little below zero where the variance vanishes.
 
     >>> conditional_variances(np.array([2.0]), np.array([[1.0], [0.5]]))
     array([0.75])

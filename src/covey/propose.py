@@ -38,7 +38,7 @@ from covey.gp.fit import MANY
 from covey.history import Asked, History
 from covey.kernels import KERNELS, KernelMatrix
 from covey.large.budget import FIRST, Haste, Size, thin
-from covey.large.lowrank import held
+from covey.large.lowrank import held_rows
 from covey.large.resources import Resources
 from covey.log.header import Recipe
 from covey.strategies import Selection, Strategy, Waits, checked_selection
@@ -265,7 +265,9 @@ def prior_belief(at: Array, gp: GP) -> Belief:
     priors = PRIORS[gp.priors](at.shape[1])
     length = float(np.exp(priors.length.start))
     kernel = KERNELS[gp.kernel]((length,) * at.shape[1], 1.0)
-    part = Gaussian(KernelMatrix(kernel, at), np.zeros(len(at)), held(np.zeros((0, len(at)))), 1e-2)
+    part = Gaussian(
+        KernelMatrix(kernel, at), np.zeros(len(at)), held_rows(np.zeros((0, len(at)))), 1e-2
+    )
     return Belief(at, (part,), best=0.0)
 
 

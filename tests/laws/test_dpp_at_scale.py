@@ -33,7 +33,7 @@ from covey.dpp import (
 )
 from covey.dpp.greedy import Start, greedy_start
 from covey.dpp.kernel import adapt
-from covey.dpp.lazy import survey
+from covey.dpp.lazy import check_guess
 from covey.errors import NumericsError
 from covey.large import resources as chunks
 
@@ -132,7 +132,7 @@ def test_lazy_greedy_is_plain_greedy(kind, seed, k):
     """The same picks in the same order, or the same complaint."""
     L = kernel_of(seed, kind)
     k = min(k, len(L))
-    lazily, plainly = outcome(lazy.choose, L, k), outcome(greedy.plain, L, k)
+    lazily, plainly = outcome(lazy.lazy_picks, L, k), outcome(greedy.plain_picks, L, k)
     if isinstance(plainly, str):
         assert lazily == plainly
         return
@@ -146,14 +146,17 @@ def test_a_guess_that_is_not_checked_would_be_caught(monkeypatch):
     """The control: greedy on short lists alone picks otherwise."""
 
     def nod(kernel, picks, factor, gains, at):
-        found = survey(kernel, picks, factor, gains, at)
+        found = check_guess(kernel, picks, factor, gains, at)
         return found._replace(
             winners=np.append(picks[len(picks) - len(gains) :], found.winners[-1])
         )
 
-    monkeypatch.setattr(lazy, "survey", nod)
+    monkeypatch.setattr(lazy, "check_guess", nod)
     L = kernel_of(3, "medium")
-    assert outcome(lazy.choose, L, 8).picks.tolist() != outcome(greedy.plain, L, 8).picks.tolist()
+    assert (
+        outcome(lazy.lazy_picks, L, 8).picks.tolist()
+        != outcome(greedy.plain_picks, L, 8).picks.tolist()
+    )
 
 
 # Laws, against enumeration.
@@ -256,7 +259,7 @@ def test_a_mixture_by_the_pivots_of_a_few_follows_the_determinant(rank, monkeypa
     monkeypatch.setattr(mixture, "_HOPELESS", np.inf)
     monkeypatch.setattr(mixture, "_ENOUGH", -1.0)
     L = np.eye(7) + covariance(3, 7, scale=0.3)
-    sampler = mixture.prepare(adapt(Entries(L)), 3, rank=rank)
+    sampler = mixture.prepare_mixture(adapt(Entries(L)), 3, rank=rank)
     assert sampler.rank == rank
     assert pvalue(counts(sampler.draw, 1000), law_of(L, 3)) > LEVEL
     assert pvalue(counts(sampler.propose, 2500), law_of(L, 3)) < LEVEL
@@ -268,7 +271,7 @@ def test_a_mixture_by_the_pivots_of_a_few_follows_the_determinant(rank, monkeypa
 @pytest.mark.parametrize("seed", range(4))
 def test_tensors_are_chosen_from_as_arrays_are(seed):
     L = kernel_of(seed, "medium")
-    here, there = (greedy.choose(adapt(kind(L)), 12) for kind in (Entries, Tensors))
+    here, there = (greedy.greedy_picks(adapt(kind(L)), 12) for kind in (Entries, Tensors))
     assert here.picks.tolist() == there.picks.tolist()
     np.testing.assert_allclose(here.gains, there.gains, rtol=1e-8)
 
@@ -277,7 +280,7 @@ def test_tensors_are_chosen_from_as_arrays_are(seed):
 @pytest.mark.parametrize("kind", ["smooth", "medium", "duplicates"])
 def test_many_tensors_are_chosen_from_as_arrays_are(kind):
     L = kernel_of(5, kind)
-    here, there = (lazy.choose(adapt(of(L)), 15) for of in (Entries, Tensors))
+    here, there = (lazy.lazy_picks(adapt(of(L)), 15) for of in (Entries, Tensors))
     assert here.picks.tolist() == there.picks.tolist() == dpp.maximize(L, 15)
     np.testing.assert_allclose(here.gains, there.gains, rtol=1e-8)
     assert here.passes == there.passes > 1

@@ -90,7 +90,7 @@ def truncated(L, k, rank):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mixture, "_HOPELESS", np.inf)
         patch.setattr(mixture, "_ENOUGH", -1.0)
-        return mixture.prepare(kernel, k, rank=rank)
+        return mixture.prepare_mixture(kernel, k, rank=rank)
 
 
 def test_walk_samples_follow_the_determinant():
@@ -323,7 +323,7 @@ def test_entropy_is_log_normalizer_minus_mean_log_determinant(seed, k):
 def test_the_determinant_is_the_product_of_the_gains(seed, k):
     """det L_S = Π_b v(x_b | x_<b), by Schur complements."""
     L = information(seed, 9, scale=100.0)
-    choice = greedy.choose(adapt(L), k)
+    choice = greedy.greedy_picks(adapt(L), k)
     assert dpp.log_determinant(L, choice.picks) == pytest.approx(np.log(choice.gains).sum())
 
 

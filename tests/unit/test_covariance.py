@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.covariance import Dense, Information, Process, Subset, conditional_variances
+from covey.covariance import Dense, Information, RandomFunction, Subset, conditional_variances
 from covey.dpp.kernel import adapt
 from covey.kernels import KernelMatrix, Matern52
 
@@ -64,8 +64,8 @@ def test_information_is_the_identity_plus_the_mean_of_its_members():
 
 
 def test_only_a_function_can_be_drawn_elsewhere():
-    assert isinstance(PRIOR, Process)
-    assert not isinstance(Dense.of(WHOLE), Process)
+    assert isinstance(PRIOR, RandomFunction)
+    assert not isinstance(Dense.of(WHOLE), RandomFunction)
 
 
 def test_conditional_variances_are_ratios_of_determinants():

@@ -1,5 +1,7 @@
 """k-determinantal point processes: sets of k items drawn, or chosen, by the determinant of L_S.
 
+Which file is which method, at what cost and from where: README.md beside this file.
+
 >>> import numpy as np
 >>> L = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
 >>> maximize(L, 2)

@@ -9,13 +9,12 @@ import numpy as np
 
 from covey.arrays import Indices, host
 from covey.covariance import Covariance
-from covey.dpp import lazy
-from covey.dpp import spectral as symmetric
+from covey.dpp import lazy, spectral
 from covey.dpp.kernel import (
     Checked,
-    Choice,
-    Factor,
+    GreedyPicks,
     KernelLike,
+    PivotedCholesky,
     adapt,
     check_count,
     check_semidefinite,
@@ -47,12 +46,12 @@ def maximize(L: KernelLike, k: int) -> list[int]:
     [1, 2]
     """
     kernel = adapt(L)
-    return choose(kernel, check_count(k, len(kernel.diagonal))).picks.tolist()
+    return greedy_picks(kernel, check_count(k, len(kernel.diagonal))).picks.tolist()
 
 
-def choose(kernel: Covariance, k: int) -> Choice:
+def greedy_picks(kernel: Covariance, k: int) -> GreedyPicks:
     """The greedy picks and their gains, for 1 <= k <= n."""
-    return lazy.choose(kernel, k) if is_large(kernel, k) else plain(kernel, k)
+    return lazy.lazy_picks(kernel, k) if is_large(kernel, k) else plain_picks(kernel, k)
 
 
 def is_large(kernel: Covariance, k: int) -> bool:
@@ -65,19 +64,19 @@ def is_large(kernel: Covariance, k: int) -> bool:
     )
 
 
-def plain(kernel: Covariance, k: int) -> Choice:
+def plain_picks(kernel: Covariance, k: int) -> GreedyPicks:
     """Greedy with the whole factor in memory. Cost n k², memory n k."""
     kernel = gathered(kernel)
-    factor = Factor(kernel.diagonal, k)
+    factor = PivotedCholesky(kernel.diagonal, k)
     picks, gains = np.empty(k, dtype=np.intp), np.empty(k)
     for step in range(k):
-        gains[step], picks[step] = factor.largest()
+        gains[step], picks[step] = factor.largest()  # j = argmax d_j² = argmax v(j|S), MATH 5
         if gains[step] == -np.inf:
             raise rank_error(k, step)
         if step + 1 < k:
             factor.grow(int(picks[step]), kernel.columns(picks[step : step + 1])[:, 0])
             check_semidefinite(factor.residual, kernel.diagonal)
-    return Choice(picks, gains, k - 1)
+    return GreedyPicks(picks, gains, k - 1)
 
 
 # Where a Markov chain on k-sets starts: at a greedy maximum, whose mass is bounded below.
@@ -110,17 +109,18 @@ def greedy_start(kernel: Covariance, k: int) -> Start:
     diagonal = host(kernel.diagonal)
     n = len(diagonal)
     few = _among_few(kernel, k) if is_large(kernel, k) else None
-    choice = choose(kernel, k) if few is None else few
-    guarantee = 2.0 * math.lgamma(k + 1) if few is None else math.inf
+    choice = greedy_picks(kernel, k) if few is None else few
+    guarantee = 2.0 * math.lgamma(k + 1) if few is None else math.inf  # log (k!)², MATH 6.3
+    # e_k <= C(n, k) (tr L / n)^k, and log det L_S0 is the sum of the log gains.
     maclaurin = k * math.log(float(diagonal.mean())) - float(np.log(choice.gains).sum())
-    return Start(choice.picks, symmetric.log_binomial(n, k) + min(guarantee, maclaurin))
+    return Start(choice.picks, spectral.log_binomial(n, k) + min(guarantee, maclaurin))
 
 
-def _among_few(kernel: Covariance, k: int) -> Choice | None:
+def _among_few(kernel: Covariance, k: int) -> GreedyPicks | None:
     """Greedy on some of the items, half of them those with the largest variance, if it can."""
     items = spread(host(kernel.diagonal), max(_FEW, 8 * k))
     try:
-        found = plain(kernel.on(items), k)
+        found = plain_picks(kernel.on(items), k)
     except NumericsError:  # the few have too low a rank
         return None
     return found._replace(picks=items[found.picks])

@@ -246,7 +246,7 @@ def _finite(array: Array) -> bool:
 _UNITS = 4096.0  # of rounding that single precision may leave behind (our choice)
 
 
-class Choice(NamedTuple):
+class GreedyPicks(NamedTuple):
     """What greedy picked, in order, and the factor by which each pick multiplied det L_S."""
 
     picks: Indices  # (k,)
@@ -272,7 +272,7 @@ def check_semidefinite(residual: Array, diagonal: Array, items: Indices | None =
 # A partial Cholesky factor, grown one pivot at a time.
 
 
-class Factor:
+class PivotedCholesky:
     r"""Rows C with L ≈ CᵀC, exact on the pivots, and what they leave of the diagonal.
 
     .. math:: r_i = L_{ii} - \sum_m C_{mi}^2 = L_{ii} - L_{iS} L_{SS}^{-1} L_{Si}
@@ -281,7 +281,7 @@ class Factor:
     the diagonal is.
 
     >>> L = np.array([[2.0, 1.0], [1.0, 2.0]])
-    >>> factor = Factor(L.diagonal(), capacity=2)
+    >>> factor = PivotedCholesky(L.diagonal(), capacity=2)
     >>> factor.grow(0, L[0])
     >>> factor.residual
     array([0. , 1.5])
@@ -317,6 +317,7 @@ class Factor:
     def grow(self, pivot: int, column: Array) -> None:
         """Add one pivot, given its column of L, (n,)."""
         rows = self.rows
+        # e_i = (L_ji - <c_j, c_i>) / d_j, then d_i² -= e_i² (Chen, Zhang & Zhou 2018; MATH 5).
         row = (column - rows[:, pivot] @ rows) / math.sqrt(float(self.residual[pivot]))
         self._rows[self.rank] = row
         self.residual -= row * row

@@ -17,8 +17,8 @@ from covey.arrays import Array, Indices, Whitening, beside, first_largest, host,
 from covey.covariance import Covariance, entries_each
 from covey.dpp.kernel import (
     MARGIN,
-    Choice,
-    Factor,
+    GreedyPicks,
+    PivotedCholesky,
     check_semidefinite,
     gathered,
     largest,
@@ -31,7 +31,7 @@ from covey.large.resources import each_chunk
 # Greedy picks that are known, and a guess of the next, made on few of the items.
 
 
-class Draft(NamedTuple):
+class Guess(NamedTuple):
     """Picks in order, the first ``sure`` of them certainly those of greedy."""
 
     picks: Indices  # (p,)
@@ -39,11 +39,11 @@ class Draft(NamedTuple):
     sure: int
     factor: Array  # (p, p), the Cholesky factor of L on them
 
-    def head(self, count: int) -> Draft:
+    def head(self, count: int) -> Guess:
         """The first picks, known to be right."""
-        return Draft(self.picks[:count], self.gains[:count], count, self.factor[:count, :count])
+        return Guess(self.picks[:count], self.gains[:count], count, self.factor[:count, :count])
 
-    def plus(self, kernel: Covariance, pick: int, own: float, gain: float) -> Draft:
+    def plus(self, kernel: Covariance, pick: int, own: float, gain: float) -> Guess:
         """With one more that is known to be right, and its own conditional variance."""
         p = len(self.picks)
         factor = np.zeros((p + 1, p + 1))
@@ -51,15 +51,15 @@ class Draft(NamedTuple):
         column = np.asarray(host(kernel.block(self.picks, np.array([pick]))), dtype=np.float64)
         factor[p, :p] = Whitening(self.factor, column)(column)[:, 0]
         factor[p, p] = np.sqrt(own)
-        return Draft(np.append(self.picks, pick), np.append(self.gains, gain), p + 1, factor)
+        return Guess(np.append(self.picks, pick), np.append(self.gains, gain), p + 1, factor)
 
 
-EMPTY = Draft(np.empty(0, dtype=np.intp), np.empty(0), 0, np.empty((0, 0)))
+EMPTY = Guess(np.empty(0, dtype=np.intp), np.empty(0), 0, np.empty((0, 0)))
 
 
-def write(
-    kernel: Covariance, known: Draft, short: Indices, outside: float, *, count: int, ahead: int
-) -> Draft:
+def guess_ahead(
+    kernel: Covariance, known: Guess, short: Indices, outside: float, *, count: int, ahead: int
+) -> Guess:
     """Go on from known picks, greedily among the items ``short``: ascending, with those picks.
 
     Conditional variances only fall, so a pick is sure while it exceeds ``outside``, a bound on
@@ -68,7 +68,7 @@ def write(
     """
     near = gathered(kernel.on(short))
     places = np.searchsorted(short, known.picks).tolist()
-    factor = Factor(near.diagonal, count)
+    factor = PivotedCholesky(near.diagonal, count)
     if places:
         rows = Whitening(known.factor, near.diagonal)(near.columns(np.array(places)).T)
         factor.take(np.array(places), [(slice(None), rows)])
@@ -84,7 +84,7 @@ def write(
         check_semidefinite(factor.residual, near.diagonal, short)
     at = np.array(places, dtype=np.intp)
     corner = np.tril(np.asarray(host(factor.rows[:, beside(at, factor.rows)]), dtype=np.float64).T)
-    return Draft(short[at], np.array(gains), sure, corner)
+    return Guess(short[at], np.array(gains), sure, corner)
 
 
 # Who is first in each of several rows that are only seen in parts.
@@ -98,16 +98,16 @@ class Contenders(NamedTuple):
     values: Array
 
 
-class Race:
+class RunningArgmax:
     """The first of the largest entries of each row, as the columns come in ascending order.
 
     Of each row only its records are kept that are nearly as large as the largest so far: the first
     entry that reaches any bound is a record, one larger than all before it.
 
-    >>> race = Race(1)
-    >>> race.see(contenders(np.array([[1.0, 3.0]])), 0)
-    >>> race.see(contenders(np.array([[3.0 + 1e-12, 2.0]])), 2)
-    >>> race.winner(0), float(race.most[0])
+    >>> first = RunningArgmax(1)
+    >>> first.see(contenders(np.array([[1.0, 3.0]])), 0)
+    >>> first.see(contenders(np.array([[3.0 + 1e-12, 2.0]])), 2)
+    >>> first.winner(0), float(first.most[0])
     ((1, 3.0), 3.000000000001)
     """
 
@@ -159,11 +159,11 @@ def reach(most: Array) -> Array:
     return np.where(most > -np.inf, known - MARGIN * np.abs(known), np.inf)
 
 
-# One pass over the items, which tells whether a draft of greedy picks is right.
+# One pass over the items, which tells whether a guess of greedy picks is right.
 
 
-class Survey(NamedTuple):
-    """What a pass over some items found; prefix t is the known picks and t of the draft."""
+class CheckedGuess(NamedTuple):
+    """What a pass over some items found; prefix t is the known picks and t of the guess."""
 
     winners: Indices  # (d + 1,), the greedy pick after each prefix
     own: Array  # (d + 1,), its conditional variance; -inf where none is left
@@ -173,8 +173,8 @@ class Survey(NamedTuple):
     scores: Array  # (a,), the largest share of a pick's gain that each item reached
 
 
-class _Seen(NamedTuple):
-    """Of one chunk."""
+class _ChunkResult(NamedTuple):
+    """What was found in one chunk."""
 
     contenders: Contenders
     before: Array
@@ -182,30 +182,32 @@ class _Seen(NamedTuple):
     scores: Array
 
 
-def survey(kernel: Covariance, picks: Indices, factor: Array, gains: Array, at: Indices) -> Survey:
+def check_guess(
+    kernel: Covariance, picks: Indices, factor: Array, gains: Array, at: Indices
+) -> CheckedGuess:
     """Look at the items ``at`` (ascending), given ``picks`` and the Cholesky factor of L on them.
 
-    The last len(gains) picks are the draft. Cost len(at) · len(picks)², memory a few chunks.
+    The last len(gains) picks are the guess. Cost len(at) · len(picks)², memory a few chunks.
     """
-    glass = _Glass(kernel, picks, factor, gains, at)
-    race = Race(len(gains) + 1)
+    check = _ChunkCheck(kernel, picks, factor, gains, at)
+    first = RunningArgmax(len(gains) + 1)
     parts: list[tuple[Array, Array, Array]] = []
     low = 0
-    for seen in each_chunk(glass.look, glass.diagonal, entries_each(picks, glass.diagonal)):
-        race.see(seen.contenders, low)
+    for seen in each_chunk(check.look, check.diagonal, entries_each(picks, check.diagonal)):
+        first.see(seen.contenders, low)
         low += len(seen.before)
         parts.append((seen.before, seen.after, seen.scores))
-    places, own = zip(*(race.winner(row) for row in range(len(race.most))), strict=True)
-    return Survey(
+    places, own = zip(*(first.winner(row) for row in range(len(first.most))), strict=True)
+    return CheckedGuess(
         np.where(np.array(places) >= 0, at[np.array(places)], -1),
         np.array(own),
-        race.most,
+        first.most,
         *(np.concatenate(some) for some in zip(*parts, strict=True)),
     )
 
 
-class _Glass:
-    """What a chunk of items is looked at with."""
+class _ChunkCheck:
+    """Checks a guess on one chunk of the items after another."""
 
     def __init__(
         self, kernel: Covariance, picks: Indices, factor: Array, gains: Array, at: Indices
@@ -215,11 +217,11 @@ class _Glass:
         self.diagonal = kernel.diagonal[beside(at, kernel.diagonal)]
         self._whiten = Whitening(factor, self.diagonal)
         self._gains = beside(gains, self.diagonal)
-        # Where the picks of the draft are among the items.
+        # Where the picks of the guess are among the items.
         own = picks[self._known :]
         self._own = np.where(np.isin(own, at), np.searchsorted(at, own), -1)
 
-    def look(self, part: slice) -> _Seen:
+    def look(self, part: slice) -> _ChunkResult:
         left = self._left(part)
         xp = namespace(left)
         check_semidefinite(left[-1], self.diagonal[part], self._at[part])
@@ -228,7 +230,7 @@ class _Glass:
         scores = xp.zeros_like(left[0])
         if len(self._gains):
             scores = xp.max(left[:-1] / self._gains[:, None], axis=0)
-        return _Seen(contenders(left), before, _kept(left[-1]), host(scores))
+        return _ChunkResult(contenders(left), before, _kept(left[-1]), host(scores))
 
     def _left(self, part: slice) -> Array:
         """Conditional variances after every prefix, (d + 1, len(part))."""
@@ -237,6 +239,7 @@ class _Glass:
         xp = namespace(white)
         white *= white
         explained = xp.sum(white[:known], axis=0)[None]
+        # v(j|S_t) = L_jj - |C⁻¹ L_Sj|² for every prefix S_t of the picks at once (MATH 6.4).
         left: Array = diagonal - xp.cumsum(xp.concat([explained, white[known:]]), axis=0)
         return left
 
@@ -266,7 +269,7 @@ _SHORT, _BYTES = 16_384, 2**27
 _AHEAD = 128
 
 
-def choose(kernel: Covariance, k: int) -> Choice:
+def lazy_picks(kernel: Covariance, k: int) -> GreedyPicks:
     """The picks of plain greedy, by a few passes over the items; 1 <= k <= n.
 
     A pass confirms at least one pick, mostly dozens. Cost n k² a pass; memory some chunks of k
@@ -275,7 +278,7 @@ def choose(kernel: Covariance, k: int) -> Choice:
     search = _Search(kernel, k)
     while len(search.known.picks) < k:
         search.advance()
-    return Choice(search.known.picks, search.known.gains, search.passes)
+    return GreedyPicks(search.known.picks, search.known.gains, search.passes)
 
 
 class _Search:
@@ -289,16 +292,16 @@ class _Search:
         self._rounding = unit(kernel.diagonal, k) * float(self._bounds.max())
 
     def advance(self) -> None:
-        """Guess, check, and know more."""
+        """Guess the next picks on the short list, and check them on all other items."""
         short = np.union1d(self._short, self.known.picks)
         rest = np.delete(self._bounds, short)
         outside = float(rest.max()) * (1.0 + MARGIN) + self._rounding if len(rest) else -np.inf
-        guess = write(self.kernel, self.known, short, outside, count=self.k, ahead=_AHEAD)
+        guess = guess_ahead(self.kernel, self.known, short, outside, count=self.k, ahead=_AHEAD)
         self.known = guess.head(guess.sure)
         if guess.sure < self.k:
             self._check(guess)
 
-    def _check(self, guess: Draft) -> None:
+    def _check(self, guess: Guess) -> None:
         """One pass: how far is the guess right, and what comes where it is not?"""
         gains = guess.gains[guess.sure :]
         # What has a smaller bound cannot be picked before the guess ends.
@@ -306,7 +309,7 @@ class _Search:
         at = np.flatnonzero((self._bounds >= least) & (self._bounds > -np.inf))
         if len(at) == 0:
             raise rank_error(self.k, guess.sure)
-        found = survey(self.kernel, guess.picks, guess.factor, gains, at)
+        found = check_guess(self.kernel, guess.picks, guess.factor, gains, at)
         self.passes += 1
         wrong = np.flatnonzero(found.winners[:-1] != guess.picks[guess.sure :])
         right = int(wrong[0]) if len(wrong) else len(gains)
@@ -322,7 +325,7 @@ class _Search:
         half = self._size // 2
         return np.concatenate([largest(self._bounds, half), at[largest(scores, half)]])
 
-    def _correct(self, found: Survey, place: int) -> None:
+    def _correct(self, found: CheckedGuess, place: int) -> None:
         if found.gains[place] == -np.inf:
             raise rank_error(self.k, len(self.known.picks))
         pick, own, gain = int(found.winners[place]), found.own[place], found.gains[place]

@@ -43,7 +43,7 @@ def log_normalizer(L: KernelLike, k: int) -> float:
     """
     kernel = adapt(L)
     k = check_count(k, len(kernel.diagonal))
-    return spectral.log_normalizer(kernel, k)
+    return spectral.spectral_log_normalizer(kernel, k)
 
 
 def entropy(L: KernelLike, k: int, rng: np.random.Generator | None = None) -> float:
@@ -60,7 +60,7 @@ def entropy(L: KernelLike, k: int, rng: np.random.Generator | None = None) -> fl
     kernel = adapt(L)
     n = len(kernel.diagonal)
     k = check_count(k, n)
-    greedy.choose(kernel, k)  # a rank below k is an error, not an entropy of rounding noise
+    greedy.greedy_picks(kernel, k)  # a rank below k is an error, not an entropy of rounding noise
     if k == 1:
         diagonal = host(kernel.diagonal)
         return _entropy_of(np.log(diagonal[diagonal > 0.0]))
@@ -92,7 +92,7 @@ def _enumerated(matrix: Array, k: int) -> Iterator[Array]:
 
 
 def _sampled(kernel: Covariance, k: int, rng: np.random.Generator) -> float:
-    sampler = spectral.prepare(kernel, k)
+    sampler = spectral.prepare_spectral(kernel, k)
     draws = np.array([sampler.draw(rng) for _ in range(_DRAWS)])
     blocks = np.stack([host(kernel.block(at, at)) for at in draws])
     return sampler.log_normalizer - float(_log_determinants(blocks).mean())

@@ -10,11 +10,9 @@ import numpy as np
 
 from covey.arrays import Array, Indices, Whitening, beside, host, namespace
 from covey.covariance import Covariance
-from covey.dpp import spectral as categorical
-from covey.dpp import spectral as projection
-from covey.dpp import spectral as symmetric
+from covey.dpp import spectral
 from covey.dpp.greedy import is_large
-from covey.dpp.kernel import Factor, spread
+from covey.dpp.kernel import PivotedCholesky, spread
 from covey.errors import NumericsError
 from covey.large.resources import each_chunk
 
@@ -44,7 +42,7 @@ class Truncation:
     excess: float
 
 
-class Goal(NamedTuple):
+class TruncationGoal(NamedTuple):
     """Sets of k items; the most pivots; the excess that is small enough, and that is too large."""
 
     k: int
@@ -53,7 +51,7 @@ class Goal(NamedTuple):
     most: float
 
 
-def truncated(kernel: Covariance, goal: Goal, *, hurry: bool) -> Truncation:
+def truncated(kernel: Covariance, goal: TruncationGoal, *, hurry: bool) -> Truncation:
     """Pivoted Cholesky of L - I; with ``hurry`` it gives up when the decay so far is too slow.
 
     The pivots of a large kernel are sought among a few of its items, and one pass tells what they
@@ -72,11 +70,13 @@ def truncated(kernel: Covariance, goal: Goal, *, hurry: bool) -> Truncation:
     return Truncation(rows, excess)
 
 
-def _factor(kernel: Covariance, goal: Goal, *, hurry: bool) -> tuple[Factor, Indices]:
+def _factor(
+    kernel: Covariance, goal: TruncationGoal, *, hurry: bool
+) -> tuple[PivotedCholesky, Indices]:
     """The factor, by one column of L for each pivot; and the pivots."""
     diagonal = _excess_diagonal(kernel)
     rank = min(goal.rank, len(diagonal))
-    factor = Factor(diagonal, rank)
+    factor = PivotedCholesky(diagonal, rank)
     past = float(diagonal.sum())
     pivots: list[int] = []
     while len(pivots) < rank:
@@ -93,14 +93,14 @@ def _factor(kernel: Covariance, goal: Goal, *, hurry: bool) -> tuple[Factor, Ind
     return factor, np.array(pivots, dtype=np.intp)
 
 
-def _factor_by_few(kernel: Covariance, goal: Goal, *, hurry: bool) -> Factor:
+def _factor_by_few(kernel: Covariance, goal: TruncationGoal, *, hurry: bool) -> PivotedCholesky:
     """The factor of all items by the pivots of a few, in one pass."""
     items = spread(host(kernel.diagonal), max(_FEW, 4 * goal.k))
     few, places = _factor(kernel.on(items), goal, hurry=hurry)
     if (excess := _excess(few.residual, goal.k)) > goal.most:  # of all items it is no smaller
         raise _rank_error(few.rank, excess)
     diagonal = _excess_diagonal(kernel)
-    factor = Factor(diagonal, few.rank)
+    factor = PivotedCholesky(diagonal, few.rank)
     if few.rank == 0:
         return factor
     whiten = Whitening(np.tril(host(few.rows[:, beside(places, few.rows)]).T), diagonal)
@@ -133,10 +133,10 @@ def _excess_diagonal(kernel: Covariance) -> Array:
 def _excess(residual: Array, k: int) -> float:
     positive = host(residual).clip(min=0.0)
     largest = np.partition(positive, len(positive) - k)[len(positive) - k :]
-    return float(np.log1p(largest).sum())
+    return float(np.log1p(largest).sum())  # Hadamard: Σ log(1 + E_i) over the k largest
 
 
-def _check_decay(factor: Factor, goal: Goal, past: float) -> float:
+def _check_decay(factor: PivotedCholesky, goal: TruncationGoal, past: float) -> float:
     """Give up when a decay as fast as since the last checkpoint would be too slow; else the trace.
 
     ``past`` is the trace of the residual at that checkpoint. The trace tells more than the largest
@@ -153,14 +153,14 @@ def _check_decay(factor: Factor, goal: Goal, past: float) -> float:
 def _check_semidefinite(residual: Array, diagonal: Array) -> None:
     worst = int(namespace(residual).argmin(residual + _slack(diagonal)))
     if float(residual[worst]) < -float(_slack(diagonal)[worst]):
-        raise not_psd_error(f"item {worst} is left with variance {float(residual[worst]):.3g}")
+        raise _not_psd_error(f"item {worst} is left with variance {float(residual[worst]):.3g}")
 
 
 def _slack(diagonal: Array) -> Array:
     return _BOUND_SLACK + _ROUNDING * diagonal
 
 
-def _check_witnesses(kernel: Covariance, factor: Factor) -> None:
+def _check_witnesses(kernel: Covariance, factor: PivotedCholesky) -> None:
     """Whether some columns obey |R_ij| <= sqrt(R_ii R_jj), R = A - F Fᵀ, as a covariance must.
 
     The pivots cannot tell: a correlation matrix minus the identity has a diagonal of zeros, and
@@ -175,10 +175,10 @@ def _check_witnesses(kernel: Covariance, factor: Factor) -> None:
     deviation = xp.sqrt(xp.clip(factor.residual, 0.0, None) + _slack(kernel.diagonal))
     bound = deviation[beside(near, deviation)][:, None] * deviation[beside(at, deviation)]
     if bool(xp.any(xp.abs(rest) > bound)):
-        raise not_psd_error("an off-diagonal entry is larger than the diagonal allows")
+        raise _not_psd_error("an off-diagonal entry is larger than the diagonal allows")
 
 
-def not_psd_error(what: str) -> NumericsError:
+def _not_psd_error(what: str) -> NumericsError:
     """The error for a kernel that is not I plus a covariance."""
     return NumericsError(
         f'method "mixture" needs L - I to be positive semidefinite, and here {what}; '
@@ -244,14 +244,15 @@ class Mixture:
             items = self.propose(rng)
             if math.log1p(-rng.random()) <= self._log_acceptance(items):
                 return sorted(items.tolist())
-        raise not_psd_error("its samples are almost never accepted")
+        raise _not_psd_error("its samples are almost never accepted")
 
     def propose(self, rng: np.random.Generator) -> Indices:
         """A draw from k-DPP(I + F Fᵀ), not yet corrected for the truncation."""
-        repulsive = int(categorical.draw_items(np.cumsum(self.weights), rng.random(1))[0])
-        chosen = symmetric.draw_subset(self.table, repulsive, rng)
+        # j ~ w_j, T ~ j-DPP(F Fᵀ), then k - j others uniformly (MATH 6.2).
+        repulsive = int(spectral.draw_items(np.cumsum(self.weights), rng.random(1))[0])
+        chosen = spectral.draw_subset(self.table, repulsive, rng)
         rows = self.truncation.rows
-        kept = projection.draw_projection(rows.T @ beside(self.rotation[:, chosen], rows), rng)
+        kept = spectral.draw_projection(rows.T @ beside(self.rotation[:, chosen], rows), rng)
         others = np.delete(np.arange(rows.shape[1]), kept)
         return np.concatenate([kept, rng.choice(others, self.k - repulsive, replace=False)])
 
@@ -261,12 +262,13 @@ class Mixture:
         sign, full = np.linalg.slogdet(host(self.kernel.block(items, items)))
         _, truncated = np.linalg.slogdet(np.eye(self.k) + part.T @ part)
         if full - truncated > excess + self.k * _SLACK:
-            raise not_psd_error("the determinant of a sample is above its bound")
+            raise _not_psd_error("the determinant of a sample is above its bound")
+        # log of det(I + A_S) / (det(I + F_S F_Sᵀ) e^excess), MATH 6.2
         return float(full - truncated) - excess if sign > 0.0 else -math.inf
 
 
-def prepare(kernel: Covariance, k: int, *, rank: int = MOST_RANK) -> Mixture:
-    """Factor L - I to at most ``rank`` and diagonalise. Cost n·rank² once."""
+def prepare_mixture(kernel: Covariance, k: int, *, rank: int = MOST_RANK) -> Mixture:
+    """PivotedCholesky L - I to at most ``rank`` and diagonalise. Cost n·rank² once."""
     most = room(len(kernel.diagonal), _BYTES)
     return assemble(kernel, k, truncate(kernel, k, rank=min(rank, most)))
 
@@ -283,7 +285,7 @@ def room(n: int, memory: int) -> int:
 def assemble(kernel: Covariance, k: int, truncation: Truncation) -> Mixture:
     """The sampler of a given factor, through a thin QR: no eigenvalue is lost to squaring."""
     rotation, singular = _decompose(truncation.rows)
-    table = symmetric.log_elementary(singular**2, min(k, len(singular)))
+    table = spectral.log_elementary(singular**2, min(k, len(singular)))
     n = truncation.rows.shape[1]
     return Mixture(kernel, truncation, rotation, table, _weights(table, n, k), k)
 
@@ -304,7 +306,8 @@ def _decompose(rows: Array) -> tuple[Array, Array]:
 
 
 def _weights(table: Array, n: int, k: int) -> Array:
-    logs = table[:, -1] + [symmetric.log_binomial(n - j, k - j) for j in range(len(table))]
+    # w_j ∝ C(n - j, k - j) e_j(λ), MATH 6.2
+    logs = table[:, -1] + [spectral.log_binomial(n - j, k - j) for j in range(len(table))]
     scaled = np.exp(logs - logs.max())
     return np.asarray(scaled / scaled.sum())
 
@@ -317,5 +320,5 @@ def truncate(kernel: Covariance, k: int, *, rank: int, hurry: bool = False) -> T
     Raises:
         NumericsError: L - I is not positive semidefinite, or has not nearly so low a rank.
     """
-    goal = Goal(k, rank, _ENOUGH, _HURRIED if hurry else _HOPELESS)
+    goal = TruncationGoal(k, rank, _ENOUGH, _HURRIED if hurry else _HOPELESS)
     return truncated(kernel, goal, hurry=hurry)

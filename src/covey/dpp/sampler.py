@@ -12,7 +12,6 @@ import numpy as np
 from covey.arrays import Array, host
 from covey.covariance import Covariance
 from covey.dpp import greedy, mixture, spectral, swap, walk
-from covey.dpp import spectral as categorical
 from covey.dpp.kernel import KernelLike, adapt, check_count, rank_error
 from covey.dpp.swap import Swap
 from covey.dpp.walk import Walk
@@ -56,7 +55,7 @@ class Single:
 
     def draw(self, rng: np.random.Generator) -> list[int]:
         """One index. Cost log n."""
-        return [int(i) for i in categorical.draw_items(self.cumulative, rng.random(1))]
+        return [int(i) for i in spectral.draw_items(self.cumulative, rng.random(1))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +125,10 @@ def prepare(
     if method == "auto":
         return _automatic(kernel, k, epsilon, max_steps)
     if method == "spectral":
-        return spectral.prepare(kernel, k)
+        return spectral.prepare_spectral(kernel, k)
     if method == "mixture":
-        return mixture.prepare(kernel, k)
-    chain = walk.prepare if method == "walk" else swap.prepare
+        return mixture.prepare_mixture(kernel, k)
+    chain = walk.prepare_walk if method == "walk" else swap.prepare_swap
     return chain(kernel, k, epsilon=epsilon, max_steps=max_steps)
 
 
@@ -148,13 +147,13 @@ def _automatic(kernel: Covariance, k: int, epsilon: float, max_steps: int | None
     """A choice by n, k and the numbers in L, never by the clock."""
     n = len(kernel.diagonal)
     if n <= _SMALL or n**3 <= _CROSSING * k**_GROWTH:
-        return spectral.prepare(kernel, k)
+        return spectral.prepare_spectral(kernel, k)
     try:
         rank = min(_MOST_RANK, int((_MOST_WORK / n) ** 0.5), mixture.room(n, _bytes(kernel)))
         truncation = mixture.truncate(kernel, k, rank=rank, hurry=True)
     except NumericsError as reason:
         logging.getLogger("covey").debug("k-DPP by the walk: %s", reason)
-        return walk.prepare(kernel, k, epsilon=epsilon, max_steps=max_steps)
+        return walk.prepare_walk(kernel, k, epsilon=epsilon, max_steps=max_steps)
     return mixture.assemble(kernel, k, truncation)
 
 
@@ -176,7 +175,7 @@ def _direct(kernel: Covariance, k: int) -> Sampler:
     except np.linalg.LinAlgError:
         singular = True
     if singular:
-        greedy.choose(kernel, k)  # with pivots it can tell, and names the rank
+        greedy.greedy_picks(kernel, k)  # with pivots it can tell, and names the rank
     return Everything(k)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from covey.arrays import Array, Indices, beside, host, namespace
 from covey.covariance import Covariance
-from covey.dpp.kernel import TOLERANCE, Factor, densify, not_psd_error, rank_error
+from covey.dpp.kernel import TOLERANCE, PivotedCholesky, densify, not_psd_error, rank_error
 from covey.errors import NumericsError
 
 # Elementary symmetric polynomials in logarithms: the normalising constants of k-DPPs.
@@ -90,7 +90,7 @@ def draw_projection(basis: Array, rng: np.random.Generator) -> Indices:
     Cost n k².
     """
     xp, k = namespace(basis), basis.shape[1]
-    factor = Factor(xp.einsum("ij,ij->i", basis, basis), k)
+    factor = PivotedCholesky(xp.einsum("ij,ij->i", basis, basis), k)
     chosen = np.empty(k, dtype=np.intp)
     for step in range(k):
         cumulative = xp.cumsum(xp.clip(factor.residual, 0.0, None), axis=0)
@@ -134,7 +134,7 @@ class Spectral:
         return sorted(draw_projection(self.vectors[:, chosen], rng).tolist())
 
 
-def prepare(kernel: Covariance, k: int) -> Spectral:
+def prepare_spectral(kernel: Covariance, k: int) -> Spectral:
     """Decompose the kernel. Cost n³ once, memory n²."""
     spectrum = _decomposed(densify(kernel))
     table = spectrum.table(k)
@@ -142,7 +142,7 @@ def prepare(kernel: Covariance, k: int) -> Spectral:
     return Spectral(spectrum.vectors, table, missed if missed > _WORTH_A_WORD else 0.0)
 
 
-def log_normalizer(kernel: Covariance, k: int) -> float:
+def spectral_log_normalizer(kernel: Covariance, k: int) -> float:
     """log e_k(λ), to a millionth; an error where rounding leaves it less certain. Cost n³."""
     spectrum = _decomposed(densify(kernel))
     found, doubt = float(spectrum.table(k)[-1, -1]), spectrum.doubt(k)

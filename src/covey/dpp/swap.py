@@ -34,7 +34,7 @@ class Swap:
     def cut(self, steps: int) -> Swap:
         """The same chain with fewer steps."""
         n, k = len(self.kernel.diagonal), len(self.start)
-        return replace(self, steps=steps, error=bound(self.log_inverse_mass, n, k, steps))
+        return replace(self, steps=steps, error=swap_error(self.log_inverse_mass, n, k, steps))
 
     def draw(self, rng: np.random.Generator) -> list[int]:
         """Run the chain from the greedy start. Cost k² a step, and k³ one that moves.
@@ -122,23 +122,24 @@ def _gaps(items: Indices) -> Indices:
     return np.sort(items) - np.arange(len(items))
 
 
-def prepare(kernel: Covariance, k: int, *, epsilon: float, max_steps: int | None) -> Swap:
+def prepare_swap(kernel: Covariance, k: int, *, epsilon: float, max_steps: int | None) -> Swap:
     """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start."""
     n = len(kernel.diagonal)
     start = greedy_start(kernel, k)
-    steps = enough_steps(start, n, k, epsilon)
+    steps = swap_steps(start, n, k, epsilon)
     swap = Swap(kernel, start.items, steps, epsilon, start.log_inverse_mass)
     return swap if max_steps is None or steps <= max_steps else swap.cut(max_steps)
 
 
-def enough_steps(start: Start, n: int, k: int, epsilon: float) -> int:
+def swap_steps(start: Start, n: int, k: int, epsilon: float) -> int:
     r"""Steps after which the total variation is at most ε: the spectral gap is 1/(2k(n-k)).
 
     .. math:: N = \lceil 2k(n - k)\,[\log(1/\epsilon) + \log(1/\mu(S_0))] \rceil
     """
+    # N_swap, MATH 6.3
     return max(1, math.ceil(2 * k * (n - k) * (start.log_inverse_mass - math.log(epsilon))))
 
 
-def bound(log_inverse_mass: float, n: int, k: int, steps: int) -> float:
+def swap_error(log_inverse_mass: float, n: int, k: int, steps: int) -> float:
     r"""Total variation after any number of steps, :math:`e^{-N / (2k(n-k))} / \mu(S_0)`."""
     return math.exp(min(0.0, log_inverse_mass - steps / (2 * k * (n - k))))

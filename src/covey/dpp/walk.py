@@ -10,7 +10,7 @@ import numpy as np
 
 from covey.arrays import Array, Indices, Whitening, cholesky, host
 from covey.covariance import Conditional, Covariance, conditional_variances
-from covey.dpp import spectral as categorical
+from covey.dpp import spectral
 from covey.dpp.greedy import Start, greedy_start
 
 # The present set of a walk, and how some of its items are renewed.
@@ -20,14 +20,14 @@ from covey.dpp.greedy import Start, greedy_start
 _MOST, _SCORED_TOGETHER = 512, 4
 
 
-class Stream(NamedTuple):
+class Proposals(NamedTuple):
     """Proposals in order, each accepted if its conditional variance is above its bar."""
 
     items: Indices  # (N,)
     bars: Array  # (N,)
 
 
-class Progress(NamedTuple):
+class RoundResult(NamedTuple):
     """How far a round went: positions renewed, and proposals used up."""
 
     steps: int
@@ -51,7 +51,7 @@ class State:
         factor = cholesky(self._square[fixed[:, None], fixed])
         return Conditional(self._kernel, self.items[fixed], factor)
 
-    def renew(self, positions: Indices, stream: Stream) -> Progress:
+    def renew(self, positions: Indices, stream: Proposals) -> RoundResult:
         """Renew the items at these positions, one after the other, until the stream is used up.
 
         The items at all other positions stay; what is conditioned on them once a round, k² for each
@@ -65,20 +65,23 @@ class State:
         passed = self._passed(stream, self.items[fixed], white[:, len(moving) :])
         near = self._near(moving, fresh[moving][:, passed], stream.items[passed])
         white = np.hstack([white[:, : len(moving)], white[:, len(moving) + passed]])
-        game = _Game(
+        few = _FewItems(
             np.concatenate([self.items[moving], stream.items[passed]]),
             near - white.T @ white,
             stream.bars[passed],
         )
-        steps = game.play(np.searchsorted(moving, positions))
-        self._settle(moving, fixed, game, near, fresh[:, passed])
+        steps = few.play(np.searchsorted(moving, positions))
+        self._settle(moving, fixed, few, near, fresh[:, passed])
         if steps == len(positions):
-            return Progress(steps, int(passed[game.next - 1]) + 1)
+            return RoundResult(steps, int(passed[few.next - 1]) + 1)
         # The stream ended, or what of it was looked at.
-        return Progress(steps, int(passed[-1]) + 1 if len(passed) == _MOST else len(stream.items))
+        return RoundResult(
+            steps, int(passed[-1]) + 1 if len(passed) == _MOST else len(stream.items)
+        )
 
-    def _passed(self, stream: Stream, fixed: Indices, white: Array) -> Indices:
+    def _passed(self, stream: Proposals, fixed: Indices, white: Array) -> Indices:
         """Which proposals the fixed items do not refuse already: v(j|R) <= v(j|F) for F ⊂ R."""
+        # v(j|F), F the fixed items.
         bounds = conditional_variances(self.diagonal[stream.items], white)
         bounds[np.isin(stream.items, fixed)] = -np.inf
         return np.flatnonzero(stream.bars < bounds)[:_MOST]
@@ -94,19 +97,19 @@ class State:
         return near
 
     def _settle(
-        self, moving: Indices, fixed: Indices, game: _Game, near: Array, fresh: Array
+        self, moving: Indices, fixed: Indices, few: _FewItems, near: Array, fresh: Array
     ) -> None:
-        place = game.place
+        place = few.place
         new = place >= len(moving)
         changed = moving[new]
-        self.items[changed] = game.items[place[new]]
+        self.items[changed] = few.items[place[new]]
         rows = fresh[fixed][:, place[new] - len(moving)]
         self._square[fixed[:, None], changed] = rows
         self._square[changed[:, None], fixed] = rows.T
         self._square[moving[:, None], moving] = near[place[:, None], place]
 
 
-class _Game:
+class _FewItems:
     """Steps of the walk on few items, given all others.
 
     Items may come more than once; ``place`` says which of them is at each moving position.
@@ -137,6 +140,7 @@ class _Game:
         for low in range(self.next, len(self._bars), _SCORED_TOGETHER):
             some = slice(self._moving + low, self._moving + low + _SCORED_TOGETHER)
             white = np.asarray(np.linalg.solve(factor, schur[rest, some]), dtype=np.float64)
+            # v(j|R), R all items but the one taken out: the heat bath's weight, MATH 6.4.
             variances = conditional_variances(self._diagonal[some], white)
             variances[(self.items[rows] == self.items[some]).any(axis=0)] = 0.0
             above = np.maximum(variances, 0.0) > self._bars[low : low + _SCORED_TOGETHER]
@@ -183,7 +187,7 @@ class Pace:
         enough = math.ceil(1.1 * self._span * self._tried / self._accepted)
         return min(max(enough, self._sizes[0]), self._sizes[-1])
 
-    def adjust(self, progress: Progress, asked: int, share: float) -> None:
+    def adjust(self, progress: RoundResult, asked: int, share: float) -> None:
         """After a round that was to renew ``asked`` positions.
 
         ``share`` is that part of tr L which the weights of the proposals came to.
@@ -231,7 +235,7 @@ class Walk:
     def cut(self, steps: int) -> Walk:
         """The same walk with fewer steps."""
         return replace(
-            self, steps=steps, error=bound(self.log_inverse_mass, len(self.start), steps)
+            self, steps=steps, error=walk_error(self.log_inverse_mass, len(self.start), steps)
         )
 
     def draw(self, rng: np.random.Generator) -> list[int]:
@@ -243,7 +247,7 @@ class Walk:
         k, n = len(self.start), len(self.cumulative)
         state = State(self.kernel, self.start)
         pace = Pace(self.proposals, _TOGETHER + k // _SHARE, k, n)
-        positions = rng.integers(k, size=self.steps)
+        positions = rng.integers(k, size=self.steps)  # down-steps: i ~ U(S), MATH 6.4
         done = 0
         while done < self.steps:
             done += self._round(state, positions[done : done + pace.positions], pace, rng)
@@ -257,19 +261,20 @@ class Walk:
             cumulative = np.cumsum(weights)
             if cumulative[-1] <= 0.0:  # only by rounding: an old item has a variance in exact terms
                 return len(positions)
-        tried = categorical.draw_items(cumulative, rng.random(pace.proposals))
+        # Up-step by rejection (MATH 6.4): j ~ L_jj, kept if u L_jj < v(j|R).
+        tried = spectral.draw_items(cumulative, rng.random(pace.proposals))
         bars = rng.random(len(tried)) * weights[tried]
         if pace.anchored and (positions == positions[0]).all():
             bars[:] = -1.0  # its weights are the law itself
-        progress = state.renew(positions, Stream(tried, bars))
+        progress = state.renew(positions, Proposals(tried, bars))
         pace.adjust(progress, len(positions), float(cumulative[-1] / self.cumulative[-1]))
         return progress.steps
 
 
-def prepare(kernel: Covariance, k: int, *, epsilon: float, max_steps: int | None) -> Walk:
+def prepare_walk(kernel: Covariance, k: int, *, epsilon: float, max_steps: int | None) -> Walk:
     """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start, or less."""
     start = greedy_start(kernel, k)
-    steps, mass = enough_steps(start, k, epsilon), start.log_inverse_mass
+    steps, mass = walk_steps(start, k, epsilon), start.log_inverse_mass
     cumulative = np.cumsum(host(kernel.diagonal))
     sizes = blocks(len(cumulative), k)
     walk = Walk(kernel, cumulative, start.items, steps, epsilon, sizes, mass)
@@ -290,16 +295,17 @@ def blocks(n: int, k: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def enough_steps(start: Start, k: int, epsilon: float) -> int:
+def walk_steps(start: Start, k: int, epsilon: float) -> int:
     r"""Steps after which the total variation is at most ε (Cryan, Guo & Mousa 2019).
 
     .. math:: N = \lceil k\,[\log\log(1/\mu(S_0)) + \log(1/(2\epsilon^2))] \rceil
     """
     entropy = max(start.log_inverse_mass, 1.0)
+    # N_du = ⌈k (log log 1/μ(S₀) + log 1/(2ε²))⌉, MATH 6.4
     return max(1, math.ceil(k * (math.log(entropy) - math.log(2.0 * epsilon**2))))
 
 
-def bound(log_inverse_mass: float, k: int, steps: int) -> float:
+def walk_error(log_inverse_mass: float, k: int, steps: int) -> float:
     r"""Total variation after any number of steps.
 
     A step shrinks the relative entropy, at first log 1/μ(S₀), by 1 - 1/k; then Pinsker:
@@ -307,4 +313,4 @@ def bound(log_inverse_mass: float, k: int, steps: int) -> float:
     .. math:: \mathrm{TV} \le \sqrt{\tfrac12 (1 - 1/k)^N \log(1/\mu(S_0))}
     """
     entropy = max(log_inverse_mass, 0.0) * math.exp(steps * math.log1p(-1.0 / k))
-    return min(1.0, math.sqrt(entropy / 2.0))
+    return min(1.0, math.sqrt(entropy / 2.0))  # Pinsker: TV² <= KL / 2

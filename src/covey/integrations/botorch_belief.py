@@ -20,7 +20,7 @@ from covey.integrations.botorch_covariance import (
     checked_noise,
     units_of,
 )
-from covey.large.lowrank import Evidence, held
+from covey.large.lowrank import Evidence, held_rows
 
 # The posterior of an exact Gaussian process, from its kernel and its data: Σ = K - VᵀV.
 #
@@ -221,7 +221,7 @@ def _parts(view: View, points: Tensor, noise: float | None, units: Units) -> tup
     members = exact_members(view, points, units.one)
     if members is not None:
         return tuple(
-            Gaussian(member.prior, mu, held(member.explained), float(sigma2), member.evidence)
+            Gaussian(member.prior, mu, held_rows(member.explained), float(sigma2), member.evidence)
             for member, mu, sigma2 in zip(members, means, noises, strict=True)
         )
     variances = as_array(variance) / units.one**2
@@ -229,7 +229,7 @@ def _parts(view: View, points: Tensor, noise: float | None, units: Units) -> tup
         Gaussian(
             PosteriorPrior(view, points, variances[i], i, 1.0 / units.one**2),
             means[i],
-            held(np.zeros((0, len(points)))),
+            held_rows(np.zeros((0, len(points)))),
             float(noises[i]),
         )
         for i in range(len(means))

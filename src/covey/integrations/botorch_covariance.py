@@ -1,7 +1,7 @@
 """Covariances of n points under a BoTorch model, by blocks: what a `covey.belief.Gaussian` needs.
 
-Both classes are a `covey.covariance.Process`: `KernelPrior` is the model's kernel before any data,
-`PosteriorPrior` its posterior, with nothing left to be explained.
+Both classes are a `covey.covariance.RandomFunction`: `KernelPrior` is the model's kernel before any
+data, `PosteriorPrior` its posterior, with nothing left to be explained.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class Sifted:
         return Held(self.rows).on(self.places[indices])
 
 
-class Survey(NamedTuple):
+class PassResult(NamedTuple):
     """What one pass over the candidates finds."""
 
     sums: Array  # (n,), Σ_i w_i k(x_i, ·)
@@ -156,7 +156,7 @@ class Streamed:
         """Whether all of it may be held."""
         return 8 * len(self) * len(self.at) <= self.memory // SHARE
 
-    def survey(self, weights: Array) -> Survey:
+    def survey(self, weights: Array) -> PassResult:
         """One pass: weighted sums of the kernel, the squares, and the rows if they may be held."""
         weights, held = beside(weights, self.at), self._room() if self.fits else None
         xp = namespace(self.at)
@@ -170,7 +170,7 @@ class Streamed:
 
         sums, squares = zip(*each_chunk(some, self.at, len(self)), strict=True)
         layer = self if held is None else Held(held)
-        return Survey(xp.concat(sums), xp.concat(squares), layer)
+        return PassResult(xp.concat(sums), xp.concat(squares), layer)
 
     def _room(self) -> Array:
         xp = namespace(self.at)
@@ -232,10 +232,10 @@ class Explained:
         return replace(self, layers=(*layers, Held(rows)), squares=squares)
 
 
-def held(rows: Array) -> Explained:
+def held_rows(rows: Array) -> Explained:
     """V given outright, (m, n).
 
-    >>> held(np.array([[1.0, 2.0]])).squares
+    >>> held_rows(np.array([[1.0, 2.0]])).squares
     array([1., 4.])
     """
     return Explained((Held(rows),), sum_of_squares(rows))

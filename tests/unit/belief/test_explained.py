@@ -3,7 +3,7 @@ import pytest
 
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52, SquaredExponential
-from covey.large.lowrank import Explained, Held, Sifted, Streamed, held
+from covey.large.lowrank import Explained, Held, Sifted, Streamed, held_rows
 
 SMALL = 1  # bytes: nothing may be held
 
@@ -88,7 +88,7 @@ def test_of_most_candidates_only_their_places_are_kept():
 def test_rows_added_one_by_one_are_copied_few_times():
     rng = np.random.default_rng(0)
     added = rng.standard_normal((64, 20))
-    explained = held(np.zeros((0, 20)))
+    explained = held_rows(np.zeros((0, 20)))
     for i in range(64):
         explained = explained.also(added[i : i + 1])
         assert len(explained.layers) <= 8
@@ -100,7 +100,7 @@ def test_rows_added_one_by_one_are_copied_few_times():
 
 
 def test_growing_one_leaves_the_other_as_it_was():
-    first = held(np.ones((1, 3)))
+    first = held_rows(np.ones((1, 3)))
     first.also(np.ones((1, 3)))
     again = first.also(2.0 * np.ones((1, 3)))
     np.testing.assert_array_equal(first.squares, 1.0)

@@ -20,8 +20,8 @@ def factored(found):
 
 
 def test_on_all_items_a_draft_is_greedy_and_sure():
-    found = draft.write(KERNEL, EMPTY, EVERY, -np.inf, count=7, ahead=1)
-    plain = greedy.plain(KERNEL, 7)
+    found = draft.guess_ahead(KERNEL, EMPTY, EVERY, -np.inf, count=7, ahead=1)
+    plain = greedy.plain_picks(KERNEL, 7)
     assert found.picks.tolist() == plain.picks.tolist()
     np.testing.assert_allclose(found.gains, plain.gains)
     assert found.sure == 7
@@ -29,27 +29,27 @@ def test_on_all_items_a_draft_is_greedy_and_sure():
 
 
 def test_a_draft_goes_on_from_what_is_known():
-    whole = draft.write(KERNEL, EMPTY, EVERY, -np.inf, count=9, ahead=1)
-    again = draft.write(KERNEL, whole.head(4), EVERY, -np.inf, count=9, ahead=1)
+    whole = draft.guess_ahead(KERNEL, EMPTY, EVERY, -np.inf, count=9, ahead=1)
+    again = draft.guess_ahead(KERNEL, whole.head(4), EVERY, -np.inf, count=9, ahead=1)
     assert again.picks.tolist() == whole.picks.tolist()
     np.testing.assert_allclose(again.factor, whole.factor, atol=1e-10)
 
 
 def test_picks_are_sure_only_above_the_bound_of_the_others():
-    whole = draft.write(KERNEL, EMPTY, EVERY, -np.inf, count=9, ahead=1)
+    whole = draft.guess_ahead(KERNEL, EMPTY, EVERY, -np.inf, count=9, ahead=1)
     bound = float(whole.gains[2:4].mean())
-    found = draft.write(KERNEL, EMPTY, EVERY, bound, count=9, ahead=2)
+    found = draft.guess_ahead(KERNEL, EMPTY, EVERY, bound, count=9, ahead=2)
     assert (found.sure, len(found.picks)) == (3, 5)
 
 
 def test_a_draft_ends_where_its_items_have_no_variance_left():
     short = np.array([0, 3])
-    found = draft.write(adapt(np.ones((5, 5))), EMPTY, short, np.inf, count=4, ahead=4)
+    found = draft.guess_ahead(adapt(np.ones((5, 5))), EMPTY, short, np.inf, count=4, ahead=4)
     assert found.picks.tolist() == [0]
 
 
 def test_one_more_pick_extends_the_factor():
-    known = draft.write(KERNEL, EMPTY, EVERY, -np.inf, count=3, ahead=1)
+    known = draft.guess_ahead(KERNEL, EMPTY, EVERY, -np.inf, count=3, ahead=1)
     rest = L - L[:, known.picks] @ np.linalg.solve(
         factored(known) @ factored(known).T, L[known.picks]
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.dpp.kernel import Factor, unit
+from covey.dpp.kernel import PivotedCholesky, unit
 
 
 def test_the_residual_is_the_conditional_variance():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(6, 6))
     L = root @ root.T
-    factor, given = Factor(L.diagonal(), 3), [4, 0, 2]
+    factor, given = PivotedCholesky(L.diagonal(), 3), [4, 0, 2]
     for pivot in given:
         factor.grow(pivot, L[:, pivot])
     schur = L - L[:, given] @ np.linalg.solve(L[np.ix_(given, given)], L[given])
@@ -25,7 +25,7 @@ def test_the_floor_separates_rounding_from_rank():
     rng = np.random.default_rng(1)
     root = rng.normal(size=(40, 5)) * 10.0 ** rng.uniform(-4, 4, size=(40, 1))
     L = root @ root.T
-    factor = Factor(L.diagonal(), 5)
+    factor = PivotedCholesky(L.diagonal(), 5)
     for _ in range(5):
         pivot = int(np.argmax(factor.residual))
         assert factor.residual[pivot] > factor.floor[pivot]
@@ -35,14 +35,14 @@ def test_the_floor_separates_rounding_from_rank():
 
 def test_the_given_diagonal_is_left_alone():
     diagonal = np.array([2.0, 2.0])
-    Factor(diagonal, 1).grow(0, np.array([2.0, 1.0]))
+    PivotedCholesky(diagonal, 1).grow(0, np.array([2.0, 1.0]))
     assert diagonal.tolist() == [2.0, 2.0]
 
 
 def test_known_rows_are_taken_over_part_by_part():
     root = np.random.default_rng(2).normal(size=(7, 7))
     L = root @ root.T
-    grown, taken = Factor(L.diagonal(), 3), Factor(L.diagonal(), 3)
+    grown, taken = PivotedCholesky(L.diagonal(), 3), PivotedCholesky(L.diagonal(), 3)
     for pivot in (5, 1):
         grown.grow(pivot, L[:, pivot])
     parts = (slice(0, 4), slice(4, 7))
@@ -54,7 +54,7 @@ def test_known_rows_are_taken_over_part_by_part():
 
 
 def test_the_largest_is_the_first_above_rounding():
-    factor = Factor(np.array([1.0, 3.0, 3.0 + 1e-12, 0.0]), 3)
+    factor = PivotedCholesky(np.array([1.0, 3.0, 3.0 + 1e-12, 0.0]), 3)
     assert factor.largest() == (3.0 + 1e-12, 1)
     for pivot in (1, 2, 0):
         factor.grow(pivot, np.eye(4)[pivot] * factor.residual[pivot])

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from covey.dpp import greedy, maximize
-from covey.dpp.greedy import choose, is_large
+from covey.dpp.greedy import greedy_picks, is_large
 from covey.dpp.kernel import adapt
 from covey.errors import NumericsError
 
 
 def test_picks_come_in_order_of_choice_with_their_gains():
     L = np.array([[4.0, 3.0, 0.0], [3.0, 3.0, 0.0], [0.0, 0.0, 1.0]])
-    picks, gains, passes = choose(adapt(L), 3)
+    picks, gains, passes = greedy_picks(adapt(L), 3)
     assert picks.tolist() == [0, 2, 1]
     assert gains == pytest.approx([4.0, 1.0, 0.75])
     assert passes == 2
@@ -101,9 +101,9 @@ def test_large_is_a_matter_of_n_and_k_and_of_blocks():
 
 
 def test_a_large_kernel_is_read_in_few_passes(monkeypatch):
-    plain = choose(adapt(ByBlock(2000)), 7)
+    plain = greedy_picks(adapt(ByBlock(2000)), 7)
     monkeypatch.setattr(greedy, "LARGE", 1000)
-    found = choose(adapt(ByBlock(2000)), 7)
+    found = greedy_picks(adapt(ByBlock(2000)), 7)
     assert found.picks.tolist() == plain.picks.tolist()
     assert (plain.passes, found.passes) == (6, 0)  # all are on the short list
     assert maximize(ByBlock(2000), 7) == list(range(7))

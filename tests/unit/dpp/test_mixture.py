@@ -25,7 +25,7 @@ def smooth(n, length, noise):
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
 def test_the_rank_of_a_is_found(scale):
-    sampler = mixture.prepare(adapt(low_rank(200, 7, scale)), 5)
+    sampler = mixture.prepare_mixture(adapt(low_rank(200, 7, scale)), 5)
     assert (sampler.method, sampler.steps, sampler.error) == ("mixture", 0, 0.0)
     assert sampler.rank <= 7
     assert sampler.truncation.excess <= 0.1
@@ -55,14 +55,16 @@ def test_the_truncated_determinant_is_below_by_at_most_the_excess():
 
 
 def test_the_identity_is_a_uniform_sample():
-    sampler = mixture.prepare(adapt(np.eye(8)), 3)
+    sampler = mixture.prepare_mixture(adapt(np.eye(8)), 3)
     assert sampler.rank == 0
     assert sampler.repulsion == 0.0
     assert len(set(sampler.draw(np.random.default_rng(0)))) == 3
 
 
 def test_repulsion_grows_as_the_noise_falls():
-    shares = [mixture.prepare(adapt(smooth(100, 0.1, s)), 4).repulsion for s in (10.0, 0.1, 1e-3)]
+    shares = [
+        mixture.prepare_mixture(adapt(smooth(100, 0.1, s)), 4).repulsion for s in (10.0, 0.1, 1e-3)
+    ]
     assert 0.0 < shares[0] < 0.3 < shares[1] < shares[2] <= 1.0
 
 
@@ -74,7 +76,7 @@ def test_weights_are_the_law_of_the_number_of_repulsive_picks():
         for j in range(3)  # never more than the rank
     ]
     ways = np.array([math.comb(n - j, k - j) * minors[j] for j in range(3)])
-    sampler = mixture.prepare(adapt(L), k)
+    sampler = mixture.prepare_mixture(adapt(L), k)
     np.testing.assert_allclose(sampler.weights, ways / ways.sum(), rtol=1e-9)
     assert sampler.repulsion == pytest.approx(ways @ np.arange(3) / ways.sum() / k)
 
@@ -90,13 +92,13 @@ def test_weights_are_the_law_of_the_number_of_repulsive_picks():
 )
 def test_without_the_identity_inside_it_says_what_to_use(L):
     with pytest.raises(NumericsError, match=r"L - I to be positive semidefinite.*\"walk\""):
-        mixture.prepare(adapt(L), 2)
+        mixture.prepare_mixture(adapt(L), 2)
 
 
 def test_a_slow_decay_is_refused_at_the_largest_rank():
     L = np.eye(40) * 101.0
     with pytest.raises(NumericsError, match=r"low rank: with rank 10 one proposal in .*\"walk\""):
-        mixture.prepare(adapt(L), 3, rank=10)
+        mixture.prepare_mixture(adapt(L), 3, rank=10)
 
 
 def test_in_a_hurry_a_slow_decay_is_refused_after_a_few_columns():
@@ -124,14 +126,14 @@ def test_in_a_hurry_a_fast_decay_is_carried_through():
 def test_a_hidden_negative_direction_costs_time_but_not_exactness(hidden):
     L = np.eye(24)
     L[2, 5] = L[5, 2] = hidden  # the witnesses are other columns
-    sampler = mixture.prepare(adapt(L), 2)
+    sampler = mixture.prepare_mixture(adapt(L), 2)
     rng = np.random.default_rng(0)
     assert [2, 5] in [sorted(sampler.propose(rng).tolist()) for _ in range(2000)]
     assert [2, 5] not in [sampler.draw(rng) for _ in range(2000)]
 
 
 def test_a_proposal_above_its_bound_is_an_error():
-    sampler = mixture.prepare(adapt(low_rank(8, 2)), 3)
+    sampler = mixture.prepare_mixture(adapt(low_rank(8, 2)), 3)
     wrong = mixture.assemble(
         adapt(4.0 * low_rank(8, 2)), 3, mixture.Truncation(sampler.truncation.rows, 0.01)
     )
@@ -140,7 +142,7 @@ def test_a_proposal_above_its_bound_is_an_error():
 
 
 def test_proposals_that_are_never_accepted_are_an_error():
-    sampler = mixture.prepare(adapt(low_rank(8, 2)), 3)
+    sampler = mixture.prepare_mixture(adapt(low_rank(8, 2)), 3)
     wrong = mixture.assemble(
         adapt(1e-6 * low_rank(8, 2)), 3, mixture.Truncation(sampler.truncation.rows, 0.01)
     )
@@ -151,11 +153,11 @@ def test_proposals_that_are_never_accepted_are_an_error():
 def test_the_rank_is_kept_within_memory(monkeypatch):
     monkeypatch.setattr(mixture, "_BYTES", 3 * 8 * 200 * 4)
     with pytest.raises(NumericsError, match="with rank 4 one proposal"):
-        mixture.prepare(adapt(low_rank(200, 7, 1e3)), 5)
+        mixture.prepare_mixture(adapt(low_rank(200, 7, 1e3)), 5)
 
 
 def test_the_eigenvectors_are_those_of_the_factor():
-    sampler = mixture.prepare(adapt(low_rank(150, 6, 9.0)), 5)
+    sampler = mixture.prepare_mixture(adapt(low_rank(150, 6, 9.0)), 5)
     rows = sampler.truncation.rows
     vectors = rows.T @ sampler.rotation
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-10)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.arrays import first_largest
-from covey.dpp.lazy import Race, contenders
+from covey.dpp.lazy import RunningArgmax, contenders
 
 # Steps of 4e-10: some neighbours are equal to a billionth, others are not.
 rows = st.lists(st.lists(st.integers(0, 6), min_size=9, max_size=9), min_size=1, max_size=4).map(
@@ -17,7 +17,7 @@ rows = st.lists(st.lists(st.integers(0, 6), min_size=9, max_size=9), min_size=1,
 
 @given(rows, st.integers(1, 9))
 def test_seen_in_parts_the_first_of_the_largest_is_the_same(table, width):
-    race = Race(len(table))
+    race = RunningArgmax(len(table))
     for low in range(0, 9, width):
         race.see(contenders(table[:, low : low + width]), low)
     for row, entries in enumerate(table):
@@ -27,14 +27,14 @@ def test_seen_in_parts_the_first_of_the_largest_is_the_same(table, width):
 
 
 def test_a_row_without_entries_has_no_winner():
-    race = Race(2)
+    race = RunningArgmax(2)
     race.see(contenders(np.array([[-np.inf, -np.inf], [0.0, -1.0]])), 5)
     assert race.winner(0) == (-1, -np.inf)
     assert race.winner(1) == (5, 0.0)
 
 
 def test_only_records_are_kept():
-    race = Race(1)
+    race = RunningArgmax(1)
     for low in range(0, 1000, 100):
         race.see(contenders(np.ones((1, 100))), low)
     assert len(race._records[0][0]) == 1

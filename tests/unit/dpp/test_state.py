@@ -7,7 +7,7 @@ import pytest
 
 from covey.dpp import walk as state
 from covey.dpp.kernel import adapt
-from covey.dpp.walk import Progress, State, Stream
+from covey.dpp.walk import Proposals, RoundResult, State
 
 
 def kernel(n, seed=0):
@@ -34,12 +34,12 @@ def one_by_one(L, items, positions, stream):
                 break
         else:
             break
-    return items, Progress(steps, used)
+    return items, RoundResult(steps, used)
 
 
 def stream(L, rng, size):
     items = rng.integers(len(L), size=size)
-    return Stream(items, rng.random(size) * L.diagonal()[items])
+    return Proposals(items, rng.random(size) * L.diagonal()[items])
 
 
 @pytest.mark.parametrize("size", [1, 10, 60])
@@ -56,23 +56,23 @@ def test_a_round_is_its_steps_one_after_the_other(size, count):
 
 def test_a_proposal_twice_in_the_stream_enters_once():
     here = State(adapt(np.eye(4)), np.array([0, 1]))
-    progress = here.renew(np.array([0, 1]), Stream(np.array([3, 3, 2]), np.zeros(3)))
-    assert (here.items.tolist(), progress) == ([3, 2], Progress(2, 3))
+    progress = here.renew(np.array([0, 1]), Proposals(np.array([3, 3, 2]), np.zeros(3)))
+    assert (here.items.tolist(), progress) == ([3, 2], RoundResult(2, 3))
 
 
 def test_what_stays_is_never_proposed_into_the_set():
     here = State(adapt(np.eye(4)), np.array([0, 1, 2]))
-    assert here.renew(np.array([0]), Stream(np.array([1, 2]), np.full(2, -1.0))).steps == 0
-    assert here.renew(np.array([0]), Stream(np.array([0]), np.zeros(1))) == Progress(1, 1)
+    assert here.renew(np.array([0]), Proposals(np.array([1, 2]), np.full(2, -1.0))).steps == 0
+    assert here.renew(np.array([0]), Proposals(np.array([0]), np.zeros(1))) == RoundResult(1, 1)
     assert here.items.tolist() == [0, 1, 2]
 
 
 def test_a_round_may_see_only_the_first_of_its_proposals(monkeypatch):
     monkeypatch.setattr(state, "_MOST", 2)
     L, rng = kernel(30), np.random.default_rng(2)
-    positions, some = np.array([0, 1, 2, 3, 1]), Stream(np.arange(10, 25), np.zeros(15))
+    positions, some = np.array([0, 1, 2, 3, 1]), Proposals(np.arange(10, 25), np.zeros(15))
     here = State(adapt(L), np.arange(5))
-    assert here.renew(positions, some) == Progress(2, 2)
+    assert here.renew(positions, some) == RoundResult(2, 2)
     assert here.items.tolist() == [10, 11, 2, 3, 4]
     assert rng is not None
 
@@ -96,5 +96,5 @@ def test_given_all_but_some_positions():
 
 def test_a_set_of_one_may_be_renewed_by_anything():
     here = State(adapt(np.diag([1.0, 2.0, 3.0])), np.array([0]))
-    assert here.renew(np.array([0]), Stream(np.array([2]), np.array([2.9]))) == Progress(1, 1)
+    assert here.renew(np.array([0]), Proposals(np.array([2]), np.array([2.9]))) == RoundResult(1, 1)
     assert here.items.tolist() == [2]

@@ -8,7 +8,7 @@ import pytest
 from covey.dpp import greedy
 from covey.dpp import lazy as draft
 from covey.dpp.kernel import adapt
-from covey.dpp.lazy import EMPTY, survey
+from covey.dpp.lazy import EMPTY, check_guess
 from covey.errors import NumericsError
 from covey.large import resources as chunks
 
@@ -28,24 +28,24 @@ def given(picks):
 def guess(request, monkeypatch):
     """Five known picks and a guess of three more, made on every tenth item."""
     monkeypatch.setattr(chunks, "CACHE", request.param)
-    known = draft.write(KERNEL, EMPTY, EVERY, -np.inf, count=5, ahead=1)
+    known = draft.guess_ahead(KERNEL, EMPTY, EVERY, -np.inf, count=5, ahead=1)
     short = np.union1d(EVERY[::10], known.picks)
-    return draft.write(KERNEL, known, short, np.inf, count=8, ahead=3)
+    return draft.guess_ahead(KERNEL, known, short, np.inf, count=8, ahead=3)
 
 
 def test_a_pass_finds_what_greedy_takes_after_every_prefix(guess):
-    found = survey(KERNEL, guess.picks, guess.factor, guess.gains[5:], EVERY)
+    found = check_guess(KERNEL, guess.picks, guess.factor, guess.gains[5:], EVERY)
     for t in range(4):
         left = given(guess.picks[: 5 + t])
         left[guess.picks[: 5 + t]] = 0.0
         assert found.winners[t] == np.argmax(left)
         assert found.gains[t] == pytest.approx(left.max())
         assert found.own[t] == pytest.approx(left.max())
-    assert found.winners[0] == greedy.plain(KERNEL, 6).picks[5]
+    assert found.winners[0] == greedy.plain_picks(KERNEL, 6).picks[5]
 
 
 def test_a_pass_tells_variances_and_how_near_each_item_came(guess):
-    found = survey(KERNEL, guess.picks, guess.factor, guess.gains[5:], EVERY)
+    found = check_guess(KERNEL, guess.picks, guess.factor, guess.gains[5:], EVERY)
     np.testing.assert_allclose(found.before, given(guess.picks[:5]), atol=1e-9)
     np.testing.assert_allclose(
         np.delete(found.after, guess.picks), np.delete(given(guess.picks), guess.picks), atol=1e-9
@@ -58,14 +58,14 @@ def test_a_pass_tells_variances_and_how_near_each_item_came(guess):
 
 def test_only_the_items_asked_for_are_looked_at(guess):
     some = np.setdiff1d(EVERY, [int(np.argmax(given(guess.picks[:5])))])
-    found = survey(KERNEL, guess.picks, guess.factor, guess.gains[5:], some)
+    found = check_guess(KERNEL, guess.picks, guess.factor, guess.gains[5:], some)
     assert found.winners[0] in some
     assert found.before.shape == (199,)
 
 
 def test_where_nothing_is_left_nobody_wins():
     kernel = adapt(np.ones((70, 70)))
-    found = survey(kernel, np.array([4]), np.array([[1.0]]), np.array([1.0]), np.arange(70))
+    found = check_guess(kernel, np.array([4]), np.array([[1.0]]), np.array([1.0]), np.arange(70))
     assert found.winners.tolist() == [0, -1]
     assert found.gains.tolist() == [1.0, -np.inf]
 
@@ -74,4 +74,4 @@ def test_an_indefinite_kernel_is_refused():
     matrix = np.eye(80)
     matrix[3, 77] = matrix[77, 3] = 2.0
     with pytest.raises(NumericsError, match="item 77"):
-        survey(adapt(matrix), np.array([3]), np.eye(1), np.array([1.0]), np.arange(10, 80))
+        check_guess(adapt(matrix), np.array([3]), np.eye(1), np.array([1.0]), np.arange(10, 80))

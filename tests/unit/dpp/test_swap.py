@@ -23,19 +23,21 @@ def kernel(n, seed=0):
 )
 def test_the_number_of_steps_of_the_specification(n, k, steps):
     log_inverse_mass = math.log(math.comb(n, k)) + 2 * math.lgamma(k + 1)
-    found = swap.enough_steps(Start(np.arange(k), log_inverse_mass), n, k, 0.01)
+    found = swap.swap_steps(Start(np.arange(k), log_inverse_mass), n, k, 0.01)
     assert found == pytest.approx(steps, rel=0.03)
 
 
 def test_enough_steps_are_enough_by_the_bound():
     start = Start(np.arange(3), 12.0)
-    assert swap.bound(start.log_inverse_mass, 20, 3, swap.enough_steps(start, 20, 3, 0.01)) <= 0.01
-    assert swap.bound(start.log_inverse_mass, 20, 3, 1) == 1.0
+    assert (
+        swap.swap_error(start.log_inverse_mass, 20, 3, swap.swap_steps(start, 20, 3, 0.01)) <= 0.01
+    )
+    assert swap.swap_error(start.log_inverse_mass, 20, 3, 1) == 1.0
 
 
 def test_a_cap_is_reported():
-    free = swap.prepare(adapt(kernel(8)), 3, epsilon=0.01, max_steps=None)
-    capped = swap.prepare(adapt(kernel(8)), 3, epsilon=0.01, max_steps=200)
+    free = swap.prepare_swap(adapt(kernel(8)), 3, epsilon=0.01, max_steps=None)
+    capped = swap.prepare_swap(adapt(kernel(8)), 3, epsilon=0.01, max_steps=200)
     assert (free.error, capped.steps) == (0.01, 200)
     assert 0.01 < capped.error < 1.0
 
@@ -84,7 +86,7 @@ def test_the_outside_items_are_numbered_without_gaps():
 
 
 def test_the_lookahead_does_not_change_the_draw(monkeypatch):
-    sampler = swap.prepare(adapt(kernel(10)), 3, epsilon=0.01, max_steps=400)
+    sampler = swap.prepare_swap(adapt(kernel(10)), 3, epsilon=0.01, max_steps=400)
     first = [sampler.draw(np.random.default_rng(s)) for s in range(10)]
     monkeypatch.setattr(swap, "_LOOKAHEAD", 1)
     assert [sampler.draw(np.random.default_rng(s)) for s in range(10)] == first

@@ -35,7 +35,7 @@ def test_the_number_of_steps_of_the_specification(k, steps):
     """N = k [log log 1/μ + log 1/(2ε²)], with μ the greedy guarantee at n = 1000."""
     log_inverse_mass = math.log(math.comb(1000, k)) + 2 * math.lgamma(k + 1)
     start = Start(np.arange(k), log_inverse_mass)
-    assert walk.enough_steps(start, k, 0.01) == pytest.approx(steps, abs=1)
+    assert walk.walk_steps(start, k, 0.01) == pytest.approx(steps, abs=1)
 
 
 def test_enough_steps_are_enough_by_the_bound():
@@ -43,28 +43,28 @@ def test_enough_steps_are_enough_by_the_bound():
         for epsilon in (0.2, 0.01, 1e-6):
             start = Start(np.arange(k), 40.0)
             assert (
-                walk.bound(start.log_inverse_mass, k, walk.enough_steps(start, k, epsilon))
+                walk.walk_error(start.log_inverse_mass, k, walk.walk_steps(start, k, epsilon))
                 <= epsilon
             )
 
 
 def test_a_cap_is_reported():
     kernel = adapt(smooth(30))
-    free = walk.prepare(kernel, 4, epsilon=0.01, max_steps=None)
+    free = walk.prepare_walk(kernel, 4, epsilon=0.01, max_steps=None)
     assert free.error == 0.01
-    assert walk.prepare(kernel, 4, epsilon=0.01, max_steps=free.steps).error == 0.01
-    errors = [walk.prepare(kernel, 4, epsilon=0.01, max_steps=s).error for s in (1, 10, 30)]
+    assert walk.prepare_walk(kernel, 4, epsilon=0.01, max_steps=free.steps).error == 0.01
+    errors = [walk.prepare_walk(kernel, 4, epsilon=0.01, max_steps=s).error for s in (1, 10, 30)]
     assert 1.0 >= errors[0] > errors[1] > errors[2] > 0.01
-    assert walk.prepare(kernel, 4, epsilon=0.01, max_steps=10).steps == 10
+    assert walk.prepare_walk(kernel, 4, epsilon=0.01, max_steps=10).steps == 10
 
 
 def test_the_bound_does_not_exceed_one():
-    assert walk.bound(50.0, 3, 1) == 1.0
+    assert walk.walk_error(50.0, 3, 1) == 1.0
 
 
 @pytest.mark.parametrize("k", [2, 5, 29])
 def test_a_draw_is_k_distinct_items(k):
-    sampler = walk.prepare(adapt(smooth(30)), k, epsilon=0.01, max_steps=200)
+    sampler = walk.prepare_walk(adapt(smooth(30)), k, epsilon=0.01, max_steps=200)
     drawn = sampler.draw(np.random.default_rng(0))
     assert drawn == sorted(set(drawn))
     assert len(drawn) == k
@@ -72,14 +72,14 @@ def test_a_draw_is_k_distinct_items(k):
 
 def test_a_draw_does_not_read_whole_columns():
     source = Counting(smooth(300, noise=1.0))
-    sampler = walk.prepare(adapt(source), 5, epsilon=0.01, max_steps=None)
+    sampler = walk.prepare_walk(adapt(source), 5, epsilon=0.01, max_steps=None)
     assert source.asked == 4  # greedy
     sampler.draw(np.random.default_rng(0))
     assert source.asked == 4
 
 
 def test_large_sets_are_renewed_in_rounds():
-    sampler = walk.prepare(adapt(smooth(300)), 130, epsilon=0.01, max_steps=20)
+    sampler = walk.prepare_walk(adapt(smooth(300)), 130, epsilon=0.01, max_steps=20)
     assert len(set(sampler.draw(np.random.default_rng(0)))) == 130
 
 
@@ -100,7 +100,7 @@ def test_proposals_grow_with_n_but_stay_below_it():
 def test_a_smooth_kernel_without_noise_is_walked_by_passes():
     at = np.linspace(0.0, 1.0, 120)
     L = 1e-9 * np.eye(120) + np.exp(-0.5 * (np.subtract.outer(at, at) / 0.3) ** 2)
-    sampler = walk.prepare(adapt(L), 9, epsilon=0.01, max_steps=60)
+    sampler = walk.prepare_walk(adapt(L), 9, epsilon=0.01, max_steps=60)
     drawn = sampler.draw(np.random.default_rng(0))
     assert len(set(drawn)) == 9
     assert drawn != sorted(sampler.start.tolist())
@@ -109,7 +109,7 @@ def test_a_smooth_kernel_without_noise_is_walked_by_passes():
 def test_the_start_of_a_large_kernel_is_sought_among_few(monkeypatch):
     monkeypatch.setattr(greedy, "LARGE", 100)
     source = Counting(smooth(300, noise=1.0))
-    sampler = walk.prepare(adapt(source), 5, epsilon=0.01, max_steps=None)
+    sampler = walk.prepare_walk(adapt(source), 5, epsilon=0.01, max_steps=None)
     assert source.asked == 0  # greedy read blocks
     assert len(sampler.draw(np.random.default_rng(0))) == 5
     assert source.asked == 0

@@ -21,7 +21,7 @@ from botorch.models.transforms.outcome import StratifiedStandardize
 from covey.belief import Gaussian
 from covey.integrations.botorch_belief import exact_members
 from covey.integrations.botorch_covariance import View, as_array
-from covey.large.lowrank import held
+from covey.large.lowrank import held_rows
 
 # Some of these models are not standardised, on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore:Data :botorch.exceptions.warnings.InputDataWarning")
@@ -60,7 +60,9 @@ def test_members_have_the_posteriors_covariance(name, sign):
     assert len(members) == len(truth)
     every = np.arange(len(X))
     for member, whole in zip(members, truth, strict=True):
-        part = Gaussian(member.prior, np.zeros(25), held(member.explained), 1.0, member.evidence)
+        part = Gaussian(
+            member.prior, np.zeros(25), held_rows(member.explained), 1.0, member.evidence
+        )
         np.testing.assert_allclose(part.block(every, every), whole, atol=1e-8)
 
 

@@ -14,10 +14,11 @@ from covey.cli import sheets
 from covey.cli.look import end, look_at
 from covey.cli.output import ExitCode, Stop, put, put_json, say
 from covey.cli.settings import Settings
-from covey.cli.sheets import Row, number_from_text
+from covey.cli.sheets import Row
 from covey.errors import did_you_mean, several
 from covey.history import Amended, Failed, Told, Trial
 from covey.space import Pool
+from covey.space.names import number_from_text
 from covey.study import Study
 
 FAILED = ("failed", "fail", "error", "crashed")

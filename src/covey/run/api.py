@@ -23,7 +23,7 @@ from covey.run.local import LocalEngine
 from covey.run.loop import Campaign, Interrupt, Plan, RunOptions
 from covey.run.remote import FuturesEngine
 from covey.run.task import Call, Engine, Function, pack
-from covey.space import Choice, Pool, Space
+from covey.space import Pool, Space
 from covey.strategies import Strategy
 from covey.study import Study
 
@@ -189,10 +189,7 @@ def _corners(space: Space | Pool) -> list[dict[str, Any]]:
     """Points between them holding every value that may be hard to write as an argument."""
     if isinstance(space, Pool):
         return [space.point(i) for i in range(space.size)]
-    ends = {
-        name: list(p.options if isinstance(p, Choice) else p.span)
-        for name, p in space.parameters.items()
-    }
+    ends = {name: p.examples(2 if p.scale else p.size or 2) for name, p in space.parameters.items()}
     longest = max(map(len, ends.values()))
     return [{name: row[i % len(row)] for name, row in ends.items()} for i in range(longest)]
 

@@ -428,8 +428,8 @@ class Integer(Parameter):
 
     def parse(self, text: str) -> int | float:
         """The number a person wrote; 3.0 is an Integer too, the check decides."""
-        number = number_from_text(text)
-        return int(text) if is_whole(text) else number
+        x = number_from_text(text)
+        return int(text) if is_whole(text) else x
 
     def words(self) -> str:
         """Its range."""

@@ -75,7 +75,9 @@ class ParameterContract(ABC):
                     refuse(value)
                 except SpaceError:
                     continue
-                raise AssertionError(f"{value!r} is not refused, or not by a SpaceError")
+                except Exception as error:
+                    raise AssertionError(f"{value!r} is refused by {error!r}") from error
+                raise AssertionError(f"{value!r} is not refused")
 
     def test_coordinates_lie_in_the_unit_cube(self) -> None:
         """Length scales are priors on it."""

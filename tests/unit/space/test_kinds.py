@@ -12,7 +12,7 @@ import covey
 from covey.errors import SpaceError
 from covey.report import card, write_page
 from covey.report.slices import axes_of, edges
-from covey.space import register, space_from_description
+from covey.space import parameters, register, space_from_description
 from covey.space.parameters import registered
 from covey.testing import ParameterContract
 
@@ -96,6 +96,41 @@ class TestChoiceOfObjects(TestChoice):
 
     def values(self):
         return [(64, 32), frozenset({1}), "none"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "noticed_by"),
+    [
+        (
+            {"check": lambda self, value: float(value)},
+            "test_strangers_are_refused_by_an_error_of_ours",
+        ),
+        (
+            {"decode": lambda self, u: (720.0 * u[:, 0]).tolist()},
+            "test_every_row_decodes_to_a_value",
+        ),
+        ({"snap": lambda self, u: u}, "test_snap_is_encode_of_decode_and_idempotent"),
+        (
+            {"condensed": lambda self, u: np.argmax(u, axis=1)[:, None]},
+            "test_condensed_coordinates_tell_the_same_values_apart",
+        ),
+        ({"examples": lambda self, most: [0.0] * most}, "test_examples_are_distinct_values"),
+        ({"to_json": lambda self, value: value / 2}, "test_values_survive_json"),
+        ({"describe": lambda self: {"kind": "compass"}}, "test_the_description_builds_it_again"),
+        ({"parse": lambda self, text: 1.0}, "test_values_survive_a_sheet"),
+    ],
+    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
+)
+def test_the_contract_notices_a_fault(fault, noticed_by, monkeypatch):
+    def look(**members):
+        kind = type("Compass", (Angle,), members)
+        monkeypatch.setitem(parameters._KINDS, "angle", kind)
+        contract = type("Contract", (TestAngle,), {"parameter": lambda self: kind()})()
+        getattr(contract, noticed_by)()
+
+    look()
+    with pytest.raises((AssertionError, SpaceError)):
+        look(**fault)
 
 
 def height(point):

@@ -8,10 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import settings
+from tests.angle import Angle
 
 from covey.belief import Belief
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
+from covey.space import parameters, register
 
 settings.register_profile("covey", derandomize=True, max_examples=50, deadline=None)
 settings.load_profile("covey")
@@ -46,6 +48,18 @@ def _belief(
     data = observe(x, y, np.full(observations, np.nan))
     kernel = Matern52(tuple(rng.uniform(0.2, 0.8, d)), 1.0)
     return condition([Model(kernel, noise)], data).belief(at, round=3)
+
+
+@pytest.fixture
+def kinds(monkeypatch):
+    """Kinds of parameters registered in a test are forgotten after it."""
+    monkeypatch.setattr(parameters, "_KINDS", dict(parameters._KINDS))
+
+
+@pytest.fixture
+def angle(kinds):
+    """The kind "angle" is known."""
+    register(Angle)
 
 
 @pytest.fixture(scope="session")

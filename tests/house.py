@@ -15,8 +15,8 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "covey"
 CORE = (
     *("arrays", "covariance", "kernels", "belief", "gp", "dpp", "policies", "strategies"),
-    *("baselines", "catalog", "candidates", "space.parameters", "space.space", "history"),
-    *("propose", "study"),
+    *("baselines", "catalog", "candidates", "space.parameters", "space.choice", "space.space"),
+    *("history", "propose", "study"),
 )
 
 

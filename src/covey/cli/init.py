@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import math
 import os
@@ -193,17 +194,7 @@ def spoken(space: Space | Pool) -> list[str]:
     if isinstance(space, covey.Pool):
         labels = f", labels {listed(space.labels)}" if space.labels else ""
         return [f"  {space.size} candidates, inputs {listed(space.inputs)}{labels}"]
-    return [f"  {name}: {_words(parameter)}" for name, parameter in space.parameters.items()]
-
-
-def _words(parameter: Parameter) -> str:
-    from covey.space.names import listed
-
-    if isinstance(parameter, covey.Choice):
-        order = ", in this order" if parameter.ordered else ""
-        return f"one of {listed(map(repr, parameter.options))}{order}"
-    kind = "real" if isinstance(parameter, covey.Real) else "integer"
-    return f"{kind}, {parameter.low!r} to {parameter.high!r}{', log' if parameter.log else ''}"
+    return [f"  {name}: {parameter.words()}" for name, parameter in space.parameters.items()]
 
 
 def _asked() -> dict[str, Parameter]:
@@ -310,7 +301,7 @@ def _from(pool: Path, path: Path) -> str:
 
 
 def _text_of(value: object) -> str:
-    """A string, or a list of them, as TOML has it: JSON, but for the character DEL."""
+    """A text, number, yes or no, or a list of them, as TOML has it: JSON, but for DEL."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -320,9 +311,8 @@ def _key(name: str) -> str:
 
 
 def _lines(parameter: Parameter) -> Sequence[str]:
-    if isinstance(parameter, covey.Choice):
-        lines = ['type = "choice"', f"options = {_text_of(list(parameter.options))}"]
-        return [*lines, "ordered = true"] if parameter.ordered else lines
-    kind = "real" if isinstance(parameter, covey.Real) else "integer"
-    lines = [f'type = "{kind}"', f"low = {parameter.low!r}", f"high = {parameter.high!r}"]
-    return [*lines, "log = true"] if parameter.log else lines
+    """Its table: what differs from the defaults of its class."""
+    entry = parameter.describe()
+    keys = inspect.signature(type(parameter)).parameters
+    told = [key for key in entry if key != "kind" and entry[key] != keys[key].default]
+    return [f'type = "{entry["kind"]}"', *(f"{key} = {_text_of(entry[key])}" for key in told)]

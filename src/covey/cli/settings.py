@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,11 +23,6 @@ _MOST = 2**24  # bytes of it
 _DEEPEST = 50  # lists and tables within each other
 _BITS = 1024  # of an integer: what a float can hold
 
-_KINDS = {
-    "real": ("low", "high", "log"),
-    "integer": ("low", "high", "log", "step"),
-    "choice": ("options", "ordered"),
-}
 _STUDY = {"goal": str, "batch": int, "strategy": str, "seed": int, "journal": str}
 _RUN = {
     "command": list,
@@ -172,22 +168,24 @@ def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:
 
 
 def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
+    from covey.space.parameters import kinds, registered
+
     kind = entry.get("type")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        hint = did_you_mean(kind, _KINDS)
+    made = registered(kind) if isinstance(kind, str) else None
+    if made is None:
+        *others, last = (f'"{known}"' for known in kinds())
         raise SpaceError(
-            f'[parameters.{name}]: type must be "real", "integer" or "choice", got {kind!r}.{hint}'
+            f"[parameters.{name}]: type must be {', '.join(others)} or {last}, got {kind!r}."
+            f"{did_you_mean(kind, kinds())}"
         )
-    kinds = {"real": covey.Real, "integer": covey.Integer, "choice": covey.Choice}
-    keys = _KINDS[kind]
+    keys = inspect.signature(made).parameters
     given = {key: value for key, value in entry.items() if key != "type"}
     _require_known(given, keys, f"[parameters.{name}]")
+    needed = [key for key, one in keys.items() if one.default is one.empty]
+    if not given.keys() >= set(needed):
+        raise SpaceError(f"[parameters.{name}]: a {kind} needs {' and '.join(needed)}.")
     try:
-        return kinds[kind](**given)
-    except TypeError as error:
-        raise SpaceError(
-            f"[parameters.{name}]: a {kind} needs {' and '.join(keys[: 1 + (kind != 'choice')])}."
-        ) from error
+        return made(**given)
     except SpaceError as error:
         raise SpaceError(f"[parameters.{name}]: {error}") from error
 

@@ -9,7 +9,7 @@ import io
 import re
 import sys
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,15 +18,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import covey
 from covey.cli.output import ExitCode, Stop, sentence
 from covey.errors import SpaceError, did_you_mean, several
+from covey.space.names import number_from_text
 
 if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when first used
-    from covey.space import Choice, Integer, Pool, Real, Space
+    from covey.space import Parameter, Pool, Space
 
 # Points from text: what a sheet or a command line says, as values of a space.
-
-# Stricter than float(), which takes 1_000 and the digits of every script.
-_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
-_WHOLE = re.compile(r"[+-]?[0-9]{1,300}")  # of more digits, Python reads none; no space has such
 
 
 def point_from_text(space: Space | Pool, cells: Mapping[str, str]) -> dict[str, Any]:
@@ -49,17 +46,6 @@ def fixed_from_text(space: Space | Pool, given: Mapping[str, str]) -> dict[str, 
     return {name: _value(space.parameters[name], name, text) for name, text in given.items()}
 
 
-def number_from_text(text: str) -> float:
-    """The number a person wrote, in a cell or in a word of the command line; perhaps no finite one.
-
-    Raises:
-        SpaceError: It is no number; 1_000, which Python would read, is a slip of the pen.
-    """
-    if not _NUMBER.fullmatch(text.strip()):
-        raise SpaceError(f"{text!r} is not a number.")
-    return float(text)
-
-
 def point_to_json(space: Space | Pool, point: Mapping[str, Any]) -> dict[str, Any]:
     """The point for whoever reads our JSON: an option that is no scalar by its value.
 
@@ -79,53 +65,15 @@ def _readable(option: Any) -> Any:
     return option if isinstance(option, str | int | float | bool | None) else str(option)
 
 
-def _value(parameter: Real | Integer | Choice, name: str, text: str) -> Any:
-    if isinstance(parameter, covey.Choice):
-        return _option(parameter, name, text)
-    number = _number(name, text)
-    if isinstance(parameter, covey.Integer) and _WHOLE.fullmatch(text.strip()):
-        return int(text)
-    return number  # 3.0 is an Integer too; the space decides
+def _value(parameter: Parameter, name: str, text: str) -> Any:
+    return _read(parameter.parse, name, text)
 
 
-def _number(name: str, text: str) -> float:
+def _read(parse: Callable[[str], Any], name: str, text: str) -> Any:
     try:
-        return number_from_text(text)
+        return parse(text)
     except SpaceError as error:
         raise SpaceError(f"{name}: {error}") from error
-
-
-def _option(choice: Choice, name: str, text: str) -> Any:
-    """The option that a cell names: as it is written in a sheet, or as a spreadsheet writes it."""
-    for alike in (_written, _written_in_blanks, _rewritten):
-        found = [option for option in choice.options if alike(option, text)]
-        if len(found) > 1:
-            both = ", ".join(map(repr, found))
-            raise SpaceError(f"{name}: {text!r} may be any of {both}, which look alike in a sheet.")
-        if found:
-            return found[0]
-    options = ", ".join(map(str, choice.options))
-    hint = did_you_mean(text, choice.options)
-    raise SpaceError(f"{name}: {text!r} is not an option; the options are {options}.{hint}")
-
-
-def _written(option: Any, text: str) -> bool:
-    return text == ("" if option is None else str(option))
-
-
-def _written_in_blanks(option: Any, text: str) -> bool:
-    return _written(option, text.strip())
-
-
-def _rewritten(option: Any, text: str) -> bool:
-    """TRUE for True, 1 for 1.0; and the same for texts that are spelled so."""
-    text = text.strip()
-    if option is None or isinstance(option, bool):
-        return text.lower() == str(option).lower()
-    try:
-        return number_from_text(text) == float(option)
-    except (TypeError, ValueError, OverflowError):
-        return False
 
 
 def _inputs(pool: Pool, cells: Mapping[str, str]) -> list[str]:
@@ -142,7 +90,7 @@ def _pool_value(pool: Pool, name: str, cells: Mapping[str, str]) -> Any:
         return {"true": True, "false": False}.get(cells[name].strip().lower(), cells[name])
     if not isinstance(example, int | float):
         return _pool_text(pool, name, cells[name])
-    return _number(name, cells[name])
+    return _read(number_from_text, name, cells[name])
 
 
 def _pool_text(pool: Pool, name: str, text: str) -> str:

@@ -17,9 +17,10 @@ from covey.cli import sheets
 from covey.cli.options import FILE, Config, DryRun, Json, ValueColumn
 from covey.cli.output import ExitCode, Stop, put, put_json, say
 from covey.cli.settings import read_settings
-from covey.cli.sheets import SheetRow, number_from_text
+from covey.cli.sheets import SheetRow
 from covey.cli.show import end, look_at
 from covey.errors import did_you_mean, several
+from covey.space.names import number_from_text
 
 if TYPE_CHECKING:
     from covey.history import Amended, Failed, Told, Trial

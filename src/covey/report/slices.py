@@ -11,7 +11,7 @@ import numpy as np
 from covey.arrays import Array, Mask
 from covey.report.format import number, shown
 from covey.report.predictions import Forecast, forecasts
-from covey.space import Choice, Integer, Parameter, Pool, Space
+from covey.space import Pool, Space
 
 if TYPE_CHECKING:
     from covey.gp import Posterior
@@ -27,11 +27,12 @@ _OPTIONS = 200  # looked at of an axis with many more
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One parameter: its ends and values in order if it is a number, else its options."""
+    """One parameter: its values in order if it is a number, else its options."""
 
     name: str
     values: tuple[Any, ...]
-    ends: tuple[float, float] | None = None  # None for options
+    numeric: bool = False  # else options
+    ends: tuple[float, float] | None = None  # of numbers on a line
     log: bool = False
     size: int = 0  # number of options, looked at or not
 
@@ -44,17 +45,12 @@ def axes_of(space: Space | Pool) -> list[Axis]:
 
 def _of_space(space: Space) -> Iterator[Axis]:
     for name, parameter in space.parameters.items():
-        if isinstance(parameter, Choice):
-            options = tuple(parameter.options[:_OPTIONS])
-            yield Axis(name, options, size=parameter.size)
+        if parameter.scale is None:
+            yield Axis(name, tuple(parameter.examples(_OPTIONS)), size=parameter.size or 0)
         else:
-            yield Axis(name, _along(parameter), parameter.span, parameter.log)
-
-
-def _along(parameter: Parameter) -> tuple[Any, ...]:
-    few = isinstance(parameter, Integer) and parameter.size <= _STEPS
-    steps = parameter.levels() if few else np.linspace(0.0, 1.0, _STEPS)[:, None]  # type: ignore[union-attr]
-    return tuple(dict.fromkeys(parameter.decode(steps)))
+            ends = parameter.span if parameter.numeric else None
+            values = tuple(parameter.examples(_STEPS))
+            yield Axis(name, values, True, ends, parameter.scale == "log")
 
 
 def _of_pool(pool: Pool) -> Iterator[Axis]:
@@ -72,7 +68,7 @@ def _of_pool(pool: Pool) -> Iterator[Axis]:
             values = [pool.point(int(i))[name] for i in where]
         else:
             values = np.linspace(*ends, _STEPS).tolist()
-        yield Axis(name, tuple(values), ends)
+        yield Axis(name, tuple(values), True, ends)
 
 
 _MOST_SLICES = 6
@@ -114,7 +110,7 @@ def slices(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any]) -> tu
 def _slice(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any], axis: Axis) -> Slice:
     here = point[axis.name]
     values = list(axis.values)
-    if axis.ends is not None:
+    if axis.numeric:
         values = sorted({*values, here})
     elif shown(here) not in map(shown, values):  # options may not like to be compared
         values.append(here)
@@ -126,16 +122,15 @@ def _slice(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any], axis:
     kept = [(values[i], one) for i, one in zip(allowed.tolist(), expected, strict=True)]
     means = [one.mean for one in expected]
     spread = max(means, default=0.0) - min(means, default=0.0)
-    if axis.ends is None:
+    if not axis.numeric:
         kept = _likely(kept, recipe.sign, here)
-    numeric = axis.ends is not None
     return Slice(
         name=axis.name,
-        numeric=numeric,
+        numeric=axis.numeric,
         log=axis.log,
-        at=tuple(float(value) if numeric else shown(value) for value, _ in kept),
+        at=tuple(float(value) if axis.numeric else shown(value) for value, _ in kept),
         expected=tuple(one for _, one in kept),
-        here=float(here) if numeric else shown(here),
+        here=float(here) if axis.numeric else shown(here),
         spread=spread,
         left_out=max(axis.size, len(values)) - len(kept),
     )

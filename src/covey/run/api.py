@@ -22,7 +22,7 @@ from covey.run.local import LocalEngine
 from covey.run.loop import Campaign, Interrupt, Plan, RunOptions
 from covey.run.remote import FuturesEngine
 from covey.run.task import Call, Engine, Function, pack
-from covey.space import Choice, Pool, Space
+from covey.space import Pool, Space
 from covey.strategies import Strategy
 from covey.study import Study
 
@@ -195,10 +195,7 @@ def _examples(command: Command, space: Space | Pool) -> list[dict[str, Any]]:
     if isinstance(space, Pool):
         row = command.first_refused({name: space.column(name) for name in space.names})
         return [] if row is None else [space.point(row)]
-    ends = {
-        name: list(p.options if isinstance(p, Choice) else p.span)
-        for name, p in space.parameters.items()
-    }
+    ends = {name: p.examples(2 if p.scale else p.size or 2) for name, p in space.parameters.items()}
     longest = max(map(len, ends.values()))
     return [{name: row[i % len(row)] for name, row in ends.items()} for i in range(longest)]
 

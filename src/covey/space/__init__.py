@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from covey.space.choice import Choice
 from covey.space.constraints import Linear
 from covey.space.description import space_from_description
-from covey.space.parameters import Choice, Integer, Parameter, Real
+from covey.space.parameters import Integer, Parameter, Real, register
 from covey.space.pool import Pool
 from covey.space.reading import Frame, records_of
 from covey.space.space import Space
@@ -19,5 +20,6 @@ __all__ = [
     "Real",
     "Space",
     "records_of",
+    "register",
     "space_from_description",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from covey.errors import SpaceError
 from covey.space.names import number, plain, unknown
-from covey.space.parameters import Choice, Parameter, Real
+from covey.space.parameters import Parameter
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask
@@ -73,10 +73,11 @@ class Linear:
                 raise SpaceError(f"Linear: {error}")
             parameter = parameters[name]
             if not parameter.numeric:
-                loose = isinstance(parameter, Choice) and not parameter.ordered
+                loose = "" if getattr(parameter, "ordered", True) else "unordered "
+                what = f"{loose}{type(parameter).__name__}"
                 raise SpaceError(
-                    f"Linear cannot weigh {name!r}, {'an unordered' if loose else 'a'} Choice; it "
-                    "needs Real, Integer or an ordered Choice of numbers. Use a function of the "
+                    f"Linear cannot weigh {name!r}, {'an' if what[0] in 'AEIOUu' else 'a'} {what}; "
+                    "it needs Real, Integer or an ordered Choice of numbers. Use a function of the "
                     "point instead."
                 )
 
@@ -88,13 +89,13 @@ class Linear:
         """Whether each of n points satisfies it.
 
         The bounds give way by the rounding of encode and decode, so that a point accepted once
-        is feasible for ever: 1e-12 of the summands, and of ``low`` where a Real starts. (Our
-        choice.)
+        is feasible for ever: 1e-12 of the summands, and of where the range of a continuous
+        parameter starts. (Our choice.)
         """
         scale: Array = np.zeros(1)
         for name, weight in self.weights.items():
             parameter = parameters[name]
-            floor = abs(parameter.low) if isinstance(parameter, Real) else 0.0
+            floor = abs(parameter.span[0]) if parameter.continuous else 0.0
             scale = scale + abs(weight) * np.maximum(np.abs(numbers[name]), floor)
         total, slack = self.total(numbers), _ROUNDING * scale
         return np.asarray((total >= self.lower - slack) & (total <= self.upper + slack))

@@ -7,18 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from covey.errors import SpaceError
 from covey.space.constraints import Linear
-from covey.space.parameters import Choice, Integer, Parameter, Real
+from covey.space.parameters import Parameter, registered
 from covey.space.pool import Pool
 from covey.space.space import Space
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_KINDS: dict[str, type[Real] | type[Integer] | type[Choice]] = {
-    "real": Real,
-    "integer": Integer,
-    "choice": Choice,
-}
 # What a file must still be, in the order in which a change is best explained.
 _TOLD = {"columns": "for columns", "n": "distinct rows", "sha256": "for content"}
 
@@ -53,7 +48,14 @@ def _space(description: Mapping[str, Any]) -> Space:
 
 
 def _parameter(entry: Mapping[str, Any]) -> Parameter:
-    return _KINDS[entry["kind"]](**{k: v for k, v in entry.items() if k not in ("name", "kind")})
+    kind = registered(entry["kind"])
+    if kind is None:
+        raise SpaceError(
+            f"the description of a space is damaged: KeyError {entry['kind']!r}, no kind of "
+            "parameter that is known here. Import the module that registers it, or pass `space=` "
+            "again"
+        )
+    return kind(**{k: v for k, v in entry.items() if k not in ("name", "kind")})
 
 
 def _linear(entry: Mapping[str, Any]) -> Linear:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covey.arrays import Array
-from covey.space.parameters import Integer, Parameter
+from covey.space.parameters import Parameter
 from covey.space.space import Space
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _centre(
     names = [name for name in free if any(name in row.weights for row in rows)]
     spans = np.array([free[name].span for name in names], dtype=np.float64).reshape(-1, 2)
     low, reach = spans[:, 0], np.ptp(spans, axis=1)
-    counted = np.array([whole and isinstance(free[name], Integer) for name in names], dtype=bool)
+    counted = np.array([whole and free[name].step is not None for name in names], dtype=bool)
     units = np.array(
         [
             max((free[name].size or 1) - 1, 1) if count else 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -99,6 +100,27 @@ def number(value: Any, what: str) -> float:
     if not is_finite(value):
         raise SpaceError(f"{what} must be a finite number, got {value!r}")
     return float(value) + 0.0
+
+
+# Stricter than float(), which takes 1_000 and the digits of every script.
+_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
+_WHOLE = re.compile(r"[+-]?[0-9]{1,300}")  # of more digits, Python reads none; no space has such
+
+
+def number_from_text(text: str) -> float:
+    """The number a person wrote, in a cell or in a word of the command line; perhaps no finite one.
+
+    Raises:
+        SpaceError: It is no number; 1_000, which Python would read, is a slip of the pen.
+    """
+    if not _NUMBER.fullmatch(text.strip()):
+        raise SpaceError(f"{text!r} is not a number.")
+    return float(text)
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a number written without point or power."""
+    return _WHOLE.fullmatch(text.strip()) is not None
 
 
 def digest(description: dict[str, Any]) -> str:

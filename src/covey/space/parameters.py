@@ -3,222 +3,176 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from covey.errors import SpaceError, did_you_mean
-from covey.space.names import check_name, is_finite, is_number, is_scalar, listed, number, plain
+from covey.errors import SpaceError
+from covey.space.names import check_name, is_number, is_whole, number, number_from_text, plain
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices
 
-_UNWRITABLE = 10**4300  # Python turns no larger number into digits
+P = TypeVar("P", bound="Parameter")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Choice:
-    """One of the options, each its own column; with ``ordered`` one column in their order.
+@runtime_checkable
+class Parameter(Protocol):
+    """A kind of parameter: its values, and their coordinates in [0, 1]^width.
 
-    Options may be any objects and come back as they were given (NumPy scalars as Python ones).
-    They are told apart by type and value: True, 1 and 1.0 are three options.
-
-    >>> Choice(["adam", "sgd"]).encode(["sgd"])
-    array([[0., 1.]])
-    >>> Choice(["low", "mid", "high", "top"], ordered=True).encode(["mid"])
-    array([[0.375]])
+    Real, Integer and Choice are three; :func:`register` adds yours. Inherit from this class, as a
+    frozen dataclass, and write ``kind``, ``check``, ``encode``, ``decode`` and ``examples``; the
+    rest has a default, right for a continuous kind whose values are numbers.
+    ``covey.testing.ParameterContract`` tests the whole.
     """
 
-    options: Sequence[Any]
-    ordered: bool = False
-    _places: dict[tuple[type, Any], int] = field(init=False, repr=False)
+    __slots__ = ()
+    kind: ClassVar[str]  # its name in a log, and ``type`` in covey.toml
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "options", _listed_options(self.options))
-        object.__setattr__(self, "ordered", bool(self.ordered))
-        object.__setattr__(self, "_places", {})
-        for i, option in enumerate(self.options):
-            earlier = self._exact(option, among=i)
-            if earlier is not None:
-                raise SpaceError(
-                    f"options {earlier} and {i} of a Choice are both {option!r}; "
-                    "give each option once"
-                )
-            if _hashable(option):
-                self._places[type(option), option] = i
+    @abstractmethod
+    def check(self, value: Any) -> Any:
+        """The value in canonical form, or a SpaceError that says why it is not one of ours."""
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Choice):
-            return NotImplemented
-        return (
-            self.ordered == other.ordered
-            and len(self.options) == len(other.options)
-            and all(map(_same, self.options, other.options))
-        )
+    @abstractmethod
+    def encode(self, values: Sequence[Any]) -> Array:
+        """Coordinates (n, width) of n values, checked."""
 
-    def __hash__(self) -> int:
-        return hash((self.ordered, tuple(type(option) for option in self.options)))
+    @abstractmethod
+    def decode(self, columns: Array) -> list[Any]:
+        """Values at coordinates (n, width), which may lie outside [0, 1] or on no value."""
 
-    def __reduce__(self) -> tuple[type[Choice], tuple[Any, ...]]:
-        # The look-up table has types as keys, and not every type pickles.
-        return Choice, (self.options, self.ordered)
+    @abstractmethod
+    def examples(self, most: int) -> list[Any]:
+        """At most so many distinct values in order, from end to end if they are numbers."""
+
+    def snap(self, columns: Array) -> Array:
+        """Coordinates of the values at ``columns``: encode(decode(columns)), to the last bit."""
+        return self.encode(self.decode(columns))
+
+    def condensed(self, columns: Array) -> Array:
+        """Snapped coordinates in fewer columns that tell the same values apart."""
+        return columns
 
     @property
     def width(self) -> int:
         """Number of encoded columns."""
-        return 1 if self.ordered else len(self.options)
+        return 1
 
     @property
-    def size(self) -> int:
-        """Number of options."""
-        return len(self.options)
+    def size(self) -> int | None:
+        """Number of values; None if continuous."""
+        return None
+
+    @property
+    def continuous(self) -> bool:
+        """Whether a gradient may move it."""
+        return self.size is None
+
+    def levels(self) -> Array | None:
+        """Coordinates (size, width) of every value in order; None if continuous."""
+        return None
+
+    @property
+    def scale(self) -> Literal["linear", "log"] | None:
+        """The axis its values are drawn along; None draws them one by one."""
+        return None
+
+    # In writing: logs, sheets, the command line.
+
+    def describe(self) -> dict[str, Any]:
+        """What JSON needs to build it again: its kind and the fields of the dataclass."""
+        mine = fields(self)  # type: ignore[arg-type]
+        return {"kind": self.kind, **{f.name: getattr(self, f.name) for f in mine if f.init}}
+
+    @property
+    def opaque(self) -> str | None:
+        """What of its description JSON cannot hold, if anything."""
+        return None
+
+    def to_json(self, value: Any) -> Any:
+        """A checked value as JSON holds it."""
+        return value
+
+    def from_json(self, value: Any) -> Any:
+        """The value that :meth:`to_json` wrote."""
+        return self.check(value)
+
+    def parse(self, text: str) -> Any:
+        """The value a person wrote, in a cell or on the command line; :meth:`check` comes after."""
+        return number_from_text(text)
+
+    def words(self) -> str:
+        """The parameter as ``covey next`` repeats it."""
+        return repr(self)
+
+    # What a linear constraint asks of numbers on a line.
 
     @property
     def numeric(self) -> bool:
-        """Whether a linear constraint may weigh it: ordered, and every option a finite number."""
-        return self.ordered and all(map(is_finite, self.options))
+        """Whether a linear constraint may weigh it; then the following four are needed."""
+        return False
 
     @property
     def span(self) -> tuple[float, float]:
-        """Smallest and largest option, when they are numbers."""
-        return float(min(self.options)), float(max(self.options))
+        """Smallest and largest value; nan if not numeric."""
+        return math.nan, math.nan
 
-    def _exact(self, value: Any, among: int) -> int | None:
-        if _hashable(value):
-            return self._places.get((type(value), value))
-        return next((i for i in range(among) if _same(self.options[i], value)), None)
-
-    def index(self, value: Any) -> int:
-        """Position of an option, or an error that names the nearest one.
-
-        A number finds an equal number of another type when there is only one: 1 finds 1.0.
-        """
-        value = plain(value)
-        found = self._exact(value, among=self.size)
-        if found is not None:
-            return found
-        if is_number(value):
-            equal = [i for i, o in enumerate(self.options) if is_number(o) and o == value]
-            if len(equal) == 1:
-                return equal[0]
-        raise SpaceError(
-            f"{value!r} is not an option; the options are {listed(map(repr, self.options))}."
-            f"{did_you_mean(value, self.options)}"
-        )
-
-    def check(self, value: Any) -> Any:
-        """The very option that equals ``value``, or an error."""
-        return self.options[self.index(value)]
-
-    def encode(self, values: Sequence[Any]) -> Array:
-        """Coordinates (n, width) of n values."""
-        return self._coordinates(np.array([self.index(value) for value in values], dtype=np.intp))
-
-    def _coordinates(self, ranks: Indices) -> Array:
-        if self.ordered:
-            return ((ranks + 0.5) / self.size)[:, None]
-        hot = np.zeros((len(ranks), self.size))
-        hot[np.arange(len(ranks)), ranks] = 1.0
-        return hot
-
-    def _ranks(self, columns: Array) -> Indices:
-        if not self.ordered:
-            return np.argmax(columns, axis=1)
-        bins = np.floor(np.clip(columns[:, 0], 0.0, 1.0) * self.size)
-        return np.minimum(bins, self.size - 1).astype(np.intp)
+    @property
+    def step(self) -> float | None:
+        """Distance of neighbouring values, where all are the same."""
+        return None
 
     def numbers(self, columns: Array) -> Array:
-        """Options (n,) at coordinates (n, 1), as floats, when they are numbers."""
-        return np.array(self.options, dtype=np.float64)[self._ranks(columns)]
-
-    def decode(self, columns: Array) -> list[Any]:
-        """Options at coordinates (n, width): the nearest bin, or the largest column."""
-        return [self.options[rank] for rank in self._ranks(columns).tolist()]
-
-    def snap(self, columns: Array) -> Array:
-        """Coordinates of the options at ``columns``."""
-        return self._coordinates(self._ranks(columns))
-
-    def levels(self) -> Array:
-        """Coordinates (size, width) of every option in order."""
-        return self._coordinates(np.arange(self.size))
+        """Values (n,) at coordinates (n, 1), as floats."""
+        raise NotImplementedError
 
     def nearest(self, x: Array) -> Array:
-        """Coordinates (n, 1) of the options nearest to numbers (n,), when they are numbers."""
-        gaps = np.abs(np.array(self.options, dtype=np.float64) - x[:, None])
-        return self._coordinates(np.argmin(gaps, axis=1))
-
-    def to_json(self, option: Any) -> Any:
-        """A scalar as it is, anything else as ``{"option": index}``."""
-        index = self.index(option)
-        option = self.options[index]
-        return option if is_scalar(option) else {"option": index}
-
-    def from_json(self, value: Any) -> Any:
-        """The option that :meth:`to_json` wrote."""
-        if not isinstance(value, Mapping):
-            return self.check(value)
-        index = value.get("option")
-        if not isinstance(index, int) or not 0 <= index < self.size:
-            raise SpaceError(
-                f'{value!r} names no option; expected {{"option": 0}} to '
-                f'{{"option": {self.size - 1}}}'
-            )
-        return self.options[index]
-
-    def describe(self) -> dict[str, Any]:
-        """What JSON needs to build it again; an option it cannot hold is only outlined."""
-        options = [o if is_scalar(o) else {"opaque": _outline(o)} for o in self.options]
-        return {"kind": "choice", "options": options, "ordered": self.ordered}
+        """Coordinates (n, 1) of the values nearest to numbers (n,)."""
+        raise NotImplementedError
 
 
-def _listed_options(options: Any) -> tuple[Any, ...]:
-    if isinstance(options, np.ndarray):
-        options = list(options)
-    if isinstance(options, str | bytes | Mapping | Set) or not isinstance(options, Sequence):
+_KINDS: dict[str, type[Parameter]] = {}
+_GROUP = "covey.parameters"  # entry points of installed packages, each called as its kind
+
+
+def register(cls: type[P]) -> type[P]:
+    """Class decorator: make a kind of parameter known by its name, in logs and in covey.toml.
+
+    A package that names the class in its entry points ``covey.parameters`` need not be imported.
+    """
+    held = _KINDS.get(cls.kind, cls)
+    again = (held.__module__, held.__qualname__) == (cls.__module__, cls.__qualname__)
+    if not again:  # a cell of a notebook that runs twice may replace its own
         raise SpaceError(
-            f"the options of a Choice must be a list, got {options!r}; "
-            "write Choice(['a', 'b']), in the order you want"
+            f"the kind {cls.kind!r} is already {held.__module__}.{held.__qualname__}; "
+            f"give {cls.__qualname__} another name"
         )
-    if not options:
-        raise SpaceError("a Choice needs at least one option, got none")
-    if any(isinstance(o, int) and abs(o) >= _UNWRITABLE for o in options):
-        raise SpaceError(
-            "an option of a Choice is a whole number of more than 4300 digits, which cannot be "
-            "written down; give it as text"
-        )
-    return tuple(plain(option) for option in options)
+    _KINDS[cls.kind] = cls
+    return cls
 
 
-def _outline(option: Any) -> str:
-    """A text for the fingerprint, the same in every process: no addresses, no order of sets."""
-    text = repr(option)
-    if isinstance(option, Set) or " at 0x" in text:
-        return str(getattr(option, "__qualname__", type(option).__qualname__))
-    return text
+def registered(kind: str) -> type[Parameter] | None:
+    """The class of this kind, from an installed package if need be; None if there is none."""
+    if kind not in _KINDS:
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group=_GROUP, name=kind):
+            try:
+                register(entry.load())
+            except (ImportError, AttributeError) as error:
+                raise SpaceError(
+                    f"the kind {kind!r} is {entry.value}, which cannot be imported: {error}; "
+                    "mend or remove that package"
+                ) from error
+    return _KINDS.get(kind)
 
 
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _same(a: Any, b: Any) -> bool:
-    if type(a) is not type(b):
-        return False
-    if a is b:
-        return True
-    if isinstance(a, np.ndarray):
-        return np.array_equal(a, b)
-    try:
-        return bool(a == b)
-    except Exception:  # an option may compare as it likes; then only itself is the same
-        return False
+def kinds() -> tuple[str, ...]:
+    """The kinds known so far."""
+    return tuple(_KINDS)
 
 
 # Beyond these a bin's centre and its edge are too close for float64 to tell them apart.
@@ -226,8 +180,9 @@ _MOST_VALUES = 2**50
 _MOST_LOG_VALUES = 2**40
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class Real:
+class Real(Parameter):
     r"""A continuous parameter between ``low`` and ``high``, both included.
 
     .. math:: u = (x - low) / (high - low), \qquad\text{or the same in } \log x
@@ -236,6 +191,7 @@ class Real:
     array([[0.5]])
     """
 
+    kind: ClassVar[str] = "real"
     low: float
     high: float
     log: bool = False
@@ -259,19 +215,14 @@ class Real:
             )
 
     @property
-    def width(self) -> int:
-        """Number of encoded columns."""
-        return 1
-
-    @property
-    def size(self) -> None:
-        """A continuous parameter has no number of values."""
-        return
-
-    @property
     def numeric(self) -> bool:
         """Whether a linear constraint may weigh it."""
         return True
+
+    @property
+    def scale(self) -> Literal["linear", "log"]:
+        """The axis its values are drawn along."""
+        return "log" if self.log else "linear"
 
     @property
     def span(self) -> tuple[float, float]:
@@ -327,13 +278,18 @@ class Real:
         """Coordinates (n, 1) of the values nearest to numbers (n,)."""
         return self._place(np.clip(x, self.low, self.high))
 
-    def describe(self) -> dict[str, Any]:
-        """What JSON needs to build it again."""
-        return {"kind": "real", "low": self.low, "high": self.high, "log": self.log}
+    def examples(self, most: int) -> list[float]:
+        """Values at equal distances on its axis, the ends included."""
+        return list(dict.fromkeys(self.decode(np.linspace(0.0, 1.0, most)[:, None])))
+
+    def words(self) -> str:
+        """Its range."""
+        return f"{self.kind}, {self.low!r} to {self.high!r}{', log' if self.log else ''}"
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(Parameter):
     r"""The integers low, low + step, ..., high, each at the centre of its bin.
 
     .. math:: u_i = (i + \tfrac12) / n, \qquad\text{with log, bin edges at } \log(v \pm step/2)
@@ -346,6 +302,7 @@ class Integer:
            [0.875]])
     """
 
+    kind: ClassVar[str] = "integer"
     low: int
     high: int
     log: bool = False
@@ -378,11 +335,6 @@ class Integer:
             )
 
     @property
-    def width(self) -> int:
-        """Number of encoded columns."""
-        return 1
-
-    @property
     def size(self) -> int:
         """Number of values."""
         return (self.high - self.low) // self.step + 1
@@ -391,6 +343,11 @@ class Integer:
     def numeric(self) -> bool:
         """Whether a linear constraint may weigh it."""
         return True
+
+    @property
+    def scale(self) -> Literal["linear", "log"]:
+        """The axis its values are drawn along."""
+        return "log" if self.log else "linear"
 
     @property
     def span(self) -> tuple[float, float]:
@@ -464,10 +421,19 @@ class Integer:
         ranks = np.rint((np.clip(x, self.low, self.high) - self.low) / self.step)
         return self._centres(ranks.astype(np.intp))
 
-    def describe(self) -> dict[str, Any]:
-        """What JSON needs to build it again."""
-        ends = {"low": self.low, "high": self.high}
-        return {"kind": "integer", **ends, "log": self.log, "step": self.step}
+    def examples(self, most: int) -> list[int]:
+        """Every value if they are few, else some at equal distances on its axis."""
+        u = self.levels() if self.size <= most else np.linspace(0.0, 1.0, most)[:, None]
+        return list(dict.fromkeys(self.decode(u)))
+
+    def parse(self, text: str) -> int | float:
+        """The number a person wrote; 3.0 is an Integer too, the check decides."""
+        x = number_from_text(text)
+        return int(text) if is_whole(text) else x
+
+    def words(self) -> str:
+        """Its range."""
+        return f"{self.kind}, {self.low!r} to {self.high!r}{', log' if self.log else ''}"
 
 
 def _whole(value: Any, field: str) -> int:
@@ -476,9 +442,6 @@ def _whole(value: Any, field: str) -> int:
         raise SpaceError(f"the {field} of an Integer must be a whole number, got {value!r}")
     number(value, f"the {field} of an Integer")
     return value
-
-
-Parameter: TypeAlias = Real | Integer | Choice
 
 
 def checked_parameters(parameters: Any) -> dict[str, Parameter]:
@@ -490,7 +453,7 @@ def checked_parameters(parameters: Any) -> dict[str, Parameter]:
         raise SpaceError(f"a Space needs at least one parameter, got none; try {example}")
     for name, parameter in parameters.items():
         check_name(name, "parameter")
-        if not isinstance(parameter, Parameter):
+        if isinstance(parameter, type) or not isinstance(parameter, Parameter):
             raise SpaceError(
                 f"parameter {name!r} must be Real, Integer or Choice, got {parameter!r}; "
                 f"try {example}"

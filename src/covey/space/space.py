@@ -19,8 +19,8 @@ from covey.space.constraints import (
     describe_rule,
     enforce,
 )
-from covey.space.names import digest, is_scalar, missing, unknown
-from covey.space.parameters import Choice, Parameter, Real, checked_parameters
+from covey.space.names import digest, missing, unknown
+from covey.space.parameters import Parameter, checked_parameters
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask
@@ -32,6 +32,7 @@ class Space:
     ``where`` holds known constraints: :class:`Linear`, or functions of the point that return True
     where it may be tried.
 
+    >>> from covey import Choice, Real
     >>> space = Space({"x": Real(0, 2), "kind": Choice(["a", "b"])})
     >>> space.encode([{"x": 1.0, "kind": "b"}])
     array([[0.5, 0. , 1. ]])
@@ -80,15 +81,15 @@ class Space:
 
     @property
     def size(self) -> int | None:
-        """Number of points before constraints, or None if a parameter is Real."""
+        """Number of points before constraints, or None if a parameter is continuous."""
         return _product(self._parameters.values())
 
     @cached_property
     def continuous(self) -> Mask:
-        """Mask (d,) of the columns that belong to Real parameters."""
+        """Mask (d,) of the columns that belong to continuous parameters."""
         mask = np.zeros(self.width, dtype=np.bool_)
         for name, parameter in self._parameters.items():
-            mask[self._slices[name]] = isinstance(parameter, Real)
+            mask[self._slices[name]] = parameter.continuous
         mask.setflags(write=False)
         return mask
 
@@ -129,17 +130,16 @@ class Space:
         return snapped
 
     def condensed(self, u: Array) -> Array:
-        """Coordinates (n, p) with one column for each parameter: of a Choice, which option it is.
+        """Coordinates in few columns: of a Choice, only which option it is.
 
         Of snapped coordinates they tell the same points apart, and as nearly the same ones as
         ``u`` itself: two options are a whole number apart. With many options they are far shorter.
         """
         u = self._coordinates(u)
-        short = np.empty((len(u), len(self._parameters)))
-        for i, columns in enumerate(self._slices.values()):
-            some = u[:, columns]
-            short[:, i] = some[:, 0] if some.shape[1] == 1 else np.argmax(some, axis=1)
-        return short
+        return np.hstack(
+            [p.condensed(u[:, self._slices[name]]) for name, p in self._parameters.items()],
+            dtype=np.float64,
+        )
 
     def feasible(self, u: Array) -> Mask:
         """Whether the points at coordinates (n, d) satisfy every constraint.
@@ -204,7 +204,7 @@ class Space:
         if size is None or size > limit:
             return None
         levels = [
-            p.encode([fixed[name]]) if name in fixed or isinstance(p, Real) else p.levels()
+            p.encode([fixed[name]]) if name in fixed else _every(p)
             for name, p in self._parameters.items()
         ]
         rank, parts = np.arange(size), []
@@ -217,7 +217,7 @@ class Space:
     def to_json(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The point as JSON holds it; an option that is no scalar as ``{"option": index}``."""
         return {
-            name: p.to_json(value) if isinstance(p := self._parameters[name], Choice) else value
+            name: self._parameters[name].to_json(value)
             for name, value in self.check(point, partial=True).items()
         }
 
@@ -234,17 +234,13 @@ class Space:
         return {name: point[name] for name in self._parameters if name in point}
 
     def _value_from_json(self, name: str, value: Any) -> Any:
-        parameter = self._parameters[name]
         try:
-            if isinstance(parameter, Choice):
-                return parameter.from_json(value)
-            return parameter.check(value)
+            return self._parameters[name].from_json(value)
         except SpaceError as error:
             raise SpaceError(f"parameter {name!r}: {error}") from error
 
     def describe(self) -> dict[str, Any]:
         """What JSON needs to build it again; ``opaque`` if a part cannot be written down."""
-        choices = [p for p in self._parameters.values() if isinstance(p, Choice)]
         return {
             "kind": "space",
             "parameters": [
@@ -253,7 +249,7 @@ class Space:
             ],
             "where": [describe_rule(rule) for rule in self._where],
             "opaque": bool(self.predicates)
-            or not all(is_scalar(option) for choice in choices for option in choice.options),
+            or any(parameter.opaque for parameter in self._parameters.values()),
         }
 
     @cached_property
@@ -285,6 +281,16 @@ class Space:
             row = int(np.flatnonzero(np.isnan(u).any(axis=1))[0])
             raise SpaceError(f"encoded point {row} holds nan; every coordinate must be a number")
         return u
+
+
+def _every(parameter: Parameter) -> Array:
+    levels = parameter.levels()
+    if levels is None:
+        raise SpaceError(
+            f"{parameter!r} says that it has {parameter.size} values, and levels() gives none; "
+            "write that method of its class"
+        )
+    return levels
 
 
 def _product(parameters: Any) -> int | None:

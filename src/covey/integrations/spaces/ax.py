@@ -8,6 +8,7 @@ from typing import Any
 
 from covey import Integer, Linear, Real, Space
 from covey.errors import MissingExtraError, SpaceError
+from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
 
 try:
@@ -123,6 +124,8 @@ def _ax_parameter(name: str, parameter: Parameter) -> ax.Parameter:
         )
     if isinstance(parameter, Choice):
         return _one_of(name, parameter.options, parameter.ordered)
+    if not isinstance(parameter, Integer):
+        raise inexpressible(parameter, "Ax")
     if parameter.size > 1 and parameter.step == 1:
         return ax.RangeParameter(
             name, ax.ParameterType.INT, parameter.low, parameter.high, log_scale=parameter.log

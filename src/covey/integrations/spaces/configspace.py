@@ -7,6 +7,7 @@ from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import MissingExtraError, SpaceError
+from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
 
 try:
@@ -112,6 +113,8 @@ def _hyperparameter(name: str, parameter: Parameter) -> Any:
         return _float(name, parameter)
     if isinstance(parameter, Integer):
         return _integer(name, parameter)
+    if not isinstance(parameter, Choice):
+        raise inexpressible(parameter, "ConfigSpace")
     if parameter.ordered:
         return ConfigSpace.OrdinalHyperparameter(name, list(parameter.options))
     if parameter.size == 1:

@@ -8,8 +8,7 @@ from typing import Any
 
 from covey import Pool, Space
 from covey.errors import SpaceError
-from covey.space import Choice, space_from_description
-from covey.space.names import is_scalar
+from covey.space import space_from_description
 
 
 def space_to_json(space: Space | Pool) -> str:
@@ -95,11 +94,9 @@ def _opaque_part(space: Space | Pool) -> str:
     if isinstance(space, Pool):
         return "a Pool of rows in memory; write them to a CSV file and give its path to Pool"
     for name, parameter in space.parameters.items():
-        if isinstance(parameter, Choice):
-            for option in parameter.options:
-                if not is_scalar(option):
-                    return (
-                        f"option {option!r} of parameter {name!r}; use texts, numbers, true, "
-                        "false or null, and look the object up in the objective"
-                    )
+        if parameter.opaque:
+            return (
+                f"{parameter.opaque} of parameter {name!r}; use texts, numbers, true, false or "
+                "null, and look the object up in the objective"
+            )
     return "a constraint that is a function of the point; only Linear can be written down"

@@ -9,6 +9,7 @@ from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import MissingExtraError, SpaceError
+from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
 
 try:
@@ -103,6 +104,8 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
         return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
     if isinstance(parameter, Choice):
         return _stepped(parameter.options) if parameter.ordered else _categories(parameter.options)
+    if not isinstance(parameter, Integer):
+        raise inexpressible(parameter, "Optuna")
     if parameter.log and parameter.step != 1:
         raise SpaceError(
             f"Optuna has no integers in logs with a step; got step={parameter.step}. "

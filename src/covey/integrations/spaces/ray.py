@@ -7,6 +7,7 @@ from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import MissingExtraError, SpaceError
+from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
 from covey.space.names import is_finite, plain
 
@@ -189,6 +190,8 @@ def _domain(name: str, parameter: Parameter) -> sample.Domain:
         return (tune.loguniform if parameter.log else tune.uniform)(*parameter.span)
     if isinstance(parameter, Integer):
         return _integers(name, parameter)
+    if not isinstance(parameter, Choice):
+        raise SpaceError(f"parameter {name!r}: {inexpressible(parameter, 'Ray')}")
     options = list(parameter.options)
     if parameter.ordered and not (parameter.numeric and options == sorted(options)):
         raise SpaceError(

@@ -12,6 +12,7 @@ import numpy as np
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError
+from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
 from covey.space.names import is_finite, plain
 
@@ -71,7 +72,7 @@ def space_to_sklearn(space: Space) -> dict[str, Any]:
 def _parameter(given: Any) -> Parameter:
     from scipy.stats.distributions import rv_frozen
 
-    if isinstance(given, Parameter):
+    if isinstance(given, Parameter) and not isinstance(given, type):
         return given
     if isinstance(given, rv_frozen):
         return _from_frozen(given)
@@ -127,6 +128,8 @@ def _distribution(name: str, parameter: Parameter) -> Any:
     if isinstance(parameter, Real):
         low, high = parameter.span
         return loguniform(low, high) if parameter.log else uniform(low, high - low)
+    if not isinstance(parameter, Integer):
+        raise SpaceError(f"parameter {name!r}: {inexpressible(parameter, 'scikit-learn')}")
     if parameter.log:
         raise SpaceError(
             f"parameter {name!r}: no distribution draws integers evenly in logs; "

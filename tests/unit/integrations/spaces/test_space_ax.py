@@ -19,6 +19,7 @@ from ax.core.parameter import (
 )
 from ax.core.parameter_constraint import ParameterConstraint
 from ax.core.search_space import SearchSpace
+from tests.angle import Angle
 
 import covey.integrations.spaces.ax
 from covey import Integer, Linear, Real, Space
@@ -168,3 +169,8 @@ def test_without_ax_the_import_says_what_to_install():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("this needs ax-platform: pip install 'covey[ax]'")
+
+
+def test_a_kind_of_ones_own_is_refused_by_name():
+    with pytest.raises(SpaceError, match="'turn': Ax cannot express the kind 'angle'"):
+        space_to_ax(Space({"turn": Angle()}))

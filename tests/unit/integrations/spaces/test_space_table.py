@@ -18,6 +18,7 @@ pytest.importorskip("ray.tune", reason="pip install 'covey[ray]'")
 
 import scipy.stats
 from ray import tune
+from tests.angle import Angle
 
 from covey.integrations.spaces.configspace import (
     space_from_configspace,
@@ -87,6 +88,17 @@ def test_from_covey_and_back(row, host):
 def listed(space: Space) -> list[str]:
     """Every value, as text: 1 is not 1.0."""
     return sorted(str(point) for point in space.decode(space.grid(limit=100)))
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_kind_of_ones_own_goes_to_json_and_is_refused_by_name_elsewhere(host, angle):
+    space = Space({"turn": Angle()})
+    come_from, go_to = HOSTS[host]
+    if host == "JSON":
+        assert come_from(go_to(space)) == space
+        return
+    with pytest.raises(SpaceError, match=f"'turn': {host} cannot express the kind 'angle'"):
+        go_to(space)
 
 
 INTO = rows("Into Covey")

@@ -1,0 +1,276 @@
+"""Choice: one of some options, which may be any objects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from covey.errors import SpaceError, did_you_mean
+from covey.space.names import is_finite, is_number, is_scalar, listed, number_from_text, plain
+from covey.space.parameters import Parameter, register
+
+if TYPE_CHECKING:
+    from covey.arrays import Array, Indices
+
+_UNWRITABLE = 10**4300  # Python turns no larger number into digits
+
+
+@register
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice(Parameter):
+    """One of the options, each its own column; with ``ordered`` one column in their order.
+
+    Options may be any objects and come back as they were given (NumPy scalars as Python ones).
+    They are told apart by type and value: True, 1 and 1.0 are three options.
+
+    >>> Choice(["adam", "sgd"]).encode(["sgd"])
+    array([[0., 1.]])
+    >>> Choice(["low", "mid", "high", "top"], ordered=True).encode(["mid"])
+    array([[0.375]])
+    """
+
+    kind: ClassVar[str] = "choice"
+    options: Sequence[Any]
+    ordered: bool = False
+    _places: dict[tuple[type, Any], int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", _listed_options(self.options))
+        object.__setattr__(self, "ordered", bool(self.ordered))
+        object.__setattr__(self, "_places", {})
+        for i, option in enumerate(self.options):
+            earlier = self._exact(option, among=i)
+            if earlier is not None:
+                raise SpaceError(
+                    f"options {earlier} and {i} of a Choice are both {option!r}; "
+                    "give each option once"
+                )
+            if _hashable(option):
+                self._places[type(option), option] = i
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Choice):
+            return NotImplemented
+        return (
+            self.ordered == other.ordered
+            and len(self.options) == len(other.options)
+            and all(map(_same, self.options, other.options))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.ordered, tuple(type(option) for option in self.options)))
+
+    def __reduce__(self) -> tuple[type[Choice], tuple[Any, ...]]:
+        # The look-up table has types as keys, and not every type pickles.
+        return Choice, (self.options, self.ordered)
+
+    @property
+    def width(self) -> int:
+        """Number of encoded columns."""
+        return 1 if self.ordered else len(self.options)
+
+    @property
+    def size(self) -> int:
+        """Number of options."""
+        return len(self.options)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether a linear constraint may weigh it: ordered, and every option a finite number."""
+        return self.ordered and all(map(is_finite, self.options))
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Smallest and largest option, when they are numbers."""
+        if not all(map(is_finite, self.options)):
+            return math.nan, math.nan
+        return float(min(self.options)), float(max(self.options))
+
+    def _exact(self, value: Any, among: int) -> int | None:
+        if _hashable(value):
+            return self._places.get((type(value), value))
+        return next((i for i in range(among) if _same(self.options[i], value)), None)
+
+    def index(self, value: Any) -> int:
+        """Position of an option, or an error that names the nearest one.
+
+        A number finds an equal number of another type when there is only one: 1 finds 1.0.
+        """
+        value = plain(value)
+        found = self._exact(value, among=self.size)
+        if found is not None:
+            return found
+        if is_number(value):
+            equal = [i for i, o in enumerate(self.options) if is_number(o) and o == value]
+            if len(equal) == 1:
+                return equal[0]
+        raise SpaceError(
+            f"{value!r} is not an option; the options are {listed(map(repr, self.options))}."
+            f"{did_you_mean(value, self.options)}"
+        )
+
+    def check(self, value: Any) -> Any:
+        """The very option that equals ``value``, or an error."""
+        return self.options[self.index(value)]
+
+    def encode(self, values: Sequence[Any]) -> Array:
+        """Coordinates (n, width) of n values."""
+        return self._coordinates(np.array([self.index(value) for value in values], dtype=np.intp))
+
+    def _coordinates(self, ranks: Indices) -> Array:
+        if self.ordered:
+            return ((ranks + 0.5) / self.size)[:, None]
+        hot = np.zeros((len(ranks), self.size))
+        hot[np.arange(len(ranks)), ranks] = 1.0
+        return hot
+
+    def _ranks(self, columns: Array) -> Indices:
+        if not self.ordered:
+            return np.argmax(columns, axis=1)
+        bins = np.floor(np.clip(columns[:, 0], 0.0, 1.0) * self.size)
+        return np.minimum(bins, self.size - 1).astype(np.intp)
+
+    def numbers(self, columns: Array) -> Array:
+        """Options (n,) at coordinates (n, 1), as floats, when they are numbers."""
+        return np.array(self.options, dtype=np.float64)[self._ranks(columns)]
+
+    def decode(self, columns: Array) -> list[Any]:
+        """Options at coordinates (n, width): the nearest bin, or the largest column."""
+        return [self.options[rank] for rank in self._ranks(columns).tolist()]
+
+    def snap(self, columns: Array) -> Array:
+        """Coordinates of the options at ``columns``."""
+        return self._coordinates(self._ranks(columns))
+
+    def condensed(self, columns: Array) -> Array:
+        """Which option it is, (n, 1): two are a whole number apart."""
+        return columns if self.width == 1 else np.argmax(columns, axis=1)[:, None]
+
+    def examples(self, most: int) -> list[Any]:
+        """The first options."""
+        return list(self.options[:most])
+
+    def levels(self) -> Array:
+        """Coordinates (size, width) of every option in order."""
+        return self._coordinates(np.arange(self.size))
+
+    def nearest(self, x: Array) -> Array:
+        """Coordinates (n, 1) of the options nearest to numbers (n,), when they are numbers."""
+        gaps = np.abs(np.array(self.options, dtype=np.float64) - x[:, None])
+        return self._coordinates(np.argmin(gaps, axis=1))
+
+    def to_json(self, option: Any) -> Any:
+        """A scalar as it is, anything else as ``{"option": index}``."""
+        index = self.index(option)
+        option = self.options[index]
+        return option if is_scalar(option) else {"option": index}
+
+    def from_json(self, value: Any) -> Any:
+        """The option that :meth:`to_json` wrote."""
+        if not isinstance(value, Mapping):
+            return self.check(value)
+        index = value.get("option")
+        if not isinstance(index, int) or not 0 <= index < self.size:
+            raise SpaceError(
+                f'{value!r} names no option; expected {{"option": 0}} to '
+                f'{{"option": {self.size - 1}}}'
+            )
+        return self.options[index]
+
+    def describe(self) -> dict[str, Any]:
+        """What JSON needs to build it again; an option it cannot hold is only outlined."""
+        options = [o if is_scalar(o) else {"opaque": _outline(o)} for o in self.options]
+        return {"kind": self.kind, "options": options, "ordered": self.ordered}
+
+    @property
+    def opaque(self) -> str | None:
+        """The first option that JSON cannot hold."""
+        return next((f"option {o!r}" for o in self.options if not is_scalar(o)), None)
+
+    def words(self) -> str:
+        """Its options."""
+        order = ", in this order" if self.ordered else ""
+        return f"one of {listed(map(repr, self.options))}{order}"
+
+    def parse(self, text: str) -> Any:
+        """The option that a cell names: as it is written in a sheet, or as a spreadsheet does."""
+        for alike in (_written, _written_in_blanks, _rewritten):
+            found = [option for option in self.options if alike(option, text)]
+            if len(found) > 1:
+                both = ", ".join(map(repr, found))
+                raise SpaceError(f"{text!r} may be any of {both}, which look alike in a sheet.")
+            if found:
+                return found[0]
+        options = ", ".join(map(str, self.options))
+        hint = did_you_mean(text, self.options)
+        raise SpaceError(f"{text!r} is not an option; the options are {options}.{hint}")
+
+
+def _listed_options(options: Any) -> tuple[Any, ...]:
+    if isinstance(options, np.ndarray):
+        options = list(options)
+    if isinstance(options, str | bytes | Mapping | Set) or not isinstance(options, Sequence):
+        raise SpaceError(
+            f"the options of a Choice must be a list, got {options!r}; "
+            "write Choice(['a', 'b']), in the order you want"
+        )
+    if not options:
+        raise SpaceError("a Choice needs at least one option, got none")
+    if any(isinstance(o, int) and abs(o) >= _UNWRITABLE for o in options):
+        raise SpaceError(
+            "an option of a Choice is a whole number of more than 4300 digits, which cannot be "
+            "written down; give it as text"
+        )
+    return tuple(plain(option) for option in options)
+
+
+def _outline(option: Any) -> str:
+    """A text for the fingerprint, the same in every process: no addresses, no order of sets."""
+    text = repr(option)
+    if isinstance(option, Set) or " at 0x" in text:
+        return str(getattr(option, "__qualname__", type(option).__qualname__))
+    return text
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _same(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b)
+    try:
+        return bool(a == b)
+    except Exception:  # an option may compare as it likes; then only itself is the same
+        return False
+
+
+def _written(option: Any, text: str) -> bool:
+    return text == ("" if option is None else str(option))
+
+
+def _written_in_blanks(option: Any, text: str) -> bool:
+    return _written(option, text.strip())
+
+
+def _rewritten(option: Any, text: str) -> bool:
+    """TRUE for True, 1 for 1.0; and the same for texts that are spelled so."""
+    text = text.strip()
+    if option is None or isinstance(option, bool):
+        return text.lower() == str(option).lower()
+    try:
+        return number_from_text(text) == float(option)
+    except (TypeError, ValueError, OverflowError):
+        return False

@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn, SupportsFloat, SupportsIndex, TypeAli
 
 import numpy as np
 
-from covey.errors import HistoryError, several
+from covey.errors import HistoryError, is_whole, several
 
 # A point of the search space, and one trial of it.
 
@@ -151,9 +151,9 @@ def text(value: object, what: str) -> str:
 
 def whole(value: object, what: str) -> int:
     """A whole number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if not is_whole(value, 0):
         raise HistoryError(f"{what} must be a whole number >= 0, got {value!r}.")
-    return value
+    return int(value)
 
 
 def _id(value: object) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from covey.errors import HistoryError, JournalError, SpaceError, StrategyError
+from covey.errors import HistoryError, JournalError, SpaceError, StrategyError, is_whole
 from covey.gp import GP
 from covey.history import History, Trial, events
 from covey.space import Frame, Pool, Space, records_of
@@ -38,14 +38,14 @@ def checked_seed(seed: int | None) -> int:
     """A seed, drawn if none is given."""
     if seed is None:
         return secrets.randbits(32)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+    if not is_whole(seed, 0):
         raise StrategyError(f"seed must be a whole number >= 0, or None; got {seed!r}.")
     return int(seed)
 
 
 def checked_count(k: Any) -> int:
     """How many points to ask for."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+    if not is_whole(k, 1):
         raise StrategyError(f"ask takes a whole number of points, at least 1; got {k!r}.")
     return int(k)
 
@@ -76,7 +76,7 @@ def is_one(trials: Any) -> bool:
     return isinstance(trials, Trial | int | np.integer)
 
 
-def several(values: Any, what: str) -> tuple[Any, ...]:
+def sequence_of(values: Any, what: str) -> tuple[Any, ...]:
     """A sequence, as the user gave it."""
     if _is_single(values):
         raise HistoryError(f"a list of trials needs a list of {what}; got {values!r}.")

@@ -20,7 +20,8 @@ CoveyError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,6 +51,17 @@ def several(count: int, noun: str) -> str:
     """
     ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
     return f"{count} {noun}{ending}"
+
+
+def is_whole(value: object, least: int) -> TypeGuard[int]:
+    """Whether a value is a whole number, Python's or NumPy's, of at least this; True is none.
+
+    >>> is_whole(8, 1), is_whole(0, 1), is_whole(True, 1), is_whole(2.0, 1)
+    (True, False, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        return False
+    return int(value) >= least
 
 
 def brief(text: str, most: int) -> str:

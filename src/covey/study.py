@@ -322,7 +322,7 @@ class Study:
             key: names this message: sent again with the same key, it is taken once.
         """
         ids = self._own_ids(trials)
-        told = (values,) if arguments.is_one(trials) else arguments.several(values, "values")
+        told = (values,) if arguments.is_one(trials) else arguments.sequence_of(values, "values")
         arguments.refuse_names(told, [f"trial {id}" for id in ids])
         self._commit(events.Told(ids, told, arguments.each(sem, len(ids))), key)
 
@@ -354,7 +354,7 @@ class Study:
     ) -> list[Trial]:
         """Results from elsewhere; points outside a `Pool` only train the model."""
         checked = arguments.checked_points(points, self.space)
-        told, sems = arguments.several(values, "values"), arguments.each(sem, len(checked))
+        told, sems = arguments.sequence_of(values, "values"), arguments.each(sem, len(checked))
         count = len(checked)
         arguments.refuse_names(told, [f"point {i} of {count}" for i in range(1, count + 1)])
         return self._commit(events.Added(checked, told, sems), key)

@@ -393,4 +393,4 @@ def _(patch: Patch) -> None:
 
 @_defect("waiting counts")
 def _(patch: Patch) -> None:
-    patch.setattr("covey.run.workdir.Workplace.computed", False)
+    patch.setattr("covey.run.workdir.Workdir.computed", False)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from covey.arguments import checked_gp, checked_path, checked_seed, each, ids_of, several
+from covey.arguments import checked_gp, checked_path, checked_seed, each, ids_of, sequence_of
 from covey.errors import HistoryError, JournalError, StrategyError
 from covey.gp import GP
 from covey.history import Point, Trial
@@ -20,9 +20,9 @@ def test_one_error_stands_for_all():
 
 
 def test_several_values_are_a_sequence():
-    assert several(np.array([1.0, 2.0]), "values") == (1.0, 2.0)
+    assert sequence_of(np.array([1.0, 2.0]), "values") == (1.0, 2.0)
     with pytest.raises(HistoryError, match=r"needs a list of values; got 1\.0"):
-        several(1.0, "values")
+        sequence_of(1.0, "values")
 
 
 def test_seeds():

@@ -1,10 +1,11 @@
 import inspect
 import re
 
+import numpy as np
 import pytest
 
 from covey import errors
-from covey.errors import brief
+from covey.errors import brief, is_whole
 
 CLASSES = [
     c for _, c in inspect.getmembers(errors, inspect.isclass) if c.__module__ == "covey.errors"
@@ -37,3 +38,9 @@ def test_a_text_in_brief_keeps_its_beginning_and_its_end():
     assert cut.endswith("CUDA out of memory")
     trace = "status 1: Traceback:\n" + "  File x\n    ^^^^^^^\n" * 9 + "RuntimeError: oops\n"
     assert brief(trace, 60) == "status 1: Traceback: … RuntimeError: oops"
+
+
+def test_a_whole_number_is_pythons_or_numpys_and_no_boolean():
+    assert all(is_whole(value, 0) for value in (0, 3, np.int8(2), np.uint64(7)))
+    odd = (-1, True, np.True_, 1.0, np.float64(1.0), "1", None, np.array(1))
+    assert not any(is_whole(value, 0) for value in odd)

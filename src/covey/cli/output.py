@@ -75,10 +75,10 @@ def printable(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
 
 
-def number(value: Any) -> str:
+def table_cell(value: Any) -> str:
     """A value for people: four significant digits.
 
-    >>> number(0.0123456), number("adam"), number(None)
+    >>> table_cell(0.0123456), table_cell("adam"), table_cell(None)
     ('0.01235', 'adam', '')
     """
     if value is None:
@@ -88,7 +88,10 @@ def number(value: Any) -> str:
 
 def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Rows in columns, for people; numbers to four digits."""
-    cells = [[printable(name) for name in names], *([number(v) for v in row] for row in rows)]
+    cells = [
+        [printable(name) for name in names],
+        *([table_cell(v) for v in row] for row in rows),
+    ]
     widths = [max(len(row[i]) for row in cells) for i in range(len(names))]
     lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells)
     return "\n".join(line.rstrip() for line in lines)

@@ -21,6 +21,7 @@ from covey.errors import several
 
 if TYPE_CHECKING:
     from covey.run import Command, Progress
+    from covey.run.loop import Plan
     from covey.study import Study
 
 _QUIET = 10.0  # seconds between lines where there is no terminal
@@ -48,6 +49,8 @@ def run_command(
     covey run --rounds 2 --batch 3 -- python square.py --x={x.lr}
     covey run --dry-run -- python square.py --x={x.lr}
     """
+    from covey.run.api import carry_out
+
     settings = read_settings(config)
     said: dict[str, Any] = {"rounds": rounds, "workers": workers, "timeout": timeout}
     plan = replace(settings.run, **{name: v for name, v in said.items() if v is not None})
@@ -63,7 +66,7 @@ def run_command(
             "--lr={x.lr}`, or as command in the table [run].",
         )
     batch = batch or settings.batch
-    program = _command(settings, plan, batch)
+    program = _checked(settings, plan, batch)
     if dry_run:
         _dry_run(settings, plan, program, batch)
         return
@@ -72,16 +75,8 @@ def run_command(
     _require_program(plan.command[0])
     study = settings.study()
     before = len(study.history.events)
-    result = covey.run.run(
-        study,
-        program,
-        batch=batch,
-        rounds=plan.rounds,
-        workers=plan.workers,
-        timeout=plan.timeout,
-        asynchronous=plan.asynchronous,
-        watch=Watch(quiet=as_json),
-    )
+    watched = replace(_plan(plan, batch), watch=Watch(quiet=as_json))
+    result = carry_out(study, program, watched, plan.workers)
     _say_how_it_ended(study, before, plan.rounds * batch)
     if as_json:
         point = point_to_json(study.space, result.point)
@@ -91,16 +86,20 @@ def run_command(
         put(f"{result.value!r} at {shown}")
 
 
-def _command(settings: Settings, plan: RunSettings, batch: int) -> Command:
+def _checked(settings: Settings, plan: RunSettings, batch: int) -> Command:
     """What will be run, with all that can be checked before there is a journal."""
     from covey.run.api import as_call, check_workers
-    from covey.run.loop import Plan
 
-    how = {"timeout": plan.timeout, "asynchronous": plan.asynchronous}
-    Plan.of(batch, plan.rounds, how)
+    _plan(plan, batch)
     command = covey.run.Command(plan.command, result=plan.result)
     check_workers(plan.workers, as_call(command, settings.space))
     return command
+
+
+def _plan(plan: RunSettings, batch: int) -> Plan:
+    from covey.run.loop import Plan
+
+    return Plan(batch, plan.rounds, plan.asynchronous, plan.timeout)
 
 
 def _require_program(name: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
 import numpy as np
 
-from covey.errors import HistoryError, several
+from covey.errors import HistoryError, is_whole, several
 from covey.history.trial import Point
 
 # What an event is made of, checked: finite numbers, ids, points, texts.
@@ -141,9 +141,9 @@ def said(value: object, what: str) -> str:
 
 def whole(value: object, what: str) -> int:
     """A whole number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if not is_whole(value, 0):
         raise HistoryError(f"{what} must be a whole number >= 0, got {value!r}.")
-    return value
+    return int(value)
 
 
 def _id(value: object) -> int:

@@ -13,7 +13,7 @@ from covey import GP, History, Space
 from covey.arguments import checked_seed
 from covey.arrays import one_thread
 from covey.catalog import strategy_of
-from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError
+from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError, is_whole
 from covey.history import Asked, Event, Failed, Point, Told
 from covey.integrations.spaces.ax import space_from_ax
 from covey.log.header import Recipe
@@ -227,7 +227,7 @@ class CoveyNode(ExternalGenerationNode):
         transition_criteria: Sequence[TransitionCriterion] | None = None,
         suggested_experiment_status: ExperimentStatus | None = None,
     ) -> None:
-        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        if not is_whole(batch, 1):
             raise StrategyError(f"batch is a whole number of points, at least 1; got {batch!r}.")
         super().__init__(
             name=name,

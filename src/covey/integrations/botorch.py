@@ -11,7 +11,7 @@ from covey.arrays import Array, cholesky, one_thread
 from covey.baselines import Sobol
 from covey.belief import Belief
 from covey.catalog import strategy_of
-from covey.errors import ExhaustedError, MissingExtraError, StrategyError
+from covey.errors import ExhaustedError, MissingExtraError, StrategyError, is_whole
 from covey.integrations.botorch_belief import belief_from_model, checked_points
 from covey.integrations.botorch_candidates import (
     Constraint,
@@ -229,7 +229,7 @@ class _Search:
 
 
 def _count(q: int) -> int:
-    if isinstance(q, bool) or not isinstance(q, int) or q < 1:
+    if not is_whole(q, 1):
         raise StrategyError(f"q is a whole number of points, at least 1; got {q!r}.")
     return q
 

@@ -12,7 +12,7 @@ from covey.arguments import checked_seed
 from covey.arrays import one_thread
 from covey.baselines import Sobol
 from covey.catalog import strategy_of
-from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError
+from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError, is_whole
 from covey.gp import GP
 from covey.history import Added, Asked, Cancelled, Enqueued, Event, Failed, History, Point
 from covey.integrations.optuna_batches import Shelf, Turns, everyone, put_batch, put_claim
@@ -128,7 +128,7 @@ class CoveySampler(BaseSampler):
         search_space: Mapping[str, BaseDistribution] | None = None,
         patience: float = 120.0,
     ) -> None:
-        if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
+        if not is_whole(batch, 1):
             raise StrategyError(f"batch is a whole number of points, at least 1; got {batch!r}.")
         if not patience > 0.0:
             raise StrategyError(f"patience is a number of seconds above 0; got {patience!r}.")

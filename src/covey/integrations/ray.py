@@ -15,6 +15,7 @@ from covey.errors import (
     MissingExtraError,
     SpaceError,
     StrategyError,
+    is_whole,
 )
 from covey.integrations.queue import Handout
 from covey.log.header import Goal
@@ -65,7 +66,7 @@ class CoveySearch(Searcher):
         seed: int | None = None,
         wait: bool = True,
     ) -> None:
-        if batch is not None and (not isinstance(batch, int) or batch < 1):
+        if batch is not None and not is_whole(batch, 1):
             raise StrategyError(f"batch is a whole number, at least 1; got {batch!r}.")
         _require_one_objective(metric, mode)
         super().__init__(metric=metric, mode=mode)

@@ -12,7 +12,7 @@ import numpy as np
 
 from covey import Pool, Space, Study
 from covey.arrays import Array
-from covey.errors import ExhaustedError, MissingExtraError, StrategyError
+from covey.errors import ExhaustedError, MissingExtraError, StrategyError, is_whole
 from covey.history import Trial
 from covey.integrations.spaces.sklearn import space_from_sklearn
 from covey.strategies import Strategy
@@ -184,7 +184,7 @@ class CoveySearchCV(BaseSearchCV):
         """A fresh study, once all that can be checked before the first fit is in order."""
         for name in ("n_batches", "batch_size"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            if not is_whole(value, 1):
                 raise StrategyError(f"{name} must be a whole number >= 1; got {value!r}.")
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             self._metric([_MEAN + name for name in self.scoring])

@@ -16,7 +16,7 @@ from covey.history import Batch, History, Origin, Status, Trial
 from covey.log.header import Goal, Recipe
 from covey.propose import understand
 from covey.report.batches import Commands, looked_at, python_commands, recent
-from covey.report.format import number, plain_text, plus_minus, shown
+from covey.report.format import plain_text, plus_minus, shown, significant
 from covey.report.predictions import (
     MOST_TOLD,
     Calibration,
@@ -26,7 +26,7 @@ from covey.report.predictions import (
     error_of,
     look_back,
 )
-from covey.report.slices import Diversity, Edge, Slice, diversity, edges, slices
+from covey.report.slices import Diversity, Edge, Slice, diversity, edges, model_slices
 
 if TYPE_CHECKING:
     from covey.space import Pool, Space
@@ -46,7 +46,7 @@ def headline(
     if best is None or best.value is None:
         return f"{first} Nothing has been told, so there is no best yet."
     origin = "" if best.origin == "asked" else f", {best.origin}"
-    found = f"Best {number(best.value)} (trial {best.id}{origin})"
+    found = f"Best {significant(best.value)} (trial {best.id}{origin})"
     home = next(lot for lot in lots if best.id in lot.ids)
     change = _change(best, home, asked[-1], history, goal) if asked else ""
     return f"{first} {found}{change}{_expected(home, hindsight.get(best.id))}."
@@ -83,7 +83,7 @@ def _change(best: Trial, home: Batch, last: Batch, history: History, goal: Goal)
         return ""
     before = max(values) if goal == "max" else min(values)
     known = f"batch {last.round - 1}" if last.round and last.round > 1 else "what was known before"
-    gain = number(abs(best.value - before), 3)
+    gain = significant(abs(best.value - before), 3)
     return f", {'up' if best.value > before else 'down'} {gain} from {known}"
 
 
@@ -287,7 +287,7 @@ def _slices(history: History, recipe: Recipe) -> tuple[Slice, ...]:
         return ()
     rng = np.random.default_rng([recipe.seed, history.asked_count])
     posterior = understand(history, recipe, rng, waiting=False)
-    return slices(posterior, recipe, best.point)
+    return model_slices(posterior, recipe, best.point)
 
 
 def _standing(history: History, recipe: Recipe, lots: tuple[Batch, ...]) -> Standing:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covey.errors import MissingExtraError
-from covey.report.format import number
+from covey.report.format import significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -270,7 +270,7 @@ def _number_axis(axes: Axes, log: bool) -> None:
     if not log or high < 10.0 * low:
         return _plain_numbers(axes.xaxis, 4)
     axes.xaxis.set_major_locator(LogLocator(numticks=5))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: significant(x)))
     axes.xaxis.set_minor_formatter(NullFormatter())
     return None
 
@@ -281,4 +281,4 @@ def _plain_numbers(scale: Scale, ticks: int = 6) -> None:
 
     scale.set_major_locator(MaxNLocator(ticks))
     scale.set_minor_locator(NullLocator())
-    scale.set_major_formatter(FuncFormatter(lambda x, _: number(x, 6)))
+    scale.set_major_formatter(FuncFormatter(lambda x, _: significant(x, 6)))

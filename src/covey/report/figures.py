@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from covey.errors import several
 from covey.report.card import Card, Dot
 from covey.report.charts import agreement_chart, slice_chart, way_chart
-from covey.report.format import number, plus_minus, share, shown
+from covey.report.format import plus_minus, share_of, shown, significant
 from covey.report.predictions import Calibration
 from covey.report.slices import Slice
 
@@ -28,9 +28,9 @@ def of_way(card: Card) -> str:
     if not bests:
         return f"{several(len(card.way), 'trial')}, none told yet{without}."
     went = (
-        f"stayed at {number(bests[-1])}"
+        f"stayed at {significant(bests[-1])}"
         if bests[0] == bests[-1]
-        else f"went from {number(bests[0])} to {number(bests[-1])}"
+        else f"went from {significant(bests[0])} to {significant(bests[-1])}"
     )
     return (
         f"Over {several(card.way[-1].lot + 1, 'lot')} of points the best value {went} "
@@ -42,8 +42,8 @@ def of_way(card: Card) -> str:
 def of_calibration(calibration: Calibration) -> str:
     """Coverage of both bands beside what is expected of them."""
     parts = [
-        f"{share(c.inside, c.of)} inside the {100 * c.band:.0f} % band, "
-        f"{number(c.band * c.of, 3)} expected"
+        f"{share_of(c.inside, c.of)} inside the {100 * c.band:.0f} % band, "
+        f"{significant(c.band * c.of, 3)} expected"
         for c in calibration.coverage
     ]
     results = several(len(calibration.pairs), "result")
@@ -55,8 +55,8 @@ def of_slice(one: Slice) -> str:
     means = [f.mean for f in one.expected]
     here = shown(one.here)
     text = (
-        f"Along {shown(one.name)} the expected value runs from {number(min(means), 6)} to "
-        f"{number(max(means), 6)}; the best point has {here}."
+        f"Along {shown(one.name)} the expected value runs from {significant(min(means), 6)} to "
+        f"{significant(max(means), 6)}; the best point has {here}."
     )
     if one.left_out:
         text += f" {several(one.left_out, 'value')} not shown."
@@ -69,13 +69,13 @@ def of_diversity(d: Diversity) -> list[str]:
     if d.pair is not None and d.median is not None:
         lines.append(
             f"Nearest pair in the batch: trials {d.pair.id} and {d.pair.other}, "
-            f"{number(d.pair.distance, 3)} apart (half of the points have a neighbour within "
-            f"{number(d.median, 3)})."
+            f"{significant(d.pair.distance, 3)} apart (half of the points have a neighbour within "
+            f"{significant(d.median, 3)})."
         )
     if d.earlier is not None:
         lines.append(
-            f"Nearest to an earlier point: trial {d.earlier.id}, {number(d.earlier.distance, 3)} "
-            f"from trial {d.earlier.other}."
+            f"Nearest to an earlier point: trial {d.earlier.id}, "
+            f"{significant(d.earlier.distance, 3)} from trial {d.earlier.other}."
         )
     lines.append(
         f"Duplicates in the batch: {d.duplicates}. Points that repeat an earlier one: {d.repeats}."
@@ -122,7 +122,7 @@ def agreement_figure(calibration: Calibration) -> Figure | None:
             plus_minus(p.expected.mean, p.expected.std),
             _band(p.expected.half),
             _band(p.expected.most),
-            number(p.measured, 6),
+            significant(p.measured, 6),
             f"{p.error:+.1f}",
         )
         for p in pairs
@@ -153,8 +153,8 @@ def _dot_row(dot: Dot) -> tuple[str, ...]:
 
 
 def _maybe(value: float | None) -> str:
-    return "" if value is None else number(value, 6)
+    return "" if value is None else significant(value, 6)
 
 
 def _band(ends: tuple[float, float]) -> str:
-    return f"{number(ends[0])} to {number(ends[1])}"
+    return f"{significant(ends[0])} to {significant(ends[1])}"

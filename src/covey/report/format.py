@@ -10,10 +10,10 @@ import numpy as np
 _LONGEST = 80  # of a name or a value on the page; the rest of a longer one is in the JSON
 
 
-def number(x: float, digits: int = 4) -> str:
+def significant(x: float, digits: int = 4) -> str:
     """A number with so many significant digits, and no power of ten while it can be read without.
 
-    >>> number(84.1234), number(1234567.0), number(3e-9), number(0.25)
+    >>> significant(84.1234), significant(1234567.0), significant(3e-9), significant(0.25)
     ('84.12', '1234567', '3e-09', '0.25')
     """
     if x == 0.0 or not math.isfinite(x):
@@ -33,15 +33,15 @@ def plus_minus(mean: float, std: float) -> str:
     ('82.9 ± 3.1', '12346 ± 210', '1e-09 ± 2e-10')
     """
     if std <= 0.0 or not 1e-4 <= max(abs(mean), std) < 1e7:
-        return f"{number(mean)} ± {std:.2g}"
+        return f"{significant(mean)} ± {std:.2g}"
     decimals = min(max(1 - math.floor(math.log10(std)), 0), 8)
     return f"{mean + 0.0:.{decimals}f} ± {std:.{decimals}f}"
 
 
-def share(part: int, whole: int) -> str:
+def share_of(part: int, whole: int) -> str:
     """A count among others, with its percentage.
 
-    >>> share(7, 16)
+    >>> share_of(7, 16)
     '7 of 16 (44 %)'
     """
     return f"{part} of {whole} ({100.0 * part / whole:.0f} %)" if whole else "0 of 0"
@@ -57,7 +57,7 @@ def shown(value: Any) -> str:
     ('0.3', 'a\\u202eb', 'None')
     """
     if isinstance(value, float):
-        return number(value, 6)
+        return significant(value, 6)
     text = value if isinstance(value, str) else _told(value)
     return plain_text(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
 

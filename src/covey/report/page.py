@@ -10,7 +10,7 @@ from covey.errors import MissingExtraError, ReportError, several
 from covey.log.disk import write_whole
 from covey.report.card import MEANING, Card, Row
 from covey.report.figures import agreement_figure, of_diversity, slice_figure, way_figure
-from covey.report.format import number, plus_minus, share, shown
+from covey.report.format import plus_minus, share_of, shown, significant
 from covey.report.predictions import MOST_TOLD
 
 _MOST_ROWS = 100
@@ -71,7 +71,7 @@ def page(card: Card) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     engine.filters.update(
-        number=number, plus_minus=plus_minus, several=several, share=share, shown=shown
+        number=significant, plus_minus=plus_minus, several=several, share=share_of, shown=shown
     )
     template = resources.files("covey.report").joinpath("card.html.j2").read_text("utf-8")
     return engine.from_string(template).render(_context(card))

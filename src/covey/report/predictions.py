@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # Forecast: what a posterior expects at some points, in the user's units, with intervals.
 
 HALF, MOST = 0.5, 0.9  # probability of the two intervals
-_STEPS = {HALF: 0.6744897501960817, MOST: 1.6448536269514722}  # Φ⁻¹((1 + p)/2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +46,9 @@ def forecasts(
     not be symmetric. Where hyper-parameters were sampled they are those of one Gaussian with the
     mixture's mean and variance (our choice).
     """
+    from scipy.special import ndtri
+
+    steps = {p: ndtri((1.0 + p) / 2.0) for p in (HALF, MOST)}  # Φ⁻¹((1 + p)/2)
     std = belief.std if noise is None else np.sqrt(belief.var + noise)
     outcome = posterior.expected if noise is None else posterior.outcome
     mean, deviation = posterior.moments(belief.mean, std, of_f=noise is None)
@@ -57,7 +59,7 @@ def forecasts(
             * np.stack([outcome(belief.mean + side * step * std) for side in (-1.0, 1.0)]),
             axis=0,
         )
-        for p, step in _STEPS.items()
+        for p, step in steps.items()
     }
     return [
         Forecast(
@@ -204,6 +206,8 @@ def _inside(pair: Pair, band: float) -> bool:
 
 
 def _note(coverage: tuple[Coverage, ...]) -> str:
+    from scipy.special import bdtr  # P(X <= k) for a binomial of n tries
+
     n = coverage[0].of
     if n == 0:
         return "No result has come in yet that a model had predicted."
@@ -212,28 +216,10 @@ def _note(coverage: tuple[Coverage, ...]) -> str:
             f"Only {several(n, 'result')} so far: fewer than {_FEW} say little about the bands, "
             "whichever way they fall."
         )
-    few = [c for c in coverage if at_most(c.inside, c.of, c.band) < _UNLIKELY]
-    many = [c for c in coverage if at_most(c.of - c.inside, c.of, 1.0 - c.band) < _UNLIKELY]
+    few = [c for c in coverage if bdtr(c.inside, c.of, c.band) < _UNLIKELY]
+    many = [c for c in coverage if bdtr(c.of - c.inside, c.of, 1.0 - c.band) < _UNLIKELY]
     if few:
         return "Fewer than chance allows fell inside: the model was too sure of itself."
     if many:
         return "More than chance allows fell inside: the model was less sure than it could be."
     return "That is what chance allows: the bands can be believed as far as these results tell."
-
-
-def at_most(k: int, n: int, p: float) -> float:
-    """P(X <= k) for a binomial of n tries.
-
-    >>> round(at_most(1, 2, 0.5), 12)
-    0.75
-    """
-    return math.fsum(
-        math.exp(
-            math.lgamma(n + 1)
-            - math.lgamma(i + 1)
-            - math.lgamma(n - i + 1)
-            + i * math.log(p)
-            + (n - i) * math.log1p(-p)
-        )
-        for i in range(k + 1)
-    )

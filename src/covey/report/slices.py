@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from covey.arrays import Array, Mask
-from covey.report.format import number, shown
+from covey.report.format import shown, significant
 from covey.report.predictions import Forecast, forecasts
 from covey.space import Pool, Space
 
@@ -100,7 +100,9 @@ class Slice:
     left_out: int
 
 
-def slices(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any]) -> tuple[Slice, ...]:
+def model_slices(
+    posterior: Posterior, recipe: Recipe, point: Mapping[str, Any]
+) -> tuple[Slice, ...]:
     """Slices through a point, those that move the mean most first; six at most (our choice)."""
     found = [_slice(posterior, recipe, point, axis) for axis in axes_of(recipe.space)]
     kept = [one for one in found if len(one.at) > 1]
@@ -201,7 +203,7 @@ def _edge(
         else f"its {side} bound"
     )
     ask = "add candidates beyond it?" if pool else "widen it?"
-    words = f"{shown(axis.name)} {where} {end} {number(bound)}: {ask}"
+    words = f"{shown(axis.name)} {where} {end} {significant(bound)}: {ask}"
     return Edge(axis.name, side, bound, float(value), int(others.sum()), len(others), words)
 
 

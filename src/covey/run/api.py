@@ -17,9 +17,9 @@ from covey.log.disk import remove_staged
 from covey.log.header import Goal
 from covey.run.command import Command
 from covey.run.dask import DaskEngine, is_client
-from covey.run.dispatcher import Desk
+from covey.run.dispatcher import Dispatcher
 from covey.run.local import LocalEngine
-from covey.run.loop import Campaign, Interrupt, Plan, RunOptions
+from covey.run.loop import Interrupt, Loop, Plan, RunOptions
 from covey.run.remote import FuturesEngine
 from covey.run.task import Call, Engine, Function, pack
 from covey.space import Pool, Space
@@ -135,11 +135,11 @@ def run(
     plan = Plan.of(batch, rounds, options)
     call = as_call(f, study.space)
     check_workers(workers, call)
-    return _evaluated(study, call, plan, workers)
+    return carry_out(study, call, plan, workers)
 
 
-def _evaluated(study: Study, call: Call, plan: Plan, workers: Workers) -> Result:
-    """The result of a plan that is checked, as are those who carry it out."""
+def carry_out(study: Study, call: Call, plan: Plan, workers: Workers) -> Result:
+    """Evaluate to the end of a plan, when all that can be checked before is checked."""
     with ExitStack() as stack:
         stack.enter_context(study.running())
         if study.journal is not None:
@@ -149,9 +149,9 @@ def _evaluated(study: Study, call: Call, plan: Plan, workers: Workers) -> Result
         engine = stack.enter_context(engine_for(workers, study.journal))
         if isinstance(engine, LocalEngine):
             engine.tidy(_told(study))
-        desk = Desk(study, engine, call, plan.timeout, plan.retries)
+        dispatcher = Dispatcher(study, engine, call, plan.timeout, plan.retries)
         try:
-            Campaign(study, plan, desk, interrupt, engine.slots or plan.batch).go()
+            Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch).go()
             return _required(result_of(study))
         except BaseException as error:
             # Without a journal, what was told would be gone with who called us.
@@ -282,7 +282,7 @@ def _optimize(
     plan = Plan.of(batch, rounds, of_run)
     call = as_call(f, space)
     check_workers(workers, call)
-    return _evaluated(Study(space, goal, **of_study), call, plan, workers)
+    return carry_out(Study(space, goal, **of_study), call, plan, workers)
 
 
 def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from covey.errors import StrategyError, did_you_mean
 from covey.run.task import Outcome, Task
 from covey.run.workdir import TAIL, Scroll, environment, relay, tail
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the process of each evaluation passes through here, and needs little
+    import numpy as np
+    from numpy.typing import NDArray
+
     from covey.arrays import Mask
     from covey.space.table import Column
 
@@ -114,6 +114,8 @@ class Command:
 
         Looks at the columns it names, each once: of a million rows, none is written out.
         """
+        import numpy as np
+
         if self.parameters:
             forms = {name: _forms(columns[name]) for name in self.parameters}
             refused = [_refused(word, forms) for word in self.argv]
@@ -235,6 +237,8 @@ _PLAIN, _EMPTY, _DASHED, _NUL, _NO_JSON = range(5)
 
 def _forms(column: Column) -> NDArray[np.uint8]:
     """The form of each cell (n,)."""
+    import numpy as np
+
     if column.dtype.kind in "bif":
         forms = np.where(np.signbit(column), _DASHED, _PLAIN)  # -0.0 has a sign too
         return np.where(np.isfinite(column), forms, _NO_JSON).astype(np.uint8)
@@ -254,6 +258,8 @@ def _form(cell: Any) -> int:
 
 def _refused(word: str, forms: Mapping[str, NDArray[np.uint8]]) -> Mask:
     """The rows (n,) at which `_filled` refuses an argument, by the forms of its values."""
+    import numpy as np
+
     refused = np.zeros(len(next(iter(forms.values()))), dtype=np.bool_)
     empty = ~refused  # nothing stands before the next placeholder
     at = 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from covey.errors import MissingExtraError, StrategyError
 from covey.run.local import GRACE
-from covey.run.remote import Parcels, deliver, labelled
+from covey.run.remote import Payloads, deliver, labelled
 from covey.run.task import Outcome, Task
 
 if TYPE_CHECKING:
@@ -50,19 +50,19 @@ class DaskEngine:
         self._grace = grace
         self._options = options
         self._open: dict[str, Future] = {}
-        self._parcels = Parcels()
+        self._payloads = Payloads()
         self._ready: list[Outcome] = []
         self._said: list[str] = []  # by the last poll; perhaps not in the log yet
 
     def submit(self, task: Task) -> None:
         """Send it to the scheduler, and publish it there."""
-        parcel = self._parcels.of(task.call)
+        payload = self._payloads.of(task.call)
         try:
             future = self._client.submit(
                 evaluate_here,
                 task.name,
                 labelled(task),
-                parcel,
+                payload,
                 self._grace,
                 key=task.name,
                 pure=False,
@@ -132,7 +132,7 @@ class DaskEngine:
         self._said.clear()
 
 
-def evaluate_here(name: str, label: bytes, parcel: bytes, grace: float) -> list[dict[str, Any]]:
+def evaluate_here(name: str, label: bytes, payload: bytes, grace: float) -> list[dict[str, Any]]:
     """What the worker runs."""
     from distributed import get_worker
 
@@ -142,7 +142,7 @@ def evaluate_here(name: str, label: bytes, parcel: bytes, grace: float) -> list[
         task = worker.state.tasks.get(name)
         return task is not None and task.state != "cancelled"
 
-    return deliver(label, parcel, grace, wanted)
+    return deliver(label, payload, grace, wanted)
 
 
 def _outcomes(name: str, future: Future) -> list[Outcome]:

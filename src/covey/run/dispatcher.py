@@ -1,4 +1,4 @@
-"""Desk: hands trials to an engine, and writes down what becomes of them."""
+"""Dispatcher: hands trials to an engine, and writes down what becomes of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _PATIENCE = 30.0  # seconds for an engine to stop what it was told to stop
 
 
-class Desk:
+class Dispatcher:
     """The trials that a run waits for.
 
     The log comes first: an attempt is written down before the engine hears of it, and a result is

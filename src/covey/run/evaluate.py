@@ -19,10 +19,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from covey.run.task import Outcome
-from covey.run.workdir import UNWRITTEN, Scroll, Workplace, relay, remove_temporary
+from covey.run.workdir import UNWRITTEN, Scroll, Workdir, relay, remove_temporary
 
 
-def main(words: Sequence[str]) -> int:
+def _main(words: Sequence[str]) -> int:
     """Do the task in a folder and leave the result there.
 
     Args:
@@ -30,7 +30,7 @@ def main(words: Sequence[str]) -> int:
             "tied" if it is not to outlive the process that started it, whose end of our standard
             input is then its sign of life.
     """
-    place, computing = Workplace(Path(words[0])), int(words[2])
+    place, computing = Workdir(Path(words[0])), int(words[2])
     for lock in words[1:3]:
         os.set_inheritable(int(lock), False)  # a program we start does not keep us alive
     try:
@@ -42,7 +42,7 @@ def main(words: Sequence[str]) -> int:
     if f_pid == 0:
         os.close(ours)
         _speak_into(theirs)
-        return perform(place, computing)
+        return compute(place, computing)
     os.close(theirs)
     for number in (signal.SIGTERM, signal.SIGINT):  # for the group, so f has it too
         signal.signal(number, lambda *_: None)
@@ -54,7 +54,7 @@ def main(words: Sequence[str]) -> int:
     return _as(os.waitstatus_to_exitcode(status))
 
 
-def perform(place: Workplace, computing: int) -> int:
+def compute(place: Workdir, computing: int) -> int:
     """Call f and write its result down; the status to end with."""
     try:
         task = place.read()
@@ -110,7 +110,7 @@ def _as(code: int) -> int:
     return code
 
 
-def _die_with_parent(place: Workplace) -> None:
+def _die_with_parent(place: Workdir) -> None:
     """When standard input ends, kill this process and all it started, and leave nothing behind."""
 
     def wait() -> None:
@@ -126,4 +126,4 @@ def _die_with_parent(place: Workplace) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(_main(sys.argv[1:]))

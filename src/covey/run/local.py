@@ -17,11 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from covey.errors import StrategyError, WorkFolderError
+from covey.errors import StrategyError, WorkFolderError, is_whole
 from covey.run.task import Call, Outcome, Task, pack
 from covey.run.workdir import (
     UNWRITTEN,
-    Workplace,
+    Workdir,
     check_private,
     environment,
     make_temporary,
@@ -47,7 +47,7 @@ class Process:
     """
 
     def __init__(
-        self, task: Task, place: Workplace, grace: float, child: subprocess.Popen[bytes] | None
+        self, task: Task, place: Workdir, grace: float, child: subprocess.Popen[bytes] | None
     ) -> None:
         self.task = task
         self._place = place
@@ -60,7 +60,7 @@ class Process:
         self._alive_until = 0.0  # one that is not ours: when to look at its process again
 
     @classmethod
-    def start(cls, task: Task, place: Workplace, call: Path, grace: float, *, tied: bool) -> Self:
+    def start(cls, task: Task, place: Workdir, call: Path, grace: float, *, tied: bool) -> Self:
         """Begin; ``tied``: it is not to outlive this process.
 
         Raises:
@@ -94,7 +94,7 @@ class Process:
         return cls(task, place, grace, child)
 
     @classmethod
-    def adopt(cls, task: Task, place: Workplace, grace: float) -> Self | None:
+    def adopt(cls, task: Task, place: Workdir, grace: float) -> Self | None:
         """One that an earlier runner started; None if it neither runs nor came to anything."""
         # Running before finished: the other way round, it may finish between the two looks.
         if place.locked or place.finished or place.stopped == _OVERDUE:
@@ -310,7 +310,7 @@ class LocalEngine:
     """
 
     def __init__(self, slots: int, folder: Path | None = None, *, grace: float = GRACE) -> None:
-        if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
+        if not is_whole(slots, 1):
             raise StrategyError(f"workers must be a whole number >= 1; got {slots!r}.")
         self.slots = slots
         self._lasting = folder is not None
@@ -332,8 +332,8 @@ class LocalEngine:
         if not task.well_named:
             raise StrategyError(f"a task is named by covey.run.task.name_of; got {task.name!r}.")
         try:
-            place = Workplace(self._place() / task.name)
-            call = self._parcel(task.call)
+            place = Workdir(self._place() / task.name)
+            call = self._payload(task.call)
             tied = not self._lasting
             process = Process.start(task, place, call, self._grace, tied=tied)
         except WorkFolderError:
@@ -408,8 +408,8 @@ class LocalEngine:
                 idle = False
             elif path.name in told:
                 shutil.rmtree(path, ignore_errors=True)  # which follows no link
-        for parcel in self._folder.glob("call-*.pkl*") if idle else ():
-            parcel.unlink(missing_ok=True)
+        for payload in self._folder.glob("call-*.pkl*") if idle else ():
+            payload.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let go; what was cancelled is killed, and what nobody could find again too."""
@@ -454,7 +454,7 @@ class LocalEngine:
                 *(task.id, task.name),
             )
             return None
-        place = Workplace(self._folder / task.name)
+        place = Workdir(self._folder / task.name)
         try:
             check_private(place.folder)
         except FileNotFoundError:
@@ -472,7 +472,7 @@ class LocalEngine:
         check_private(self._folder)
         return self._folder
 
-    def _parcel(self, call: Call) -> Path:
+    def _payload(self, call: Call) -> Path:
         """The packed call, written once and shared."""
         if self._packed is None or self._packed[0] is not call or not self._packed[1].exists():
             data = pack(call)
@@ -494,6 +494,6 @@ def _is_kept(outcome: Outcome, process: Process) -> bool:
 def _is_busy(path: Path) -> bool:
     """Whether an evaluation is at work there; if nobody can tell, it may be."""
     try:
-        return path.is_dir() and Workplace(path).locked
+        return path.is_dir() and Workdir(path).locked
     except OSError:
         return True

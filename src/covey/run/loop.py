@@ -1,4 +1,4 @@
-"""Campaign: a run under way, batch after batch or with all workers busy."""
+"""Loop: a run under way, batch after batch or with all workers busy."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from dataclasses import dataclass, fields
 from types import FrameType, TracebackType
 from typing import Any, Self, TypedDict
 
-import numpy as np
-
 from covey.errors import (
     EvaluationError,
     ExhaustedError,
@@ -22,10 +20,11 @@ from covey.errors import (
     JournalError,
     StrategyError,
     did_you_mean,
+    is_whole,
     several,
 )
 from covey.history import History, Trial
-from covey.run.dispatcher import Desk
+from covey.run.dispatcher import Dispatcher
 from covey.run.task import Retries
 from covey.study import Study
 
@@ -123,7 +122,7 @@ class Plan:
     def __post_init__(self) -> None:
         for name in ("batch", "rounds"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            if not is_whole(value, 1):
                 raise StrategyError(f"{name} must be a whole number >= 1; got {value!r}.")
         limit = self.timeout
         if limit is not None and not (isinstance(limit, int | float) and 0.0 < limit < math.inf):
@@ -148,8 +147,6 @@ class Plan:
         return cls(batch, rounds, **options)
 
 
-_log = logging.getLogger("covey")
-
 _TICK = 0.5  # seconds: the longest the engine is waited for before Ctrl-C is noticed
 _SPARED = (
     " No value came before them, so it may be f: they stay pending, and the next run evaluates "
@@ -162,15 +159,15 @@ _SPARED_ONE = (
 _TALK = 60.0  # seconds between two lines that say what is awaited
 
 
-class Campaign:
+class Loop:
     """Asks, hands out, and waits, until the budget is spent."""
 
     def __init__(
-        self, study: Study, plan: Plan, desk: Desk, interrupt: Interrupt, wide: int
+        self, study: Study, plan: Plan, dispatcher: Dispatcher, interrupt: Interrupt, wide: int
     ) -> None:
         self._study = study
         self._plan = plan
-        self._desk = desk
+        self._dispatcher = dispatcher
         self._interrupt = interrupt
         self._wide = wide  # how many to keep under way, asynchronously
         self._talked = time.monotonic()
@@ -189,7 +186,7 @@ class Campaign:
         except JournalError:
             # Nothing can be written down, so nothing is stopped: evaluations that can be found
             # again go on, and their results wait for the next run.
-            out = self._desk.running
+            out = self._dispatcher.running
             was = "was" if out == 1 else "were"
             _log.error(
                 "%s %s out when the log, or their folder, failed", several(out, "evaluation"), was
@@ -197,7 +194,7 @@ class Campaign:
             raise
         except BaseException:
             if not self._stopped:  # a second Ctrl-C may come when the first is not obeyed yet
-                self._desk.kill()
+                self._dispatcher.kill()
             raise
 
     def _to_the_end(self) -> None:
@@ -206,51 +203,51 @@ class Campaign:
             self._keep_busy()
         else:
             self._in_batches()
-        self._desk.convict()
-        self._desk.work(0.0)  # so that the engine knows the last ones to be written down
+        self._dispatcher.convict()
+        self._dispatcher.work(0.0)  # so that the engine knows the last ones to be written down
         self._count_failures()
 
     def _take_up(self) -> None:
         history = self._study.history
         self._batch = sorted({*_last_asked(history), *(t.id for t in history.pending)})
-        self._desk.adopt(history.pending)
+        self._dispatcher.adopt(history.pending)
 
     def _in_batches(self) -> None:
         while True:
-            while self._desk.awaited:
+            while self._dispatcher.awaited:
                 self._work()
             self._check_batch()
             trials = self._ask(min(self._plan.batch, self._left()))
             if not trials:
                 return
             self._batch = [trial.id for trial in trials]
-            self._desk.admit(trials)
+            self._dispatcher.admit(trials)
 
     def _keep_busy(self) -> None:
         exhausted = False
         while True:
-            free = min(self._wide - len(self._desk.awaited), self._left())
-            if free > 0 and not exhausted and not self._desk.doubtful:
+            free = min(self._wide - len(self._dispatcher.awaited), self._left())
+            if free > 0 and not exhausted and not self._dispatcher.doubtful:
                 trials = self._ask(free)
                 exhausted = not trials
-                self._desk.admit(trials)
-            elif not self._desk.awaited:
+                self._dispatcher.admit(trials)
+            elif not self._dispatcher.awaited:
                 return
             else:
                 self._work()
-            self._batch = self._desk.awaited
-            streak = self._desk.lost if self._study.history.told else self._desk.streak
+            self._batch = self._dispatcher.awaited
+            streak = self._dispatcher.lost if self._study.history.told else self._dispatcher.streak
             if streak >= self._plan.batch:
-                raise _nothing_came(streak, "the last", "", self._desk)
+                raise _nothing_came(streak, "the last", "", self._dispatcher)
 
     def _work(self) -> None:
         self._interrupt.check()
-        before = self._desk.settled
-        self._desk.work(_TICK)
+        before = self._dispatcher.settled
+        self._dispatcher.work(_TICK)
         self._interrupt.check()
-        self._report(something=self._desk.settled > before)
-        if self._desk.hopeless:
-            raise _nothing_came(self._desk.held, "the first", "", self._desk)
+        self._report(something=self._dispatcher.settled > before)
+        if self._dispatcher.hopeless:
+            raise _nothing_came(self._dispatcher.held, "the first", "", self._dispatcher)
 
     def _ask(self, count: int) -> list[Trial]:
         """The next points; again and again while others write to the log meanwhile."""
@@ -288,17 +285,17 @@ class Campaign:
         batch keeps away from them. What is lost counts against nothing, so it might go on forever.
         """
         ended = {self._study.history.trial(id).status for id in self._batch} - {"cancelled"}
-        if not self._desk.streak or not ended or "told" in ended:
+        if not self._dispatcher.streak or not ended or "told" in ended:
             return
         count = len(self._batch)
         if not self._study.history.told or ended == {"lost"}:
-            raise _nothing_came(count, "all", " of this batch", self._desk)
+            raise _nothing_came(count, "all", " of this batch", self._dispatcher)
         whole = "the only evaluation" if count == 1 else f"all {count} evaluations"
         _log.warning("%s of this batch failed; the run goes on", whole)
 
     def _count_failures(self) -> None:
         trials = [t.status for t in self._study.history.trials if t.origin != "added"]
-        if self._desk.settled and "failed" in trials:
+        if self._dispatcher.settled and "failed" in trials:
             failed, all_ = trials.count("failed"), trials.count("told") + trials.count("failed")
             _log.warning("%d of %d evaluations failed; the log says why", failed, all_)
 
@@ -330,14 +327,14 @@ class Campaign:
         ended = [t.status for t in self._study.history.trials if t.origin != "added"]
         failed = ended.count("failed")
         done = ended.count("told") + failed
-        total = done + max(0, self._left()) + len(self._desk.awaited) + self._desk.held
+        total = done + max(0, self._left()) + len(self._dispatcher.awaited) + self._dispatcher.held
         # By what one takes, not by the clock: that would count the waiting, and so grow with it.
         wide = self._wide if self._plan.asynchronous else min(self._wide, self._plan.batch)
-        one = self._desk.seconds
+        one = self._dispatcher.seconds
         return Progress(
             done,
             total,
-            self._desk.running,
+            self._dispatcher.running,
             failed,
             None if best is None else best.value,
             self._waiting_for(),
@@ -345,7 +342,7 @@ class Campaign:
         )
 
     def _waiting_for(self) -> str:
-        awaited = self._desk.awaited
+        awaited = self._dispatcher.awaited
         if not awaited:
             return "the next points" if self._left() > 0 else "nothing more"
         shown = ", ".join(map(str, awaited[:4])) + (", ..." if len(awaited) > 4 else "")
@@ -358,12 +355,12 @@ class Campaign:
         """Ctrl-C: stop what runs, and say what is safe."""
         try:
             if self._interrupt.twice:
-                self._desk.kill()
+                self._dispatcher.kill()
             else:
-                self._desk.stop()
+                self._dispatcher.stop()
             self._stopped = True
         except BaseException:
-            self._desk.kill()
+            self._dispatcher.kill()
             self._stopped = True
             raise
         finally:
@@ -394,9 +391,9 @@ def _last_asked(history: History) -> range:
     return next(asked, range(0))
 
 
-def _nothing_came(count: int, which: str, where: str, desk: Desk) -> EvaluationError:
-    last, by_hand = desk.last
-    alike = desk.spare() > 0
+def _nothing_came(count: int, which: str, where: str, dispatcher: Dispatcher) -> EvaluationError:
+    last, by_hand = dispatcher.last
+    alike = dispatcher.spare() > 0
     one = count == 1
     lost = "was lost" if one else "were lost"
     verb = {"lost": lost, "timed-out": "timed out"}.get(last.status, "failed")

@@ -10,7 +10,7 @@ from typing import Any
 
 from covey.errors import MissingExtraError
 from covey.run.local import GRACE
-from covey.run.remote import Parcels, deliver, labelled
+from covey.run.remote import Payloads, deliver, labelled
 from covey.run.task import Call, Outcome, Task
 
 _log = logging.getLogger("covey")
@@ -37,17 +37,17 @@ class RayEngine:
         self._deliver = ray.remote(max_retries=0, **resources)(deliver)
         self._grace = grace
         self._open: dict[str, Any] = {}
-        self._parcels = Parcels()
+        self._payloads = Payloads()
         self._stored: tuple[Call, Any] | None = None
         self._stopping: set[str] = set()
         self._ready: list[Outcome] = []
 
     def submit(self, task: Task) -> None:
         """Send it."""
-        parcel = self._parcels.of(task.call)
+        payload = self._payloads.of(task.call)
         try:
             if self._stored is None or self._stored[0] is not task.call:
-                self._stored = task.call, self._ray.put(parcel)
+                self._stored = task.call, self._ray.put(payload)
             self._open[task.name] = self._deliver.options(name=task.name).remote(
                 labelled(task), self._stored[1], self._grace
             )

@@ -24,7 +24,7 @@ from typing import Any
 from covey.errors import EvaluationError
 from covey.run.local import Process
 from covey.run.task import Call, Outcome, Task, pack
-from covey.run.workdir import Workplace, write_private
+from covey.run.workdir import Workdir, write_private
 
 # Courier: one evaluation on a worker of a cluster, in a process of its own there.
 #
@@ -34,7 +34,7 @@ from covey.run.workdir import Workplace, write_private
 _SHORT, _LONG = 0.005, 0.1  # seconds between two looks
 
 
-class Parcels:
+class Payloads:
     """Packs a call once, however many tasks have it."""
 
     def __init__(self) -> None:
@@ -62,21 +62,21 @@ def labelled(task: Task) -> bytes:
 
 
 def deliver(
-    label: bytes, parcel: bytes, grace: float, wanted: Callable[[], bool] = lambda: True
+    label: bytes, payload: bytes, grace: float, wanted: Callable[[], bool] = lambda: True
 ) -> list[dict[str, Any]]:
     """Evaluate on this machine; its outcomes as plain dicts.
 
     Args:
         label: the task, by `labelled`.
-        parcel: the call, by `Parcels`.
+        payload: the call, by `Payloads`.
         grace: seconds between asking it to end and killing it.
         wanted: whether anybody still waits for it.
     """
     task: Task = pickle.loads(label)
     with tempfile.TemporaryDirectory(prefix="covey-", ignore_cleanup_errors=True) as folder:
         call = Path(folder) / "call.pkl"
-        write_private(call, parcel)
-        place = Workplace(Path(folder) / "work")
+        write_private(call, payload)
+        place = Workdir(Path(folder) / "work")
         process = Process.start(task, place, call, grace, tied=True)
         try:
             return _attended(process, wanted)
@@ -123,7 +123,7 @@ class FuturesEngine:
         self._open: dict[Future[Outcome], _Ticket] = {}
         self._ready: list[Outcome] = []
         self._marks: Path | None = None  # a folder, once there is a time limit
-        self._parcels = Parcels()
+        self._payloads = Payloads()
 
     def submit(self, task: Task) -> None:
         """Hand it over.
@@ -133,7 +133,7 @@ class FuturesEngine:
         """
         sent = task
         if isinstance(self._executor, ProcessPoolExecutor):  # whose own pickle takes less
-            sent = replace(task, call=Packed(self._parcels.of(task.call)))
+            sent = replace(task, call=Packed(self._payloads.of(task.call)))
         mark = None if task.timeout is None else self._mark(task.name)
         try:
             future = self._executor.submit(perform, sent, mark)
@@ -223,14 +223,14 @@ class _Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A call in a parcel, opened where it is evaluated."""
+    """A call as bytes, opened where it is evaluated."""
 
-    parcel: bytes
+    payload: bytes
 
     def evaluate(self, task: Task, folder: Path, /) -> Outcome:
         """Open it and go on."""
         try:
-            call: Call = pickle.loads(self.parcel)
+            call: Call = pickle.loads(self.payload)
         except Exception as error:  # what a foreign module may raise when it is imported
             reason = f"f cannot be loaded in its process ({type(error).__name__}: {error})"
             return Outcome(task.name, "lost", reason=reason)

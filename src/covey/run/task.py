@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-import numpy as np
+from covey.errors import StrategyError, is_whole
 
-from covey.errors import StrategyError
+if TYPE_CHECKING:  # the process of each evaluation passes through here, and needs little
+    import numpy as np
 
 OutcomeStatus: TypeAlias = Literal["succeeded", "failed", "timed-out", "lost"]
 
@@ -223,7 +224,7 @@ def python_version() -> str:
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-# Engine: a courier. It carries tasks away and brings outcomes back, and decides nothing.
+# Engine: it carries tasks away and brings outcomes back, and decides nothing.
 
 
 @runtime_checkable
@@ -290,7 +291,7 @@ class Retries:
     def __post_init__(self) -> None:
         for name in ("lost", "timed_out", "failed"):
             number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            if not is_whole(number, 0):
                 raise StrategyError(f"retries: {name} must be a whole number >= 0; got {number!r}.")
         if not isinstance(self.wait, int | float) or not 0.0 <= self.wait < math.inf:
             raise StrategyError(f"retries: wait must be a number of seconds; got {self.wait!r}.")

@@ -1,4 +1,4 @@
-"""Workplace: the folder of one evaluation, the only thing its process and the runner share.
+"""Workdir: the folder of one evaluation, the only thing its process and the runner share.
 
 task.json    what to do, with point.pkl and the packed call   written by the runner
 alive        locked for as long as the process lives; who and since when   by the process
@@ -40,7 +40,7 @@ _NEW = 60.0  # seconds in which a run has locked its folder, or never will
 _CATCH_UP = 0.5  # seconds for the last words, where something left behind holds the line open
 
 
-class Workplace:
+class Workdir:
     """One folder; every method reads or writes the files in it, and nothing is remembered."""
 
     def __init__(self, folder: Path) -> None:
@@ -127,12 +127,12 @@ class Workplace:
     @property
     def locked(self) -> bool:
         """Whether a process is at work here."""
-        return held(self._alive) or False
+        return lock_is_held(self._alive) or False
 
     @property
     def computed(self) -> bool:
         """Whether f has returned, although there may be no room for its result yet."""
-        return held(self._computing) is False
+        return lock_is_held(self._computing) is False
 
     @property
     def worker(self) -> dict[str, Any] | None:
@@ -299,7 +299,7 @@ def make_temporary() -> tuple[Path, int]:
             owner = old / _OWNER
             new = time.time() - owner.lstat().st_mtime < _NEW
             here = owner.read_text() == os.uname().nodename
-            if here and not new and held(owner) is False:
+            if here and not new and lock_is_held(owner) is False:
                 remove_temporary(old, others=True)
     folder = Path(tempfile.mkdtemp(prefix="covey-"))
     fd = hold(folder / _OWNER)
@@ -452,7 +452,7 @@ def hold(path: Path) -> int:
     return fd
 
 
-def held(path: Path) -> bool | None:
+def lock_is_held(path: Path) -> bool | None:
     """Whether somebody holds the lock of a file; None if there is no such file."""
     import fcntl
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from covey.cli.output import number, printable, say, table
+from covey.cli.output import printable, say, table, table_cell
 
 
 def test_names_cannot_command_the_terminal():
@@ -15,7 +15,7 @@ def test_names_cannot_command_the_terminal():
 
 
 def test_numbers_for_people():
-    assert [number(v) for v in (1.23456789, 3, None, "x")] == ["1.235", "3", "", "x"]
+    assert [table_cell(v) for v in (1.23456789, 3, None, "x")] == ["1.235", "3", "", "x"]
 
 
 def test_talk_does_not_need_a_listener(monkeypatch):

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from covey.history import Batch, Point, Trial
-from covey.report.predictions import Forecast, Hindsight, at_most, calibrate, error_of
+from covey.report.predictions import Forecast, Hindsight, calibrate, error_of
 
 STANDARD = Hindsight(Forecast(0.0, 1.0, (-0.6745, 0.6745), (-1.6449, 1.6449)), 0.5)
 
@@ -35,12 +34,6 @@ def test_nothing_to_compare():
     found = calibrated([None, None])
     assert found.pairs == ()
     assert "No result has come in yet" in found.note
-
-
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_the_binomial_tail(p):
-    for k in range(13):
-        assert at_most(k, 12, p) == pytest.approx(binom.cdf(k, 12, p), rel=1e-9)
 
 
 def test_an_error_of_a_sure_forecast_is_finite():

@@ -3,13 +3,13 @@ import pytest
 
 import covey
 from covey.propose import understand
-from covey.report.slices import slices
+from covey.report.slices import model_slices
 
 
 def sliced(study, point=None):
     rng = np.random.default_rng([study.seed, study.history.asked_count])
     posterior = understand(study.history, study.recipe, rng, waiting=False)
-    return slices(posterior, study.recipe, point or study.best.point)
+    return model_slices(posterior, study.recipe, point or study.best.point)
 
 
 def test_a_slice_says_what_predict_says(falling):

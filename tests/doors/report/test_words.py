@@ -3,12 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.errors import several
-from covey.report.format import number, plus_minus, share, shown
+from covey.report.format import plus_minus, share_of, shown, significant
 
 
 @given(st.floats(-1e300, 1e300), st.integers(3, 8))
 def test_a_number_reads_back_to_so_many_digits(x, digits):
-    assert float(number(x, digits)) == pytest.approx(x, rel=0.6 * 10.0 ** (1 - digits), abs=5e-324)
+    assert float(significant(x, digits)) == pytest.approx(
+        x, rel=0.6 * 10.0 ** (1 - digits), abs=5e-324
+    )
 
 
 @pytest.mark.parametrize(
@@ -16,7 +18,7 @@ def test_a_number_reads_back_to_so_many_digits(x, digits):
     [(0.0, "0"), (-0.0, "0"), (84.1234, "84.12"), (100000.0, "100000"), (-2e-7, "-2e-07")],
 )
 def test_numbers_without_powers_of_ten_where_possible(x, text):
-    assert number(x) == text
+    assert significant(x) == text
 
 
 @pytest.mark.parametrize(
@@ -34,8 +36,8 @@ def test_a_mean_has_the_decimals_of_its_deviation(mean, std, text):
 
 
 def test_counts():
-    assert share(0, 0) == "0 of 0"
-    assert share(1, 3) == "1 of 3 (33 %)"
+    assert share_of(0, 0) == "0 of 0"
+    assert share_of(1, 3) == "1 of 3 (33 %)"
     assert (several(1, "point"), several(0, "batch")) == ("1 point", "0 batches")
 
 

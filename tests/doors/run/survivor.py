@@ -15,7 +15,7 @@ from pathlib import Path
 import covey
 import covey.run.local
 from covey.run import LocalEngine
-from covey.run.dispatcher import Desk
+from covey.run.dispatcher import Dispatcher
 from covey.study import Study
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0), "y": covey.Real(-1.0, 1.0)})
@@ -78,7 +78,7 @@ def acknowledges_first() -> None:
 def submits_first() -> None:
     """A runner that writes an attempt down after the engine has heard of it."""
 
-    def dispatch(self, trial, real=Desk._dispatch):
+    def dispatch(self, trial, real=Dispatcher._dispatch):
         noted = []
         study, engine = self._study, self._engine
         note, submit = study.note, engine.submit
@@ -89,7 +89,7 @@ def submits_first() -> None:
         finally:
             del study.note, engine.submit
 
-    Desk._dispatch = dispatch
+    Dispatcher._dispatch = dispatch
 
 
 def main() -> None:

@@ -60,11 +60,11 @@ def test_what_it_raises():
 
 def test_it_is_packed_with_all_it_needs(tmp_path):
     factor = 3.0
-    parcel = tmp_path / "parcel"
-    parcel.write_bytes(pack(Function(lambda p: factor * p["x"])))
+    payload = tmp_path / "payload"
+    payload.write_bytes(pack(Function(lambda p: factor * p["x"])))
     code = (
         "import pickle, sys; from pathlib import Path; from covey.run.task import Task\n"
-        f"call = pickle.loads(Path({str(parcel)!r}).read_bytes())\n"
+        f"call = pickle.loads(Path({str(payload)!r}).read_bytes())\n"
         "print(call.evaluate(Task(0, 1, 'a', {'x': 2.0}, 0, None, call), Path()).value)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

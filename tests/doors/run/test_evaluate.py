@@ -9,14 +9,14 @@ import time
 import pytest
 
 from covey.run import Outcome, Task
-from covey.run.evaluate import perform
+from covey.run.evaluate import compute
 from covey.run.task import Function, pack
-from covey.run.workdir import UNWRITTEN, Workplace
+from covey.run.workdir import UNWRITTEN, Workdir
 
 
 def prepared(folder, f):
     (folder / "call.pkl").write_bytes(pack(Function(f)))
-    place = Workplace(folder / "work")
+    place = Workdir(folder / "work")
     place.prepare(Task(3, 1, "a", {"x": 1.5}, 7, None, Function(f)), folder / "call.pkl")
     return place
 
@@ -25,7 +25,7 @@ def prepared(folder, f):
 def main(tmp_path):
     """What the half that calls f does, with a lock to let go."""
     fd = os.open(tmp_path, os.O_RDONLY)
-    yield lambda place: perform(place, fd)
+    yield lambda place: compute(place, fd)
     os.close(fd)
 
 
@@ -62,7 +62,7 @@ def test_a_result_that_cannot_be_written_is_said(tmp_path, main, monkeypatch, ca
         raise OSError(errno.EIO, "input/output error")
 
     place = prepared(tmp_path, lambda p: 1.0)
-    monkeypatch.setattr(Workplace, "finish", broken)
+    monkeypatch.setattr(Workdir, "finish", broken)
     assert main(place) == UNWRITTEN
     assert "could not be written" in capsys.readouterr().err
 
@@ -72,8 +72,8 @@ def test_it_imports_little(tmp_path):
     place = prepared(tmp_path, lambda p: 1.0)
     code = (
         "import sys; from pathlib import Path\n"
-        "from covey.run.evaluate import Workplace, perform\n"
-        "perform(Workplace(Path(sys.argv[1])), 0)\n"
+        "from covey.run.evaluate import Workdir, compute\n"
+        "compute(Workdir(Path(sys.argv[1])), 0)\n"
         "print([m for m in ('numpy', 'scipy', 'covey.study', 'subprocess') if m in sys.modules])"
     )
     done = subprocess.run(

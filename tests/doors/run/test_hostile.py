@@ -16,7 +16,7 @@ from covey.history import Dispatched
 from covey.run import LocalEngine, Task
 from covey.run.local import Process
 from covey.run.task import Function, Retries, name_of
-from covey.run.workdir import Workplace, check_private, read_private
+from covey.run.workdir import Workdir, check_private, read_private
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 NOBODY = 65534
@@ -164,7 +164,7 @@ def test_a_pickle_that_others_could_write_is_not_opened(tmp_path, spoil, which, 
     call = tmp_path / "call.pkl"
     call.write_bytes(pickle.dumps(Function(f)))
     task = Task(0, 1, name_of("0a1b2c3d", 0, 1), {"x": 1.0}, 0, None, Function(f))
-    place = Workplace(tmp_path / "work")
+    place = Workdir(tmp_path / "work")
 
     def prepare(task, call, real=place.prepare):
         real(task, call)

@@ -178,14 +178,14 @@ def test_what_has_computed_and_waits_for_room_is_not_cancelled(bench, tmp_path):
     """Ctrl-C, twice even: hours of work may be in it, and the next run finds them."""
 
     def f(point):
-        from covey.run import workdir as workplace
+        from covey.run import workdir
 
-        def full(path, data, real=workplace._publish):
+        def full(path, data, real=workdir._publish):
             if not (tmp_path / "room").exists():
                 raise OSError(errno.ENOSPC, "no space left on device")
             real(path, data)
 
-        workplace._publish = full
+        workdir._publish = full
         return 2.5
 
     task = bench.submit(f, timeout=1.0)

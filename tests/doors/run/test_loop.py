@@ -1,228 +1,505 @@
 from __future__ import annotations
 
 import logging
-import math
-import multiprocessing
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from tests.doors.run.scripted import Scripted, nothing, value
 
 import covey
-from covey.errors import EvaluationError, StrategyError
+from covey.errors import EvaluationError, ExhaustedError, JournalConflict, JournalError
+from covey.log.journal import Journal
+from covey.run import LocalEngine, Outcome
+from covey.run.api import run
+from covey.run.task import Retries
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
-
-
-def bowl(point):
-    return point["x"] ** 2
+QUICK = Retries(wait=0.0)
 
 
 @pytest.fixture
-def threads():
-    with ThreadPoolExecutor(4) as pool:
-        yield pool
+def study(tmp_path):
+    return covey.Study(SPACE, goal="min", seed=3, journal=tmp_path / "run.jsonl")
 
 
-def test_maximize_and_minimize(threads):
-    low = covey.minimize(bowl, SPACE, batch=4, rounds=4, seed=0, workers=threads)
-    assert low.value < 1e-3
-    assert low.value == bowl(low.point)
-    high = covey.maximize(bowl, SPACE, batch=4, rounds=4, seed=0, workers=threads)
-    assert high.value > 0.99
-    assert len(high.study.history.told) == 16
+def batches(study):
+    return [len(event.points) for event in study.history.events if type(event).__name__ == "Asked"]
 
 
-def test_the_number_and_kind_of_workers_do_not_matter(threads, processes):
-    def slow(point):
-        time.sleep(0.05 * abs(point["x"]))
-        return point["x"] ** 2
+def test_in_batches_the_next_waits_for_the_last(study):
+    seen = []
 
-    runs = [
-        covey.minimize(slow, SPACE, batch=3, rounds=3, workers=workers, seed=1)
-        for workers in (1, 3, threads, processes)
-    ]
-    trials = [[(t.point, t.value) for t in run.study.history.trials] for run in runs]
-    assert trials[0] == trials[1] == trials[2] == trials[3]
+    def answer(task):
+        seen.append(len(study.history.pending))
+        return value(task)
 
-
-def test_evaluations_run_in_parallel(threads):
-    together = threading.Barrier(3, timeout=10)
-
-    def f(point):
-        together.wait()
-        return bowl(point)
-
-    assert covey.minimize(f, SPACE, batch=3, rounds=1, workers=threads, seed=0).value >= 0.0
+    run(study, abs, batch=3, rounds=3, workers=Scripted(answer, slots=1))
+    assert batches(study) == [3, 3, 3]
+    assert max(seen) == 3
 
 
-def test_processes_run_in_parallel(tmp_path):
-    def f(point):
-        (tmp_path / str(os.getpid())).touch()
-        for _ in range(500):
-            if len(list(tmp_path.iterdir())) == 3:
-                return 1.0
-            time.sleep(0.02)
-        return 0.0
-
-    assert covey.minimize(f, SPACE, batch=3, rounds=1, workers=3, seed=0).value == 1.0
+def test_asynchronously_all_are_kept_busy(study):
+    engine = Scripted(value, slots=3, one_by_one=True)
+    run(study, abs, batch=3, rounds=4, workers=engine, asynchronous=True)
+    assert len(study.history.told) == 12
+    assert engine.most == 3
+    assert batches(study)[0] == 3
+    assert set(batches(study)[1:]) == {1}
 
 
-def test_an_executor_of_ones_own_stays_open(processes):
-    result = covey.minimize(bowl, SPACE, batch=2, rounds=2, workers=processes, seed=0)
-    assert processes.submit(abs, -1).result() == 1
-    assert len(result.study.history.told) == 4
+def test_asynchronously_an_engine_that_queues_gets_a_batch(study):
+    engine = Scripted(value)
+    run(study, abs, batch=4, rounds=2, workers=engine, asynchronous=True)
+    assert engine.most == 4
+    assert len(study.history.told) == 8
 
 
-def test_failures_become_failed_trials(caplog, threads):
-    def fragile(point):
-        if point["x"] > 0.0:
-            raise OSError("no such sample")
-        return math.nan if point["x"] > -0.2 else bowl(point)
+def test_asynchronous_points_keep_away_from_what_is_out(study):
+    seen = []
+    ask = study.ask
 
-    with caplog.at_level(logging.WARNING, logger="covey"):
-        result = covey.maximize(fragile, SPACE, batch=8, rounds=2, seed=0, workers=threads)
-    failed = result.study.history.failed
-    assert failed
-    assert all(t.point["x"] > -0.2 for t in failed)
-    assert "no such sample" in caplog.text
-    assert result.study.history.pending == ()
+    def asked(k, **options):
+        pending = [trial.point["x"] for trial in study.history.pending]
+        trials = ask(k, **options)
+        seen.extend((trial.point["x"], x) for trial in trials for x in pending)
+        return trials
 
-
-def test_a_batch_that_fails_whole_stops_the_run():
-    def broken(point):
-        raise KeyError("oops")
-
-    with pytest.raises(EvaluationError, match=r"all 3 evaluations.*oops.*Try f\(") as caught:
-        covey.maximize(broken, SPACE, batch=3, rounds=2, seed=0)
-    assert "in broken" in caught.value.__notes__[0]  # the traceback, from the other process
+    study.ask = asked
+    with ThreadPoolExecutor(3) as pool:
+        f = lambda p: time.sleep(0.02) or p["x"] ** 2  # noqa: E731
+        run(study, f, batch=3, rounds=4, workers=pool, asynchronous=True)
+    assert seen
+    assert all(new != out for new, out in seen)
 
 
-def test_what_was_told_is_not_lost_with_a_run_that_stops(threads):
-    """Without a journal the error is all that is left of it."""
+def test_a_batch_that_comes_to_nothing_stops_it(study):
+    def answer(task):
+        return [Outcome(task.name, "lost", reason="no route to host")]
+
+    with pytest.raises(EvaluationError, match=r"all 3 evaluations.*were lost; .*no route to host"):
+        run(study, abs, batch=3, rounds=2, workers=Scripted(answer), retries=QUICK)
+    assert {trial.status for trial in study.history.trials} == {"lost"}
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_failures_do_not_end_a_run_that_has_values(study, asynchronous, caplog):
     count = iter(range(100))
 
-    class Gone(ThreadPoolExecutor):
-        def submit(self, *args):
-            if next(count) >= 4:
-                raise RuntimeError("cannot schedule new futures")
-            return super().submit(*args)
+    def answer(task):
+        return value(task) if next(count) < 2 else [Outcome(task.name, "failed", reason="too hot")]
 
-    with Gone(1) as pool, pytest.raises(EvaluationError, match="takes nothing more") as caught:
-        covey.maximize(bowl, SPACE, batch=4, rounds=3, seed=0, workers=pool)
-    assert len(caught.value.study.history.told) == 4
-    assert caught.value.result.value == caught.value.study.best.value
+    engine = Scripted(answer, slots=1)
+    result = run(study, abs, batch=4, rounds=4, workers=engine, asynchronous=asynchronous)
+    assert len(study.history.failed) == 14
+    assert result.value == study.best.value
+    assert "14 of 16 evaluations failed" in caplog.text
 
 
-def test_ctrl_c_carries_the_study_too(threads):
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_machine_that_loses_everything_ends_a_run_that_has_values(study, asynchronous):
+    """What is lost counts against no budget: such a run would have no end."""
+    study.add([{"x": 0.5}], [1.0])
+
+    def answer(task):
+        return [Outcome(task.name, "lost", reason="no route to host")]
+
+    engine = Scripted(answer)
+    with pytest.raises(EvaluationError, match=r"were lost; .*no route to host"):
+        run(study, abs, batch=3, rounds=9, workers=engine, retries=QUICK, asynchronous=asynchronous)
+
+
+def dies_of(reason):
+    return lambda task: [Outcome(task.name, "failed", reason=reason.format(task.id))]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_typo_costs_no_trial(study, asynchronous):
+    """The first four die alike: they stay pending, the others are not begun, and all count."""
+    engine = Scripted(dies_of("NameError: name 'nump' is not defined (line {})"), slots=2)
+    with pytest.raises(EvaluationError, match=r"first 4 evaluations failed alike.*nump") as caught:
+        run(study, abs, batch=8, rounds=2, workers=engine, asynchronous=asynchronous)
+    assert len(engine.tasks) == 4
+    assert {trial.status for trial in study.history.trials} == {"pending"}
+    assert caught.value.study is study
+    assert caught.value.result is None
+    run(study, abs, batch=8, rounds=2, workers=Scripted(value))
+    assert [trial.status for trial in study.history.trials] == ["told"] * 16
+
+
+def test_after_a_typo_the_run_is_what_it_would_have_been(study):
+    twin = covey.Study(SPACE, goal="min", seed=3)
+    with pytest.raises(EvaluationError):
+        run(study, abs, batch=8, rounds=2, workers=Scripted(dies_of("oops")))
+    for one in (study, twin):
+        run(one, abs, batch=8, rounds=2, workers=Scripted(value))
+    assert [t.point for t in study.history.told] == [t.point for t in twin.history.told]
+
+
+def test_what_ctrl_c_interrupts_before_any_value_is_evaluated_again(study):
+    """Somebody saw the warnings, and mends f."""
+
     def watch(progress):
-        if progress.done >= 2:
+        if engine.tasks[2:]:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt) as caught:
-        covey.maximize(bowl, SPACE, batch=2, rounds=3, seed=0, workers=threads, watch=watch)
-    assert len(caught.value.study.history.told) == 2
+    engine = Scripted(dies_of("oops"), slots=1)
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=8, rounds=1, workers=engine, watch=watch)
+    names = [sent.name for id in range(3) for sent in study.history.attempts(id)[-1:]]
+    run(study, abs, batch=8, rounds=1, workers=Scripted(value))
+    assert not {task.name for task in engine.tasks} & set(names)
+    assert [trial.status for trial in study.history.trials] == ["told"] * 8
 
 
-def test_a_broken_run_takes_up_what_was_pending(tmp_path, threads):
-    path = tmp_path / "run.jsonl"
-    covey.Study(SPACE, seed=0, journal=path).ask(3)  # as if the machine had died here
-    result = covey.maximize(bowl, SPACE, batch=3, rounds=2, journal=path, workers=threads)
-    assert [t.status for t in result.study.history.trials] == ["told"] * 6
+def test_a_typo_mended_is_not_found_again_in_what_it_left_behind(study, tmp_path):
+    """Real processes leave their failure in their folder, which the next run must pass over."""
+
+    def broken(point):
+        raise NameError("name 'nump' is not defined")
+
+    with pytest.raises(EvaluationError, match="stay pending"):
+        run(study, broken, batch=6, rounds=1, workers=2)
+    run(study, lambda p: p["x"] ** 2, batch=6, rounds=1, workers=2)
+    assert [trial.status for trial in study.history.trials] == ["told"] * 6
 
 
-def test_a_finished_run_is_not_begun_again(tmp_path, threads):
-    path = tmp_path / "run.jsonl"
-    first = covey.maximize(bowl, SPACE, batch=3, rounds=1, journal=path, seed=0, workers=threads)
-    second = covey.maximize(bowl, SPACE, batch=3, rounds=1, journal=path, workers=threads)
-    assert len(second.study.history) == 3
-    assert second.value == first.value
+def test_a_new_typo_in_a_study_that_has_values_costs_no_trial_either(study):
+    run(study, abs, batch=8, rounds=1, workers=Scripted(value))
+    with pytest.raises(EvaluationError, match="first 4 evaluations failed alike"):
+        run(study, abs, batch=8, rounds=2, workers=Scripted(dies_of("oops"), slots=1))
+    assert study.history.failed == ()
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"batch": 0},
-        {"rounds": True},
-        {"batch": 2.5},
-        {"workers": 0},
-        {"workers": "many"},
-        {"workers": True},
-        {"timeout": 0.0},
-        {"timeout": "1h"},
-        {"retries": 3},
-        {"watch": 5},
-    ],
-)
-def test_bad_sizes_are_named(wrong, tmp_path):
-    with pytest.raises(StrategyError, match="got"):
-        covey.maximize(bowl, SPACE, **wrong, journal=tmp_path / "run.jsonl")
-    assert list(tmp_path.iterdir()) == []  # and leave no file
+def test_a_failure_the_log_knows_is_no_typo(study):
+    """Resumed amid failures of a kind seen before, a run goes on."""
+    study.add([{"x": 0.5}], [1.0])
+    study.fail(study.ask(1), "CUDA out of memory: 12.5 GiB")
+    run(study, abs, batch=5, rounds=2, workers=Scripted(dies_of("CUDA out of memory: {} GiB")))
+    assert len(study.history.failed) == 10
 
 
-def test_an_unknown_option_is_named():
-    with pytest.raises(StrategyError, match=r"'timeot'.*Did you mean 'timeout'"):
-        covey.maximize(bowl, SPACE, timeot=3)
+def test_a_value_clears_f_and_the_failures_before_it_count(study):
+    engine = Scripted(
+        lambda task: dies_of("too hot")(task) if task.id < 3 else value(task), one_by_one=True
+    )
+    run(study, abs, batch=8, rounds=1, workers=engine)
+    assert [trial.id for trial in study.history.failed] == [0, 1, 2]
+    assert len(study.history.told) == 5
 
 
-def test_a_small_pool_is_run_to_its_end(threads):
-    pool = covey.Pool([{"a": i} for i in range(10)])
-    for asynchronous in (False, True):
-        result = covey.maximize(
-            lambda p: -abs(p["a"] - 7),
-            *(pool,),
-            batch=4,
-            rounds=5,
-            seed=0,
-            workers=threads,
-            asynchronous=asynchronous,
-        )
-        assert result.point == {"a": 7}
-        assert len(result.study.history.told) == 10
+def test_those_that_still_run_are_waited_for_before_f_is_blamed(study):
+    polls = iter(range(100))
+
+    def answer(task):
+        if task.id < 4:
+            return dies_of("too hot")(task)
+        return value(task) if next(polls) > 3 else []
+
+    run(study, abs, batch=8, rounds=1, workers=Scripted(answer, slots=5))
+    assert len(study.history.failed) == 4
+    assert len(study.history.told) == 4
 
 
-@pytest.mark.parametrize("kind", ["local", "pool"])
-def test_what_cannot_be_sent_to_other_processes_is_named(kind, processes, tmp_path):
-    lock = threading.Lock()
+def test_trials_that_each_fail_in_their_own_way_have_failed(study):
+    reasons = iter("abc")
+    engine = Scripted(lambda task: [Outcome(task.name, "failed", reason=next(reasons))])
+    with pytest.raises(EvaluationError, match="all 3 evaluations of this batch failed"):
+        run(study, abs, batch=3, rounds=2, workers=engine)
+    assert len(study.history.failed) == 3
+
+
+def test_few_failures_alike_in_small_batches_do_not_hold_up_a_study_with_values(study):
+    study.add([{"x": 0.5}], [1.0])
+    with pytest.raises(EvaluationError, match="first 4 evaluations failed alike"):
+        run(study, abs, batch=1, rounds=9, workers=Scripted(dies_of("oops")))
+    study.fail(study.history.pending, "oops")  # they are to blame, says the user
+    run(study, abs, batch=1, rounds=6, workers=Scripted(dies_of("oops")))
+    assert len(study.history.failed) == 6
+
+
+def test_what_fails_last_has_failed(study):
+    study.add([{"x": 0.5}], [1.0])
+    run(study, abs, batch=2, rounds=1, workers=Scripted(dies_of("too hot")))
+    assert len(study.history.failed) == 2
+
+
+def test_the_end_of_a_batch_that_was_going_well_may_fail(study):
+    """Killed when one of three was out; that one fails, and the batch has not failed whole."""
+    trials = study.ask(3)
+    study.tell(trials[:2], [1.0, 2.0])
+    engine = Scripted(lambda task: [Outcome(task.name, "failed")] if task.id == 2 else value(task))
+    run(study, abs, batch=3, rounds=2, workers=engine)
+    assert [trial.status for trial in study.history.trials] == ["told"] * 2 + ["failed"] + [
+        "told"
+    ] * 3
+
+
+def test_an_endless_space_that_is_exhausted_is_an_error(study, monkeypatch):
+    def none(k):
+        raise ExhaustedError("no point is left", 0)
+
+    monkeypatch.setattr(study, "ask", none)
+    with pytest.raises(ExhaustedError):
+        run(study, abs, workers=Scripted(value))
+
+
+def test_whatever_goes_wrong_nothing_runs_on(study, monkeypatch):
+    engine = Scripted(nothing)
+
+    def broken(progress):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(study, abs, batch=2, rounds=1, workers=engine, watch=broken)
+    assert set(engine.cancelled) == {task.name for task in engine.tasks}
+    assert [trial.status for trial in study.history.trials] == ["pending"] * 2
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError("nobody reads"), RuntimeError("no display")])
+def test_a_watch_that_fails_costs_no_evaluation(study, caplog, error):
+    def broken(progress):
+        raise error
+
+    engine = Scripted(value)
+    run(study, abs, batch=2, rounds=3, workers=engine, watch=broken)
+    assert len(study.history.told) == 6
+    assert engine.cancelled == []
+    assert caplog.text.count("the run goes on") == 1
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_colleagues_who_write_meanwhile_do_not_end_it(study, monkeypatch, asynchronous):
+    real, refusals = study.ask, iter([True, True, False, True] + [False] * 100)
+
+    def ask(count):
+        if next(refusals):
+            raise JournalConflict("somebody else has appended")
+        return real(count)
+
+    monkeypatch.setattr(study, "ask", ask)
+    engine = Scripted(value, slots=2)
+    run(study, abs, batch=2, rounds=3, workers=engine, asynchronous=asynchronous)
+    assert len(study.history.told) == 6
+    assert engine.cancelled == []
+
+
+def test_folders_go_at_the_end_of_a_run(study, tmp_path):
+    run(study, lambda p: p["x"], batch=2, rounds=1, workers=2)
+    assert [path.name for path in (tmp_path / "run.jsonl.work").iterdir() if path.is_dir()] == []
+
+
+def test_ctrl_c_twice_in_the_midst_of_settling_loses_nothing(study, monkeypatch):
+    """The engine is not polled again, or it would forget a value that is not in the log."""
+    polls = []
+
+    class Counted(Scripted):
+        def poll(self, seconds):
+            polls.append(seconds)
+            return super().poll(seconds)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study, "tell", interrupted)
+    engine = Counted(value, one_by_one=True)
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=2, rounds=1, workers=engine)
+    assert len(polls) == 1
+    assert engine.cancelled == [engine.tasks[1].name] * 2  # killed
+
+
+def test_a_log_that_fails_costs_nothing(study, tmp_path, monkeypatch, caplog):
+    """The disk fills up: evaluations go on, and the next run has their results."""
+    ended = tmp_path / "ended"
 
     def f(point):
-        with lock:
-            return 0.0
-
-    workers = 2 if kind == "local" else processes
-    with pytest.raises(StrategyError, match=r"cannot be sent.*ThreadPoolExecutor\(4\)"):
-        covey.maximize(f, SPACE, workers=workers, journal=tmp_path / "run.jsonl")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_executor_that_breaks_harms_no_point(tmp_path):
-    def dies(point):
-        if point["x"] > 0.0:
-            os._exit(1)
+        time.sleep(0.5)
+        with ended.open("a") as file:
+            file.write("x")
         return point["x"] ** 2
 
-    path = tmp_path / "run.jsonl"
-    context = multiprocessing.get_context("spawn")
-    with (
-        ProcessPoolExecutor(1, context) as pool,
-        pytest.raises(EvaluationError, match="executor broke"),
-    ):
-        covey.maximize(dies, SPACE, batch=6, rounds=2, workers=pool, journal=path, seed=0)
-    study = covey.Study.load(path)
-    assert study.history.failed == ()
-    assert len(study.history.pending) > 0  # and the same call, with better workers, goes on
-    covey.maximize(
-        bowl, SPACE, batch=6, rounds=1, workers=ThreadPoolExecutor(1), journal=path, seed=0
-    )
-    assert [t.status for t in covey.Study.load(path).history.trials] == ["told"] * 6
+    append = Journal.append
+
+    def full(self, event, after):
+        if event["type"] == "told":
+            raise JournalError("no space left on device")
+        return append(self, event, after)
+
+    monkeypatch.setattr(Journal, "append", full)
+    with pytest.raises(JournalError, match="no space left"):
+        run(study, f, batch=2, rounds=1, workers=2)
+    assert "out when the log, or their folder, failed" in caplog.text
+    monkeypatch.undo()
+    run(covey.Study.load(study.journal), f, batch=2, rounds=1, workers=2)
+    assert len(covey.Study.load(study.journal).history.told) == 2
+    assert ended.read_text() == "xx"  # neither was evaluated again
 
 
-def test_nothing_that_succeeded_is_an_error(threads):
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts, also where a shell has started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_says_what_is_safe_and_the_same_call_goes_on(study, caplog):
+    engine = Scripted(nothing)
+
+    def answer(task):
+        if task.id < 2:
+            return value(task)
+        os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+    engine._answer = answer
+    with caplog.at_level(logging.WARNING, logger="covey"), pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=3, rounds=2, workers=engine)
+    said = f"2 of 3 results of this batch are recorded in {study.journal}; run the same command"
+    assert said in caplog.text
+    assert [trial.status for trial in study.history.trials] == ["told", "told", "pending"]
+    assert engine.cancelled == [engine.tasks[-1].name]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    run(study, abs, batch=3, rounds=2, workers=Scripted(value))
+    assert [trial.status for trial in study.history.trials] == ["told"] * 6
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_ctrl_c_without_a_journal_says_so(caplog):
     study = covey.Study(SPACE, seed=0)
-    study.cancel(study.ask(3))
-    from covey.run.api import run
 
-    with pytest.raises(EvaluationError, match="only evaluation of this batch failed: it returned"):
-        run(study, lambda p: None, batch=1, rounds=1, workers=threads)
+    def answer(task):
+        os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=3, rounds=2, workers=Scripted(answer))
+    assert "0 of 3 results of this batch are recorded in memory" in caplog.text
+
+
+def test_ctrl_c_asynchronously_counts_all_results(study, caplog):
+    def answer(task):
+        if task.id < 3:
+            return value(task)
+        os.kill(os.getpid(), signal.SIGINT)
+        return []
+
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=3, rounds=2, workers=Scripted(answer, slots=1), asynchronous=True)
+    assert "stopped: 3 results are recorded in " in caplog.text
+
+
+def test_ctrl_c_again_while_it_stops(study):
+    class Slow(Scripted):
+        def poll(self, seconds):
+            os.kill(os.getpid(), signal.SIGINT)
+            return []
+
+    engine = Slow(nothing)
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=1, rounds=1, workers=engine)
+    assert engine.cancelled == [engine.tasks[0].name] * 3  # asked, then twice more: killed
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_any_number_of_ctrl_c_kills_all_that_runs(study):
+    """Somebody who leans on the key does not break off the killing."""
+
+    class Leaning(Scripted):
+        def poll(self, seconds):
+            os.kill(os.getpid(), signal.SIGINT)
+            return []
+
+        def cancel(self, names):
+            super().cancel(names)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        def close(self):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    engine = Leaning(nothing)
+    with pytest.raises(KeyboardInterrupt):
+        run(study, abs, batch=2, rounds=1, workers=engine)
+    asked_then_killed = 3 * [task.name for task in engine.tasks]
+    assert sorted(engine.cancelled) == sorted(asked_then_killed)
+
+
+def test_ctrl_c_twice_kills_at_once(tmp_path):
+    """A real one: evaluations that do not want to end, and a user who does not want to wait."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal, sys, time, covey\n"
+        "def deaf(point):\n"
+        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    open(f'{sys.argv[0]}.{os.getpid()}', 'w').close()\n"
+        "    time.sleep(60)\n"
+        "space = covey.Space({'x': covey.Real(0.0, 1.0)})\n"
+        f"covey.maximize(deaf, space, batch=2, workers=2, journal={str(tmp_path / 'j')!r})\n"
+    )
+    script.write_text(script.read_text().replace("{sys.argv[0]}", f"{tmp_path}/pid"))
+    runner = subprocess.Popen(
+        [sys.executable, script], stderr=subprocess.PIPE, start_new_session=True
+    )
+    until = time.monotonic() + 30.0
+    while len(list(tmp_path.glob("pid.*"))) < 2:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    runner.send_signal(signal.SIGINT)
+    time.sleep(1.0)
+    assert runner.poll() is None  # it gives them their ten seconds
+    began = time.monotonic()
+    runner.send_signal(signal.SIGINT)
+    runner.communicate(timeout=10)
+    assert time.monotonic() - began < 5.0
+    for path in tmp_path.glob("pid.*"):
+        stat = Path(f"/proc/{path.suffix[1:]}/stat")
+        assert not stat.exists() or stat.read_text().split()[2] == "Z"
+    history = covey.Study.load(tmp_path / "j").history
+    assert [trial.status for trial in history.trials] == ["pending"] * 2
+
+
+def test_in_another_thread_it_runs_as_well(study):
+    thread = threading.Thread(
+        target=run, args=(study, abs), kwargs={"batch": 2, "rounds": 1, "workers": Scripted(value)}
+    )
+    thread.start()
+    thread.join()
+    assert len(study.history.told) == 2
+
+
+def test_it_says_what_it_waits_for(study, caplog, monkeypatch):
+    monkeypatch.setattr("covey.run.loop._TALK", 0.0)
+    polls = iter(range(100))
+
+    def answer(task):
+        return value(task) if next(polls) > 12 else []
+
+    with caplog.at_level(logging.INFO, logger="covey"):
+        run(study, abs, batch=6, rounds=1, workers=Scripted(answer))
+        run(study, abs, batch=4, rounds=2, workers=Scripted(answer), asynchronous=True)
+    assert "waiting for 6 of 6 of this batch (trials 0, 1, 2, 3, ...)" in caplog.text
+    assert "waiting for nothing more" in caplog.text
+
+
+def test_kinds_of_engines_agree_after_a_crash(tmp_path, study):
+    """Handed out to processes, taken up by threads: no engine is bound to a journal."""
+    task_engine = LocalEngine(2, tmp_path / "elsewhere")
+    study.ask(3)
+    with ThreadPoolExecutor(2) as pool:
+        run(study, lambda p: p["x"] ** 2, batch=3, rounds=1, workers=pool)
+    task_engine.close()
+    assert len(study.history.told) == 3
+
+
+@pytest.mark.parametrize(("batch", "said"), [(1, "it stays pending"), (3, "they stay pending")])
+def test_one_is_not_spoken_of_as_many(study, batch, said):
+    with pytest.raises(EvaluationError, match=said):
+        run(study, abs, batch=batch, rounds=1, workers=Scripted(dies_of("oops")))

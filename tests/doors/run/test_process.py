@@ -14,7 +14,7 @@ import pytest
 from covey.run import Task
 from covey.run.local import Process
 from covey.run.task import Function, pack
-from covey.run.workdir import Workplace
+from covey.run.workdir import Workdir
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def begin(tmp_path):
         call = tmp_path / "call.pkl"
         call.write_bytes(pack(Function(f)))
         task = Task(0, 1, "a", {"x": 1.5}, 7, timeout, Function(f))
-        return Process.start(task, Workplace(tmp_path / "work"), call, grace, tied=tied)
+        return Process.start(task, Workdir(tmp_path / "work"), call, grace, tied=tied)
 
     return begin
 
@@ -45,9 +45,9 @@ def test_it_runs_and_ends(begin):
 def test_it_runs_unseen_at_no_moment(begin, tmp_path):
     """Locked from before it exists: a runner that is killed now is followed by one that knows."""
     process = begin(lambda p: time.sleep(0.3) or 1.0)
-    assert Workplace(tmp_path / "work").locked
+    assert Workdir(tmp_path / "work").locked
     assert outcomes(process)[0].value == 1.0
-    assert not Workplace(tmp_path / "work").locked
+    assert not Workdir(tmp_path / "work").locked
 
 
 def test_a_status_before_the_result_is_a_failure(begin):
@@ -163,7 +163,7 @@ def test_a_failure_when_it_was_cancelled_is_not_its_own(begin, tmp_path):
     process.stop()
     (found,) = outcomes(process)
     assert found.status == "lost"
-    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
     assert again.check()[0].status == "lost"
 
 
@@ -174,14 +174,14 @@ def test_one_that_was_overdue_when_the_runner_died_is_timed_out(begin, tmp_path)
         time.sleep(0.01)
     process.stop()  # killed at once
     process.wait(5.0)
-    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
     assert [found.status for found in again.check()] == ["timed-out"]
 
 
 def test_one_that_is_adopted_keeps_its_clock(begin, tmp_path):
     process = begin(lambda p: time.sleep(60.0), timeout=1.0)
     time.sleep(0.5)
-    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
     began = time.monotonic()
     assert [found.status for found in outcomes(again)] == ["timed-out"]
     assert time.monotonic() - began < 2.0
@@ -190,7 +190,7 @@ def test_one_that_is_adopted_keeps_its_clock(begin, tmp_path):
 
 def test_one_that_died_unseen_is_lost(begin, tmp_path):
     process = begin(lambda p: time.sleep(60.0))
-    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
     assert again.check() == []
     process.stop()
     process.stop()
@@ -199,8 +199,8 @@ def test_one_that_died_unseen_is_lost(begin, tmp_path):
     assert found.reason == "it was cancelled"
     (tmp_path / "work" / "stopped").unlink()
     assert again.check()[0].reason == "its process ended without a result"
-    assert Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0) is None
-    assert Process.adopt(process.task, Workplace(tmp_path / "nowhere"), 1.0) is None
+    assert Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0) is None
+    assert Process.adopt(process.task, Workdir(tmp_path / "nowhere"), 1.0) is None
 
 
 def test_a_lock_that_outlived_its_process_is_broken(begin, tmp_path):
@@ -213,19 +213,19 @@ def test_a_lock_that_outlived_its_process_is_broken(begin, tmp_path):
 
     process = begin(f)
     process._child.wait(10)
-    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
     assert outcomes(again, within=5.0)[0].status == "lost"
     until = time.monotonic() + 5.0
-    while Workplace(tmp_path / "work").locked and time.monotonic() < until:
+    while Workdir(tmp_path / "work").locked and time.monotonic() < until:
         time.sleep(0.01)
-    assert not Workplace(tmp_path / "work").locked
+    assert not Workdir(tmp_path / "work").locked
 
 
 def test_who_has_its_number_now_is_left_alone(begin, tmp_path):
     """It ended, and its pid was given to another process, which is not to be signalled."""
     process = begin(lambda p: 3.0)
     process._child.wait(10)
-    place = Workplace(tmp_path / "work")
+    place = Workdir(tmp_path / "work")
     again = Process.adopt(process.task, place, 1.0)
     other = subprocess.Popen(["sleep", "60"], start_new_session=True)
     alive = tmp_path / "work" / "alive"
@@ -243,11 +243,11 @@ def test_who_has_its_number_now_is_left_alone(begin, tmp_path):
 
 def test_of_another_machine_only_the_files_count(begin, tmp_path, monkeypatch):
     process = begin(lambda p: time.sleep(1.0) or 3.0, timeout=60.0)
-    place = Workplace(tmp_path / "work")
+    place = Workdir(tmp_path / "work")
     while place.worker is None:
         time.sleep(0.01)
     far = {**place.worker, "host": "far-away", "since": time.time() - 30.0}
-    monkeypatch.setattr(Workplace, "worker", property(lambda self: far))
+    monkeypatch.setattr(Workdir, "worker", property(lambda self: far))
     again = Process.adopt(process.task, place, 1.0)
     again.stop()  # cannot be, from here
     assert again.check() == []
@@ -259,7 +259,7 @@ def test_of_another_machine_only_the_files_count(begin, tmp_path, monkeypatch):
 def test_left_behind_it_goes_on(begin, tmp_path):
     process = begin(lambda p: time.sleep(0.3) or 3.0)
     process.leave()
-    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
     assert outcomes(again)[0].value == 3.0
     again.leave()
 
@@ -294,7 +294,7 @@ def test_a_number_that_was_given_away_is_neither_killed_nor_believed(begin, tmp_
     who = json.loads(alive.read_text())
     started = None if age == "unknown" else who.get("started")
     alive.write_text(json.dumps({**who, "pid": stranger.pid, "started": started}))
-    place = Workplace(tmp_path / "work")
+    place = Workdir(tmp_path / "work")
     assert place.locked
     again = Process.adopt(process.task, place, 0.1)
     until = time.monotonic() + 1.0
@@ -346,7 +346,7 @@ def short_of(monkeypatch, number, times):
 def test_a_passing_want_of_descriptors_harms_nothing(begin, monkeypatch, tmp_path, number):
     process = begin(lambda p: time.sleep(0.3) or 2.5)
     process._child.wait(10)
-    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
     left = short_of(monkeypatch, number, 3)
     assert again.check() == []
     assert again.check() == []
@@ -359,7 +359,7 @@ def test_a_lasting_want_of_descriptors_is_said_and_lets_it_live(begin, monkeypat
     from covey.run import local as module
 
     process = begin(lambda p: time.sleep(1.0) or 2.5)
-    again = Process.adopt(process.task, Workplace(tmp_path / "work"), 1.0)
+    again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
     with monkeypatch.context() as patch:
         patch.setattr(module, "_SHORTAGE", 0.05)
         short_of(patch, errno.EMFILE, 10**6)

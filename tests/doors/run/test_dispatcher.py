@@ -11,7 +11,7 @@ import covey
 from covey.errors import HistoryError
 from covey.history import Dispatched, Late, Lost, Told
 from covey.run import Outcome
-from covey.run.dispatcher import Desk, evaluation_seed
+from covey.run.dispatcher import Dispatcher, evaluation_seed
 from covey.run.task import Function, Retries
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
@@ -24,9 +24,9 @@ def study(tmp_path):
     return covey.Study(SPACE, seed=3, journal=tmp_path / "run.jsonl")
 
 
-def desk_of(study, answer, retries=QUICK, **options):
+def dispatcher_of(study, answer, retries=QUICK, **options):
     engine = Scripted(answer, **options)
-    return Desk(study, engine, CALL, 60.0, retries), engine
+    return Dispatcher(study, engine, CALL, 60.0, retries), engine
 
 
 def events(study, kind):
@@ -38,7 +38,7 @@ def say(status, reason="because"):
 
 
 def test_the_log_knows_first(study):
-    desk, engine = desk_of(study, value)
+    dispatcher, engine = dispatcher_of(study, value)
     real = engine.submit
 
     def submit(task):
@@ -47,161 +47,163 @@ def test_the_log_knows_first(study):
         real(task)
 
     engine.submit = submit
-    desk.admit(study.ask(2))
-    desk.work(0.0)
+    dispatcher.admit(study.ask(2))
+    dispatcher.work(0.0)
     assert [trial.status for trial in study.history.trials] == ["told", "told"]
-    assert desk.awaited == []
-    assert desk.settled == 2
+    assert dispatcher.awaited == []
+    assert dispatcher.settled == 2
 
 
 def test_a_task_says_all_there_is_to_know(study):
-    desk, engine = desk_of(study, value)
+    dispatcher, engine = dispatcher_of(study, value)
     trials = study.ask(2)
-    desk.admit(trials)
-    desk.work(0.0)
+    dispatcher.admit(trials)
+    dispatcher.work(0.0)
     sent = events(study, Dispatched)
     for task, trial, event in zip(engine.tasks, trials, sent, strict=True):
         assert (task.id, task.attempt, task.point) == (trial.id, 1, trial.point)
         assert (task.seed, task.timeout, task.call) == (event.seed, 60.0, CALL)
         assert task.seed == evaluation_seed(3, trial.id)
     assert len({task.name for task in engine.tasks}) == 2
-    other, others = desk_of(study, value)
+    other, others = dispatcher_of(study, value)
     other.admit(study.ask(1))
     other.work(0.0)
     assert others.tasks[0].name.split("-")[1] != engine.tasks[0].name.split("-")[1]  # another life
 
 
 def test_no_more_than_the_slots(study):
-    desk, engine = desk_of(study, nothing, slots=2)
-    desk.admit(study.ask(5))
-    desk.work(0.0)
-    assert desk.running == 2
-    assert desk.awaited == [0, 1, 2, 3, 4]
+    dispatcher, engine = dispatcher_of(study, nothing, slots=2)
+    dispatcher.admit(study.ask(5))
+    dispatcher.work(0.0)
+    assert dispatcher.running == 2
+    assert dispatcher.awaited == [0, 1, 2, 3, 4]
     engine._answer = value
     for _ in range(3):
-        desk.work(0.0)
+        dispatcher.work(0.0)
     assert engine.most == 2
     assert len(study.history.told) == 5
 
 
 def test_lost_is_tried_again_with_the_same_seed_and_then_lost(study, caplog):
-    desk, engine = desk_of(study, say("lost", "node 7 died"), Retries(lost=2, wait=0.0))
-    desk.admit(study.ask(1))
+    dispatcher, engine = dispatcher_of(study, say("lost", "node 7 died"), Retries(lost=2, wait=0.0))
+    dispatcher.admit(study.ask(1))
     with caplog.at_level(logging.WARNING, logger="covey"):
         for _ in range(3):
-            desk.work(0.0)
+            dispatcher.work(0.0)
     assert [task.attempt for task in engine.tasks] == [1, 2, 3]
     assert len({task.seed for task in engine.tasks}) == 1
     assert len({task.name for task in engine.tasks}) == 3
     assert events(study, Lost) == [Lost((0,), "node 7 died")]
     assert study.history.trial(0).status == "lost"
-    assert desk.awaited == []
-    assert desk.streak == 1
+    assert dispatcher.awaited == []
+    assert dispatcher.streak == 1
     assert caplog.text.count("node 7 died") == 3
 
 
 @pytest.mark.parametrize("status", ["failed", "timed-out"])
 def test_failed_is_not_tried_again(study, status):
-    desk, engine = desk_of(study, say(status, "\ud800 odd"))
-    desk.admit(study.ask(1))
-    desk.work(0.0)
+    dispatcher, engine = dispatcher_of(study, say(status, "\ud800 odd"))
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
     assert len(engine.tasks) == 1
-    desk.convict()
+    dispatcher.convict()
     assert study.history.trial(0).status == "failed"
-    assert desk.last[0].status == status
+    assert dispatcher.last[0].status == status
 
 
 def test_failed_is_tried_again_if_that_is_wanted(study):
     answers = iter(["failed", "timed-out", "succeeded"])
-    desk, engine = desk_of(
+    dispatcher, engine = dispatcher_of(
         study,
         lambda task: [Outcome(task.name, next(answers), 1.0)],
         Retries(failed=1, timed_out=1, wait=0.0),
     )
-    desk.admit(study.ask(1))
+    dispatcher.admit(study.ask(1))
     for _ in range(3):
-        desk.work(0.0)
+        dispatcher.work(0.0)
     assert [task.attempt for task in engine.tasks] == [1, 2, 3]
     assert study.history.trial(0).value == 1.0
-    assert desk.streak == 0
+    assert dispatcher.streak == 0
 
 
 def test_a_retry_waits(study):
-    desk, engine = desk_of(study, say("lost"), Retries(wait=0.2))
-    desk.admit(study.ask(1))
-    desk.work(0.0)
-    assert (desk.running, desk.awaited) == (0, [0])
-    desk.work(0.0)
+    dispatcher, engine = dispatcher_of(study, say("lost"), Retries(wait=0.2))
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
+    assert (dispatcher.running, dispatcher.awaited) == (0, [0])
+    dispatcher.work(0.0)
     assert len(engine.tasks) == 1
     time.sleep(0.21)
-    desk.work(0.0)
+    dispatcher.work(0.0)
     assert len(engine.tasks) == 2
 
 
 def test_a_result_said_twice_is_told_once(study):
-    desk, _ = desk_of(study, lambda task: value(task) * 2)
-    desk.admit(study.ask(1))
-    desk.work(0.0)
+    dispatcher, _ = dispatcher_of(study, lambda task: value(task) * 2)
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
     assert study.history.trial(0).status == "told"
     assert events(study, Late) == []
-    assert desk.settled == 1
+    assert dispatcher.settled == 1
 
 
 def test_a_result_for_a_wrong_attempt_or_study_is_fenced_off(study):
-    desk, engine = desk_of(study, nothing)
-    desk.admit(study.ask(1))
-    desk.work(0.0)
+    dispatcher, engine = dispatcher_of(study, nothing)
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
     engine.ready.append(Outcome("covey-00-0-a1", "succeeded", 5.0))
-    desk.work(0.0)
+    dispatcher.work(0.0)
     assert study.history.trial(0).status == "pending"
 
 
 def test_a_late_result_of_a_trial_that_failed_is_told(study):
-    desk, engine = desk_of(study, say("timed-out"))
-    desk.admit(study.ask(1))
-    desk.work(0.0)
+    dispatcher, engine = dispatcher_of(study, say("timed-out"))
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
     assert study.history.trial(0).status == "failed"
     engine.ready.append(Outcome(engine.tasks[0].name, "succeeded", 5.0, sem=0.5))
-    desk.work(0.0)
+    dispatcher.work(0.0)
     assert (study.history.trial(0).value, study.history.trial(0).sem) == (5.0, 0.5)
-    assert desk.settled == 1  # not twice
+    assert dispatcher.settled == 1  # not twice
 
 
 def test_the_first_result_counts_and_a_further_one_is_kept(study):
     answers = iter(["lost", "succeeded"])
-    desk, engine = desk_of(study, lambda task: [Outcome(task.name, next(answers), 1.0)])
-    desk.admit(study.ask(1))
-    desk.work(0.0)
-    desk.work(0.0)
+    dispatcher, engine = dispatcher_of(study, lambda task: [Outcome(task.name, next(answers), 1.0)])
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
+    dispatcher.work(0.0)
     engine.ready.append(Outcome(engine.tasks[0].name, "succeeded", 2.0))  # it was not lost at all
-    desk.work(0.0)
+    dispatcher.work(0.0)
     assert study.history.trial(0).value == 1.0
     assert events(study, Late) == [Late(0, 1, 2.0)]
 
 
 def test_a_late_result_makes_a_retry_needless(study):
-    desk, engine = desk_of(study, say("lost"), Retries(wait=30.0))
-    desk.admit(study.ask(1))
-    desk.work(0.0)
+    dispatcher, engine = dispatcher_of(study, say("lost"), Retries(wait=30.0))
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
     engine.ready.append(Outcome(engine.tasks[0].name, "succeeded", 2.0))
-    desk.work(0.0)
-    assert desk.awaited == []
+    dispatcher.work(0.0)
+    assert dispatcher.awaited == []
     assert len(engine.tasks) == 1
 
 
 def test_a_value_the_log_refuses_is_a_failure(study):
-    desk, _ = desk_of(study, lambda task: [Outcome(task.name, "succeeded", float("nan"))])
-    desk.admit(study.ask(1))
-    desk.work(0.0)
-    desk.convict()
+    dispatcher, _ = dispatcher_of(
+        study, lambda task: [Outcome(task.name, "succeeded", float("nan"))]
+    )
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
+    dispatcher.convict()
     assert study.history.trial(0).status == "failed"
 
 
 def test_what_comes_beside_a_value_is_in_the_log(study):
     answer = Outcome.of("", {"value": 1.0, "sem": 0.5, "latency": 3})
-    desk, _ = desk_of(study, lambda task: [replace(answer, name=task.name)])
-    desk.admit(study.ask(1))
-    desk.work(0.0)
+    dispatcher, _ = dispatcher_of(study, lambda task: [replace(answer, name=task.name)])
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
     (told,) = events(covey.Study.load(study.journal), Told)
     assert (told.values, told.sems, told.metrics) == ((1.0,), (0.5,), ({"latency": 3},))
     assert study.history.trial(0).sem == 0.5
@@ -209,27 +211,27 @@ def test_what_comes_beside_a_value_is_in_the_log(study):
 
 def test_what_the_log_cannot_hold_is_said_once_and_the_value_told(study, caplog):
     answer = Outcome.of("", {"value": 1.0, "net": object()})
-    desk, _ = desk_of(study, lambda task: [replace(answer, name=task.name)])
-    desk.admit(study.ask(2))
-    desk.work(0.0)
+    dispatcher, _ = dispatcher_of(study, lambda task: [replace(answer, name=task.name)])
+    dispatcher.admit(study.ask(2))
+    dispatcher.work(0.0)
     assert [trial.status for trial in study.history.trials] == ["told", "told"]
     assert caplog.text.count("not recorded: net;") == 1
 
 
 def test_what_somebody_else_settled_is_let_go(study):
-    desk, engine = desk_of(study, nothing, slots=2)
-    desk.admit(study.ask(4))
-    desk.work(0.0)
+    dispatcher, engine = dispatcher_of(study, nothing, slots=2)
+    dispatcher.admit(study.ask(4))
+    dispatcher.work(0.0)
     other = covey.Study.load(study.journal)
     other.tell(0, 5.0)
     other.cancel(1)
     other.cancel(3)
-    desk.work(0.0)
+    dispatcher.work(0.0)
     assert engine.cancelled == [task.name for task in engine.tasks]
-    assert desk.awaited == [2]
+    assert dispatcher.awaited == [2]
     engine.ready.append(Outcome(engine.tasks[0].name, "succeeded", 6.0))
     engine.ready.append(Outcome(engine.tasks[1].name, "succeeded", 7.0))
-    desk.work(0.0)
+    dispatcher.work(0.0)
     assert [study.history.trial(id).value for id in (0, 1)] == [5.0, 7.0]
     assert events(study, Late) == [Late(0, 1, 6.0)]
 
@@ -242,28 +244,28 @@ def test_what_is_settled_this_very_moment_is_let_go_too(study):
         other.tell(task.id, 9.0)  # and our study has not heard of it
         return [Outcome(task.name, "failed")]
 
-    desk, engine = desk_of(study, answer, slots=1)
-    desk.admit(study.ask(2))
-    desk.work(0.0)
+    dispatcher, engine = dispatcher_of(study, answer, slots=1)
+    dispatcher.admit(study.ask(2))
+    dispatcher.work(0.0)
     other.cancel(1)
-    desk.work(0.0)
+    dispatcher.work(0.0)
     assert [trial.status for trial in study.history.trials] == ["told", "cancelled"]
     assert len(engine.tasks) == 1
-    assert desk.awaited == []
+    assert dispatcher.awaited == []
 
 
 def test_a_log_that_refuses_a_pending_trial_is_an_error(study, monkeypatch):
     def refuse(event):
         raise HistoryError("no")
 
-    desk, _ = desk_of(study, value)
-    desk.admit(study.ask(1))
+    dispatcher, _ = dispatcher_of(study, value)
+    dispatcher.admit(study.ask(1))
     monkeypatch.setattr(study, "note", refuse)
     with pytest.raises(HistoryError):
-        desk.work(0.0)
+        dispatcher.work(0.0)
 
 
-class Unfenced(Desk):
+class Unfenced(Dispatcher):
     """The deliberate defect: takes any outcome for the trial whose number is in its name."""
 
     def _settle(self, outcome):
@@ -274,66 +276,66 @@ class Unfenced(Desk):
         self._tell(task, outcome)
 
 
-def test_a_desk_without_fencing_would_be_caught(study):
+def test_a_dispatcher_without_fencing_would_be_caught(study):
     engine = Scripted(lambda task: value(task) * 2)
-    desk = Unfenced(study, engine, CALL, None, QUICK)
-    desk.admit(study.ask(1))
-    desk.work(0.0)
+    dispatcher = Unfenced(study, engine, CALL, None, QUICK)
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
     assert events(study, Late) != []  # what the test of a result said twice forbids
     engine = Scripted(nothing)
-    desk = Unfenced(study, engine, CALL, None, QUICK)
-    desk.admit(study.ask(1))
-    desk.work(0.0)
+    dispatcher = Unfenced(study, engine, CALL, None, QUICK)
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
     engine.ready.append(Outcome("covey-00-1-a1", "succeeded", 5.0))
-    desk.work(0.0)
+    dispatcher.work(0.0)
     assert study.history.trial(1).status == "told"  # and that of a wrong attempt
 
 
 def test_what_an_earlier_life_handed_out_is_looked_for(study, caplog):
-    desk, before = desk_of(study, nothing, slots=2)
-    desk.admit(study.ask(3))
-    desk.work(0.0)  # two are out, one is not, when the runner is killed
+    dispatcher, before = dispatcher_of(study, nothing, slots=2)
+    dispatcher.admit(study.ask(3))
+    dispatcher.work(0.0)  # two are out, one is not, when the runner is killed
     study = covey.Study.load(study.journal)
-    desk, engine = desk_of(study, value, known={before.tasks[0].name})
+    dispatcher, engine = dispatcher_of(study, value, known={before.tasks[0].name})
     with caplog.at_level(logging.INFO, logger="covey"):
-        desk.adopt(study.history.pending)
+        dispatcher.adopt(study.history.pending)
     assert "of 2 evaluations that were out, 1 are found again and 1 begin again" in caplog.text
-    assert desk.running == 1
-    desk.work(0.0)
+    assert dispatcher.running == 1
+    dispatcher.work(0.0)
     assert [(task.id, task.attempt) for task in engine.tasks] == [(1, 2), (2, 1)]
     assert len(study.history.told) == 3
 
 
 def test_deaths_of_the_runner_do_not_use_up_retries(study):
-    desk, engine = desk_of(study, nothing, Retries(lost=1, wait=0.0))
-    desk.admit(study.ask(1))
-    desk.work(0.0)
+    dispatcher, engine = dispatcher_of(study, nothing, Retries(lost=1, wait=0.0))
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
     for _ in range(4):
-        desk, engine = desk_of(study, nothing, Retries(lost=1, wait=0.0))
-        desk.adopt(study.history.pending)
-        desk.work(0.0)
+        dispatcher, engine = dispatcher_of(study, nothing, Retries(lost=1, wait=0.0))
+        dispatcher.adopt(study.history.pending)
+        dispatcher.work(0.0)
     assert engine.tasks[0].attempt == 5
     assert study.history.trial(0).status == "pending"
 
 
 def test_stopped_it_keeps_what_comes_and_leaves_the_rest_pending(study):
-    desk, engine = desk_of(study, nothing, slots=2)
-    desk.admit(study.ask(3))
-    desk.work(0.0)
+    dispatcher, engine = dispatcher_of(study, nothing, slots=2)
+    dispatcher.admit(study.ask(3))
+    dispatcher.work(0.0)
     engine.ready.append(Outcome(engine.tasks[0].name, "succeeded", 4.0))
     engine._out.remove(engine.tasks[0])
-    desk.stop()
+    dispatcher.stop()
     assert [trial.status for trial in study.history.trials] == ["told", "pending", "pending"]
     assert len(engine.tasks) == 2
 
 
 def test_an_engine_that_does_not_stop_is_not_waited_for_forever(study, monkeypatch):
     monkeypatch.setattr("covey.run.dispatcher._PATIENCE", 0.05)
-    desk, engine = desk_of(study, nothing)
+    dispatcher, engine = dispatcher_of(study, nothing)
     engine.cancel = lambda names: None
-    desk.admit(study.ask(1))
-    desk.work(0.0)
-    desk.stop()
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
+    dispatcher.stop()
     assert study.history.trial(0).status == "pending"
 
 

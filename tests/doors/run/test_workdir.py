@@ -9,17 +9,16 @@ import time
 
 import pytest
 
-from covey.run import Outcome, Task
-from covey.run import workdir as workplace
+from covey.run import Outcome, Task, workdir
 from covey.run.task import Function, pack
-from covey.run.workdir import TAIL, Workplace, environment, tail
+from covey.run.workdir import TAIL, Workdir, environment, tail
 
 
 @pytest.fixture
 def place(tmp_path):
     call = tmp_path / "call.pkl"
     call.write_bytes(pack(Function(lambda p: 1.0)))
-    place = Workplace(tmp_path / "deep" / "work")
+    place = Workdir(tmp_path / "deep" / "work")
     place.prepare(Task(3, 2, "a", {"x": (1, 2)}, 7, 5.0, Function(len)), call)
     return place
 
@@ -40,7 +39,7 @@ def test_a_folder_belongs_to_one_attempt(place):
 
 
 def test_what_cannot_be_loaded_here_is_lost(place, monkeypatch):
-    monkeypatch.setattr(workplace, "python_version", lambda: "2.7")
+    monkeypatch.setattr(workdir, "python_version", lambda: "2.7")
     found = place.read()
     assert found.status == "lost"
     assert "this is 2.7; use the same" in found.reason
@@ -87,8 +86,8 @@ def test_a_full_disk_is_waited_for(place, monkeypatch):
         return real(fd, data)
 
     real = os.write
-    monkeypatch.setattr(workplace.os, "write", full)
-    monkeypatch.setattr(workplace.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(workdir.os, "write", full)
+    monkeypatch.setattr(workdir.time, "sleep", lambda seconds: None)
     place.finish(Outcome("a", "succeeded", 2.0))
     assert len(tries) == 3
     assert place.result().value == 2.0
@@ -98,7 +97,7 @@ def test_a_broken_disk_is_not(place, monkeypatch):
     def broken(fd):
         raise OSError(errno.EIO, "input/output error")
 
-    monkeypatch.setattr(workplace.os, "fsync", broken)
+    monkeypatch.setattr(workdir.os, "fsync", broken)
     with pytest.raises(OSError, match="input/output"):
         place.finish(Outcome("a", "succeeded", 2.0))
     assert not place.finished

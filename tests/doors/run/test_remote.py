@@ -6,16 +6,16 @@ import time
 import pytest
 
 from covey.run import Outcome, Task
-from covey.run.remote import Parcels, deliver, labelled
+from covey.run.remote import Payloads, deliver, labelled
 from covey.run.task import Function
 
 
 def sent(f, wanted=lambda: True, timeout=None):
     task = Task(4, 1, "a", {"x": 1.5}, 7, timeout, Function(f))
-    parcels = Parcels()
-    assert parcels.of(task.call) is parcels.of(task.call)
+    payloads = Payloads()
+    assert payloads.of(task.call) is payloads.of(task.call)
     return [
-        Outcome(**plain) for plain in deliver(labelled(task), parcels.of(task.call), 0.5, wanted)
+        Outcome(**plain) for plain in deliver(labelled(task), payloads.of(task.call), 0.5, wanted)
     ]
 
 

@@ -39,6 +39,8 @@ def test_what_is_raised_is_ours(path):
         "covey.history.events": {"TypeError"},
         "covey.log.disk": {"OSError"},
     }.get(dotted(path), set())
+    if path.parent.name == "testing":  # a contract without its hook; what an evaluation may raise
+        allowed = {"NotImplementedError", "OSError"}
     ours = {"Stop"} | {
         n for n, c in inspect.getmembers(importlib.import_module("covey.errors")) if _is_ours(c)
     }

@@ -55,6 +55,7 @@ _MODULES = (
     *("arrays", "baselines", "belief", "bench", "catalog", "cluster", "diagnostics", "dpp"),
     *("errors", "gp", "history", "integrations", "journal", "kernels", "policies", "propose"),
     *("region", "report", "run", "selection", "shortlist", "space", "strategies", "study"),
+    "testing",
 )
 
 # Rooms are opened when first entered, so that `import covey` and `covey --help` stay quick.

@@ -1,8 +1,7 @@
 import pytest
 
 from covey.errors import JournalDamaged, JournalError
-from covey.log import journal as repair
-from covey.log.journal import Journal, read
+from covey.log.journal import Journal, read, repair
 
 
 @pytest.fixture

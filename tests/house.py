@@ -1,4 +1,4 @@
-"""The size of the house, measured: python -m tests.house prints it.
+"""The size of the house, measured: python -m tests.house prints it beside its budgets.
 
 Lines and files, floors (the longest chain of rooms that import one another), public names that are
 defined twice, and what one ask goes through.
@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 SOURCE = Path(__file__).parents[1] / "src" / "covey"
 CORE = (
@@ -18,6 +19,26 @@ CORE = (
     *("baselines", "catalog", "candidates", "space.parameters", "space.choice", "space.space"),
     *("history", "propose", "study"),
 )
+
+
+class Budget(NamedTuple):
+    """The most that something may come to; above the target only for a reason."""
+
+    most: int
+    target: int
+    why: str = ""
+
+
+BUDGETS = {
+    "core lines": Budget(8_450, 6_500, "the core still holds what belongs beside it: large pools."),
+    "files": Budget(126, 120, "packages of few and short files are still to be merged."),
+    "floors": Budget(22, 10, "chains of small modules in gp, dpp and the log are still to be cut."),
+    "names defined twice": Budget(
+        44, 0, "twins from the time of 224 files are still to be renamed."
+    ),
+    "files of an ask": Budget(32, 25, "an ask still passes through what only large pools need."),
+    "longest file": Budget(500, 500),
+}
 
 
 def modules(source: Path = SOURCE) -> dict[str, Path]:
@@ -141,20 +162,34 @@ def files_of_an_ask() -> set[str]:
 
 
 def measure(source: Path = SOURCE) -> dict[str, int]:
-    """All of it."""
+    """What can be read off the files; contracts for strangers are no rooms, and not counted."""
     every = modules(source)
+    rooms = [name for name in every if not f"{name}.".startswith("covey.testing.")]
     return {
-        "files": len(every),
+        "files": len(rooms),
         "lines": sum(map(lines, every.values())),
         "core files": sum(map(is_core, every)),
         "core lines": sum(lines(path) for name, path in every.items() if is_core(name)),
         "floors": len(floors(source)),
         "names defined twice": len(defined_twice(source)),
         "longest file": max(map(lines, every.values())),
-        "files of an ask": len(files_of_an_ask()),
     }
 
 
+def over_budget(found: dict[str, int]) -> list[str]:
+    """What has grown beyond its budget; of what was not measured nothing is said."""
+    return [what for what in BUDGETS if found.get(what, 0) > BUDGETS[what].most]
+
+
+def table(found: dict[str, int]) -> str:
+    """What there is, beside what there may be."""
+    rows = [f"{'':22}{'now':>8}{'budget':>8}{'target':>8}"]
+    for what, now in found.items():
+        budget = BUDGETS.get(what)
+        may = f"{budget.most:>8,}{budget.target:>8,}  {budget.why}" if budget else ""
+        rows.append(f"{what:22}{now:>8,}{may}".rstrip())
+    return "\n".join(rows)
+
+
 if __name__ == "__main__":
-    for what, number in measure().items():
-        sys.stdout.write(f"{what:22}{number:>7,}\n")
+    sys.stdout.write(table({**measure(), "files of an ask": len(files_of_an_ask())}) + "\n")

@@ -90,3 +90,7 @@ def test_the_certificate_counts_what_was_told():
     study.add([{"x0": x[i]} for i in told], list(values[told]))
     regrets = [9.0 - 10.0 * t.point["x0"] for t in study.ask(3)]
     assert study.diagnostics.certificate >= max(regrets)
+
+
+def test_a_region_holds_ten_batches_or_one_percent():
+    assert (enough(5, 1000), enough(5, 100_000), enough(5, 20)) == (50, 1000, 20)

@@ -4,6 +4,7 @@ from covey.catalog import STRATEGIES, strategy_of
 from covey.errors import StrategyError
 from covey.policies import EST
 from covey.strategies import DPP
+from covey.testing import StrategyContract
 
 NAMES = [
     "auto",
@@ -21,6 +22,15 @@ NAMES = [
     "random",
     "sobol",
 ]
+
+
+class TestEveryStrategyOfTheCatalogue(StrategyContract):
+    @pytest.fixture(autouse=True, params=STRATEGIES)
+    def _one_of_them(self, request):
+        self.name = request.param
+
+    def make_strategy(self):
+        return strategy_of(self.name)[1]
 
 
 def test_the_fixed_names_are_all_there():

@@ -36,6 +36,44 @@ def test_help_names_the_commands_and_the_exit_codes(call):
     assert call() == done
 
 
+WRITES = [
+    ["init", "--real", "z=0:1", "--config", "other.toml"],
+    ["ask", "--new"],
+    ["tell", "0=1.5"],
+    ["run", "--rounds", "2", "--", "echo", "{x.lr}"],
+    ["next", "--in", "results.csv", "--batch", "2", "--out", "plate.csv"],
+]
+
+
+def files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("words", WRITES, ids=lambda words: words[0])
+def test_what_writes_can_be_tried_dry(study, words, tmp_path):
+    assert study("ask").code == 0
+    (tmp_path / "results.csv").write_text("lr,layers,opt,value\n0.01,3,adam,1.5\n")
+    before = files(tmp_path)
+    assert study(words[0], "--dry-run", *words[1:]).code == 0
+    assert files(tmp_path) == before
+    assert study(*words).code == 0
+    assert files(tmp_path) != before  # the control: in earnest it writes
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"demo"}))
+def test_what_is_shown_can_be_had_as_json(call, command):
+    assert "--json" in call(*command.split(), "--help").out
+
+
+def test_a_mistyped_command_is_guessed(call):
+    done = call("aks")
+    assert done.code == 2
+    assert "Did you mean 'ask'?" in done.err
+    done = call("journal", "verfy", "--json")
+    assert done.code == 2
+    assert "verify" in done.err
+
+
 def test_help_is_light():
     """No NumPy, let alone SciPy, for a help text."""
     code = (

@@ -81,3 +81,11 @@ def test_a_file_that_no_longer_fits_its_journal_is_invalid_input(study):
     done = study("tell", "0=1")
     assert done.code == 5
     assert "'high': 0.1" in done.err
+
+
+def test_the_config_may_come_from_the_environment(study, monkeypatch, tmp_path):
+    (tmp_path / "covey.toml").rename(tmp_path / "other.toml")
+    assert study("status").code == 3
+    assert study("status", "--config", "other.toml").code == 0
+    monkeypatch.setenv("COVEY_CONFIG", "other.toml")
+    assert study("status").code == 0

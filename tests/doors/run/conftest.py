@@ -18,6 +18,8 @@ from covey.run.remote import FuturesEngine
 from covey.run.task import Call, Function, name_of
 
 KINDS = ["local", "threads", "processes", "dask", "ray"]
+ALONE = ("local", "dask", "ray")  # each evaluation has a process that can be stopped
+REMEMBERING = ("local", "dask")  # evaluations outlive their runner
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,7 @@ class Bench:
     @property
     def alone(self) -> bool:
         """Each evaluation has a process of its own, that can be stopped and whose log is kept."""
-        return self.kind in ("local", "dask", "ray")
-
-    @property
-    def remembers(self) -> bool:
-        """Evaluations outlive their runner."""
-        return self.kind in ("local", "dask")
+        return self.kind in ALONE
 
     def submit(self, f: Callable[..., object] | Call, label: str = "", **fields) -> Task:
         call = Function(f) if callable(f) else f
@@ -97,8 +94,16 @@ def ray() -> Iterator[object]:
     ray.shutdown()
 
 
+@dataclass(frozen=True)
+class Workshop:
+    """Where engines of one kind are made, as many as runners want."""
+
+    kind: str
+    make: Callable[[], object]
+
+
 @pytest.fixture(params=KINDS)
-def bench(request, tmp_path) -> Iterator[Bench]:
+def workshop(request, tmp_path) -> Iterator[Workshop]:
     kind = request.param
     closing: list[object] = []
 
@@ -126,6 +131,11 @@ def bench(request, tmp_path) -> Iterator[Bench]:
         closing.append(engine.close)
         return engine
 
-    yield Bench(kind, make(), make)
+    yield Workshop(kind, make)
     for close in reversed(closing):
         close()
+
+
+@pytest.fixture
+def bench(workshop) -> Bench:
+    return Bench(workshop.kind, workshop.make(), workshop.make)

@@ -1,9 +1,11 @@
-from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from covey import GP, Pool, Real, Space, Study
+from covey.large import budget
 from covey.large.budget import Cost, Size, affordable, estimate, second_per_term
 from covey.space import Choice
 
@@ -28,13 +30,27 @@ def test_time_grows_with_the_pool_as_the_pool_does():
     assert hundred - none == pytest.approx(10.0 * (ten - none), rel=0.01)
 
 
-def test_what_can_be_afforded_takes_about_so_long():
-    size = Size(1, 500, 10)
-    rows = affordable(size, 30.0)
-    alone = estimate(replace(size, candidates=0), 0).seconds
-    assert estimate(replace(size, candidates=rows), 0).seconds - alone == pytest.approx(
-        30, rel=0.01
-    )
+def test_more_time_affords_more_and_more_work_less():
+    rows = affordable(Size(1, 500, 10), 30.0)
+    assert affordable(Size(1, 500, 10), 60.0) == pytest.approx(2 * rows, abs=1)
+    for more in (Size(1, 1000, 10), Size(1, 500, 400), Size(1, 500, 10, 10)):
+        assert 0 < affordable(more, 30.0) < rows / 1.2
+
+
+def test_an_estimate_knows_how_fast_the_machine_is_and_measures_it_once(monkeypatch):
+    second_per_term.cache_clear()
+    clock = count()
+    monkeypatch.setattr(budget, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    one = estimate(Size(10**6, 500, 10), 2**40).seconds
+    looks = next(clock)
+    assert estimate(Size(10**6, 500, 10), 2**40).seconds == one
+    assert next(clock) == looks + 1  # nobody has looked at the clock again
+    second_per_term.cache_clear()
+    slow = count(step=3)
+    monkeypatch.setattr(budget, "time", SimpleNamespace(perf_counter=lambda: next(slow)))
+    assert estimate(Size(10**6, 500, 10), 2**40).seconds == pytest.approx(3.0 * one)
+    monkeypatch.undo()
+    second_per_term.cache_clear()
 
 
 def test_on_a_device_the_pass_is_left_out():
@@ -56,10 +72,6 @@ def test_many_options_cost_time_and_memory(strategy):
     assert cost[4].seconds < 0.2
     assert 0.7 < cost[4000].seconds < 30.0
     assert cost[4000].bytes > 100 * cost[4].bytes
-
-
-def test_the_machine_is_measured_once():
-    assert second_per_term() == second_per_term() > 0.0
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,12 @@
-"""What greedy chooses."""
+"""What is forgiven as rounding, and what is no kernel."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from covey.dpp.kernel import GreedyPicks, check_semidefinite
+from covey.dpp.kernel import check_semidefinite
 from covey.errors import NumericsError
-
-
-def test_a_choice_is_picks_gains_and_passes():
-    assert GreedyPicks(np.array([2]), np.array([1.0]), 3).passes == 3
 
 
 def test_rounding_below_zero_is_forgiven_and_more_is_not():

@@ -7,18 +7,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from covey.errors import ExhaustedError, MissingExtraError, StrategyError
+from covey.errors import ExhaustedError, StrategyError, installed
 from covey.integrations.botorch_covariance import View, units_of
 
-try:
+with installed("botorch", "botorch"):
     import torch
     from botorch.acquisition.acquisition import AcquisitionFunction
     from botorch.generation.gen import gen_candidates_scipy
     from botorch.utils.sampling import draw_sobol_samples, get_polytope_samples
     from botorch.utils.transforms import t_batch_mode_transform
     from torch import Tensor
-except ImportError as error:
-    raise MissingExtraError("botorch", "botorch") from error
+
 
 Constraint = tuple[Tensor, Tensor, float]
 

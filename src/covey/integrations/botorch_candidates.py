@@ -1,4 +1,11 @@
-"""Where to look inside bounds: a Sobol set, points near the best seen, and what they climb to."""
+"""Where to look inside bounds: a Sobol set, points near the best seen, and what they climb to.
+
+The search is that of `covey.candidates`, and not a call of it, for what a `Space` has no words for:
+constraints that hold during the climb (BoTorch's SLSQP, where `covey.candidates.ascend` climbs past
+them and what ends outside is lost: the best mean within x + y <= 0 is then lower by a twentieth of
+the spread of all means), and a `post_processing_func` whose results must come back as they are,
+which a way through the unit cube and back would round.
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from covey.candidates import nearby_steps
 from covey.errors import ExhaustedError, StrategyError, installed
 from covey.integrations.botorch_covariance import View, units_of
 
@@ -206,9 +207,7 @@ def _best(view: View, X: Tensor, width: float, count: int) -> Tensor:
 def _around(anchors: Tensor, region: Region, rng: np.random.Generator) -> Tensor:
     """Points near the anchors: steps of all sizes, in some of the columns."""
     at = anchors.repeat_interleave(_NEAR, dim=0)
-    size = 10.0 ** rng.uniform(-3.0, -0.5, size=(len(at), 1))
-    moved = rng.random(at.shape) < max(0.3, min(1.0, 3.0 / at.shape[1]))
-    steps = np.where(moved, size * rng.standard_normal(at.shape), 0.0)
+    steps = nearby_steps(len(at), at.shape[1], rng)
     return at + torch.from_numpy(steps).to(at) * region.span
 
 

@@ -209,6 +209,13 @@ def ascend(posterior: Posterior, starts: Array, width: float, free: Mask) -> Arr
     return climbed
 
 
+def nearby_steps(count: int, width: int, rng: np.random.Generator) -> Array:
+    """Steps (count, width) in the unit cube: of all sizes up to a third of it, in a few columns."""
+    scale = 10.0 ** rng.uniform(-3.0, -0.5, size=(count, 1))
+    moved = rng.random((count, width)) < max(0.3, min(1.0, 3.0 / width))
+    return np.where(moved, scale * rng.standard_normal((count, width)), 0.0)
+
+
 # Open: a field too large to list, sampled and climbed.
 
 _LAST_RESORT_GRID = 2_000_000  # a finite space is listed up to this size when sampling starves
@@ -371,11 +378,7 @@ class Open:
     def _around(self, anchors: Array, wide: Array, rng: np.random.Generator) -> Array:
         """Points near the anchors: small steps in some columns, some discrete values redrawn."""
         at = np.repeat(anchors, _NEAR, axis=0)
-        scale = 10.0 ** rng.uniform(-3.0, -0.5, size=(len(at), 1))
-        width = self.space.width
-        moved = rng.random(at.shape) < max(0.3, min(1.0, 3.0 / width))
-        steps = np.where(moved, scale * rng.standard_normal(at.shape), 0.0)
-        at = np.where(self.space.continuous, at + steps, at)
+        at = np.where(self.space.continuous, at + nearby_steps(len(at), self.space.width, rng), at)
         donors = wide[rng.integers(len(wide), size=len(at))]
         for name in self.space.names:
             columns = self.space.columns_of(name)

@@ -20,11 +20,12 @@ CoveyError
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from numbers import Integral
 from typing import TYPE_CHECKING, TypeGuard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from covey.run.api import Result
     from covey.study import Study
@@ -157,3 +158,20 @@ class MissingExtraError(CoveyError, ImportError):
     def __init__(self, package: str, extra: str) -> None:
         checkout = f"'.[{extra}]' in a checkout"
         super().__init__(f"this needs {package}: pip install 'covey[{extra}]', or {checkout}")
+
+
+@contextmanager
+def installed(package: str, extra: str) -> Iterator[None]:
+    """Around imports of an optional package: one that is missing is named, with its extra.
+
+    >>> try:
+    ...     with installed("auspex", "luck"):
+    ...         import auspex
+    ... except MissingExtraError as error:
+    ...     str(error)
+    "this needs auspex: pip install 'covey[luck]', or '.[luck]' in a checkout"
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(package, extra) from error

@@ -13,24 +13,30 @@ from covey import GP, History, Space
 from covey.arguments import checked_seed
 from covey.arrays import one_thread
 from covey.catalog import strategy_of
-from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError, is_whole
+from covey.errors import ExhaustedError, SpaceError, StrategyError, installed, is_whole
 from covey.history import Asked, Event, Failed, Point, Told
 from covey.integrations.spaces.ax import space_from_ax
 from covey.log.header import Recipe
 from covey.propose import Request, propose
 from covey.strategies import Strategy
 
-# An Ax experiment as a history: its arms as trials, in the space of what may vary.
-
-try:
+with installed("ax-platform", "ax"):
     from ax.core.base_trial import BaseTrial
     from ax.core.batch_trial import BatchTrial
     from ax.core.data import Data
     from ax.core.experiment import Experiment
+    from ax.core.experiment_status import ExperimentStatus
+    from ax.core.generator_run import GeneratorRun
     from ax.core.parameter import DerivedParameter, FixedParameter, RangeParameter
     from ax.core.search_space import SearchSpace
-except ImportError as error:
-    raise MissingExtraError("ax-platform", "ax") from error
+    from ax.core.types import TParameterization
+    from ax.exceptions.core import SearchSpaceExhausted
+    from ax.generation_strategy.external_generation_node import ExternalGenerationNode
+    from ax.generation_strategy.transition_criterion import TransitionCriterion
+
+
+# An Ax experiment as a history: its arms as trials, in the space of what may vary.
+
 
 _log = logging.getLogger("covey")
 
@@ -176,20 +182,6 @@ def _outcomes(data: Data, weights: Mapping[str, float]) -> dict[tuple[int, str],
     }
 
 
-try:
-    from ax.core.data import Data
-    from ax.core.experiment import Experiment
-    from ax.core.experiment_status import ExperimentStatus
-    from ax.core.generator_run import GeneratorRun
-    from ax.core.types import TParameterization
-    from ax.exceptions.core import SearchSpaceExhausted
-    from ax.generation_strategy.external_generation_node import ExternalGenerationNode
-    from ax.generation_strategy.transition_criterion import TransitionCriterion
-except ImportError as error:
-    raise MissingExtraError("ax-platform", "ax") from error
-
-
-_log = logging.getLogger("covey")
 _TRIES = 5  # batches of which rounding leaves nothing new, before it is given up
 
 

@@ -11,7 +11,7 @@ from covey.arrays import Array, cholesky, one_thread
 from covey.baselines import Sobol
 from covey.belief import Belief
 from covey.catalog import strategy_of
-from covey.errors import ExhaustedError, MissingExtraError, StrategyError, is_whole
+from covey.errors import ExhaustedError, StrategyError, installed, is_whole
 from covey.integrations.botorch_belief import belief_from_model, checked_points
 from covey.integrations.botorch_candidates import (
     Constraint,
@@ -24,17 +24,16 @@ from covey.integrations.botorch_candidates import (
 from covey.integrations.botorch_covariance import View, checked_noise
 from covey.strategies import Strategy, checked_selection
 
-# The set score of a determinantal point process as a BoTorch acquisition function.
-
-try:
+with installed("botorch", "botorch"):
     import torch
     from botorch.acquisition.acquisition import AcquisitionFunction
     from botorch.acquisition.objective import PosteriorTransform
     from botorch.models.model import Model
     from botorch.utils.transforms import match_batch_shape, t_batch_mode_transform
     from torch import Tensor
-except ImportError as error:
-    raise MissingExtraError("botorch", "botorch") from error
+
+
+# The set score of a determinantal point process as a BoTorch acquisition function.
 
 
 class qDPPScore(AcquisitionFunction):  # noqa: N801 - BoTorch's own way to name a batch acquisition
@@ -101,15 +100,6 @@ class qDPPScore(AcquisitionFunction):  # noqa: N801 - BoTorch's own way to name 
         if self.quality is None:
             return diversity
         return diversity + self.weight * self.quality(X.unsqueeze(-2)).sum(dim=-1)
-
-
-try:
-    import torch
-    from botorch.acquisition.objective import PosteriorTransform
-    from botorch.models.model import Model
-    from torch import Tensor
-except ImportError as error:
-    raise MissingExtraError("botorch", "botorch") from error
 
 
 __all__ = ["belief_from_model", "optimize_dpp", "qDPPScore"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.belief import Belief, Gaussian
-from covey.errors import MissingExtraError, StrategyError
+from covey.errors import StrategyError, installed
 from covey.integrations.botorch_covariance import (
     KernelPrior,
     PosteriorPrior,
@@ -22,19 +22,21 @@ from covey.integrations.botorch_covariance import (
 )
 from covey.large.lowrank import Evidence, held_rows
 
+with installed("botorch", "botorch"):
+    import torch
+    from botorch.acquisition.objective import PosteriorTransform
+    from botorch.models import SingleTaskGP
+    from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
+    from botorch.models.model import Model
+    from linear_operator.utils.cholesky import psd_safe_cholesky
+    from torch import Tensor
+
+
 # The posterior of an exact Gaussian process, from its kernel and its data: Σ = K - VᵀV.
 #
 # `model.posterior` gives the same numbers, but one column of them at n candidates costs it a pass
 # over n joint posteriors; here it costs n·m, with m the number of observations.
 
-try:
-    import torch
-    from botorch.models import SingleTaskGP
-    from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
-    from linear_operator.utils.cholesky import psd_safe_cholesky
-    from torch import Tensor
-except ImportError as error:
-    raise MissingExtraError("botorch", "botorch") from error
 
 _MOST_ENTRIES = 3e8  # of all V together: 2.4 GB
 _PROBES = 16  # candidates at which our posterior is compared with the model's own
@@ -138,15 +140,6 @@ def _scale(view: View, bare: KernelPrior, explained: Array) -> float | None:
     scale = float(truth[most, most] / ours[most, most])
     near = np.abs(scale * ours - truth).max() <= _AGREE * scale * prior.max()
     return scale if near else None
-
-
-try:
-    import torch
-    from botorch.acquisition.objective import PosteriorTransform
-    from botorch.models.model import Model
-    from torch import Tensor
-except ImportError as error:
-    raise MissingExtraError("botorch", "botorch") from error
 
 
 def belief_from_model(

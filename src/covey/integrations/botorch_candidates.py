@@ -1,4 +1,11 @@
-"""Where to look inside bounds: a Sobol set, points near the best seen, and what they climb to."""
+"""Where to look inside bounds: a Sobol set, points near the best seen, and what they climb to.
+
+The search is that of `covey.candidates`, and not a call of it, for what a `Space` has no words for:
+constraints that hold during the climb (BoTorch's SLSQP, where `covey.candidates.ascend` climbs past
+them and what ends outside is lost: the best mean within x + y <= 0 is then lower by a twentieth of
+the spread of all means), and a `post_processing_func` whose results must come back as they are,
+which a way through the unit cube and back would round.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +14,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from covey.errors import ExhaustedError, MissingExtraError, StrategyError
+from covey.candidates import nearby_steps
+from covey.errors import ExhaustedError, StrategyError, installed
 from covey.integrations.botorch_covariance import View, units_of
 
-try:
+with installed("botorch", "botorch"):
     import torch
     from botorch.acquisition.acquisition import AcquisitionFunction
     from botorch.generation.gen import gen_candidates_scipy
     from botorch.utils.sampling import draw_sobol_samples, get_polytope_samples
     from botorch.utils.transforms import t_batch_mode_transform
     from torch import Tensor
-except ImportError as error:
-    raise MissingExtraError("botorch", "botorch") from error
+
 
 Constraint = tuple[Tensor, Tensor, float]
 
@@ -200,9 +207,7 @@ def _best(view: View, X: Tensor, width: float, count: int) -> Tensor:
 def _around(anchors: Tensor, region: Region, rng: np.random.Generator) -> Tensor:
     """Points near the anchors: steps of all sizes, in some of the columns."""
     at = anchors.repeat_interleave(_NEAR, dim=0)
-    size = 10.0 ** rng.uniform(-3.0, -0.5, size=(len(at), 1))
-    moved = rng.random(at.shape) < max(0.3, min(1.0, 3.0 / at.shape[1]))
-    steps = np.where(moved, size * rng.standard_normal(at.shape), 0.0)
+    steps = nearby_steps(len(at), at.shape[1], rng)
     return at + torch.from_numpy(steps).to(at) * region.span
 
 

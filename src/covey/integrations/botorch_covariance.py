@@ -16,14 +16,9 @@ import numpy as np
 
 from covey.arrays import Array, Indices
 from covey.belief import LEAST_VARIANCE
-from covey.errors import MissingExtraError, StrategyError
+from covey.errors import StrategyError, installed
 
-# A BoTorch model seen as Gaussian posteriors of one outcome, and the noise of a look.
-#
-# An ensemble (a fully Bayesian model) is S posteriors at once; any other model is an ensemble of
-# one.
-
-try:
+with installed("botorch", "botorch"):
     import torch
     from botorch.acquisition.analytic import PosteriorMean
     from botorch.acquisition.objective import PosteriorTransform
@@ -34,10 +29,17 @@ try:
     from botorch.posteriors.gpytorch import GPyTorchPosterior
     from botorch.posteriors.posterior import Posterior
     from botorch.posteriors.transformed import TransformedPosterior
+    from botorch.sampling.pathwise import gen_kernel_features
     from botorch.utils.transforms import is_ensemble
+    from gpytorch.kernels import Kernel
     from torch import Tensor
-except ImportError as error:
-    raise MissingExtraError("botorch", "botorch") from error
+
+
+# A BoTorch model seen as Gaussian posteriors of one outcome, and the noise of a look.
+#
+# An ensemble (a fully Bayesian model) is S posteriors at once; any other model is an ensemble of
+# one.
+
 
 _TOGETHER = 1024  # points whose moments are computed at a time
 
@@ -205,15 +207,6 @@ def _inner(posterior: TransformedPosterior) -> Posterior:
         )
     return posterior._posterior
 
-
-try:
-    import torch
-    from botorch.models.model import Model
-    from botorch.sampling.pathwise import gen_kernel_features
-    from gpytorch.kernels import Kernel
-    from torch import Tensor
-except ImportError as error:
-    raise MissingExtraError("botorch", "botorch") from error
 
 _FEATURES = 2048  # sines and cosines of a pathwise draw
 _ROWS = 4096  # rows of a kernel matrix computed at a time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from covey.arguments import checked_seed
 from covey.arrays import one_thread
 from covey.baselines import Sobol
 from covey.catalog import strategy_of
-from covey.errors import ExhaustedError, MissingExtraError, SpaceError, StrategyError, is_whole
+from covey.errors import ExhaustedError, SpaceError, StrategyError, installed, is_whole
 from covey.gp import GP
 from covey.history import Added, Asked, Cancelled, Enqueued, Event, Failed, History, Point
 from covey.integrations.optuna_batches import Shelf, Turns, everyone, put_batch, put_claim
@@ -22,7 +22,11 @@ from covey.propose import Request, propose
 from covey.space import Space
 from covey.strategies import Strategy
 
-if TYPE_CHECKING:
+with installed("optuna", "optuna"):
+    from optuna.distributions import BaseDistribution
+    from optuna.samplers import BaseSampler, RandomSampler
+    from optuna.search_space import intersection_search_space
+    from optuna.study import Study
     from optuna.trial import FrozenTrial
 
 
@@ -76,15 +80,6 @@ def history_of(shelf: Shelf, but: int) -> History:
         made += len(points)
     return History(events)
 
-
-try:
-    from optuna.distributions import BaseDistribution
-    from optuna.samplers import BaseSampler, RandomSampler
-    from optuna.search_space import intersection_search_space
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial
-except ImportError as error:
-    raise MissingExtraError("optuna", "optuna") from error
 
 _log = logging.getLogger("covey")
 

@@ -2,8 +2,8 @@
 
 A batch lies in the system attributes of the trial that computed it, as JSON cut into parts, with
 a label that is written last; a trial takes a point by writing down whose batch and which place.
-Both are written in the trial's turn (`covey.integrations.optuna_batches`), and each trial writes to
-itself only, so any storage that several processes share will do.
+Both are written in the trial's turn (`Turns`; why they are needed is said there), and each trial
+writes to itself only, so any storage that several processes share will do.
 """
 
 from __future__ import annotations
@@ -206,6 +206,19 @@ def _write(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
 # A worker that is killed in its turn leaves its flag up. When nothing has moved for ``patience``
 # seconds, those who wait go on without it, and say so in the log. Trials that Optuna has marked
 # as failed count no more; its heartbeat does that.
+#
+# Why turns, if a batch is a function of the log? Because two trials that ask at different moments
+# read different logs: results come in between, and no storage has an order of events that all
+# would cut at the same place. To agree on one batch all the same is consensus, which reads and
+# writes cannot give without somebody waiting (Herlihy 1991). Waiting for less was considered:
+#
+# - A batch from the results of all trials of lower number needs no agreement, but no worker could
+#   go on before every earlier trial has ended; and workers on unlike machines may round to unlike
+#   batches.
+# - A batch computed by whoever has number 0, B, 2B ..., the others taking the place that their
+#   number gives: but that trial may be enqueued with all its parameters fixed, be run by another
+#   sampler, or know a smaller search space, and then nobody computes; to decide that, and who does
+#   instead, is to take turns again.
 
 FLAG = "covey:turn"
 UP, HALF, DOWN = "up", "half", "down"

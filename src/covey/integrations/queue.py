@@ -121,9 +121,6 @@ def _replay(contents: Contents, study: Study) -> None:
             study.note(event)  # the one way a log grows; nothing is asked or told anew
 
 
-_log = logging.getLogger("covey")
-
-
 class Handout:
     """A study whose points go one by one to runs that a host names as it likes.
 

@@ -12,22 +12,20 @@ from covey.errors import (
     ExhaustedError,
     HistoryError,
     JournalError,
-    MissingExtraError,
     SpaceError,
     StrategyError,
+    installed,
     is_whole,
 )
 from covey.integrations.queue import Handout
+from covey.integrations.spaces.ray import domains_in, nested, picked, space_from_ray
 from covey.log.header import Goal
 from covey.strategies import Strategy
 
-try:
+with installed("ray", "ray"):
     from ray.tune.result import DEFAULT_METRIC
     from ray.tune.search import Searcher
-except ImportError as error:
-    raise MissingExtraError("ray", "ray") from error
 
-from covey.integrations.spaces.ray import domains_in, nested, picked, space_from_ray
 
 _log = logging.getLogger("covey")
 

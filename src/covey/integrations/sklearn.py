@@ -12,10 +12,16 @@ import numpy as np
 
 from covey import Pool, Space, Study
 from covey.arrays import Array
-from covey.errors import ExhaustedError, MissingExtraError, StrategyError, is_whole
+from covey.errors import ExhaustedError, StrategyError, installed, is_whole
 from covey.history import Trial
 from covey.integrations.spaces.sklearn import space_from_sklearn
 from covey.strategies import Strategy
+
+with installed("scikit-learn", "sklearn"):
+    from sklearn.exceptions import FitFailedWarning
+    from sklearn.model_selection._search import BaseSearchCV
+    from sklearn.utils import check_random_state
+
 
 # Scores: what a study is told of cross-validated scores, and what it is spared.
 
@@ -67,13 +73,6 @@ def far_out(scores: Array) -> float | None:
     middle, best = float(np.median(scores)), float(np.max(scores))
     return middle - _FAR_OUT * (best - middle) if best > middle else None
 
-
-try:
-    from sklearn.exceptions import FitFailedWarning
-    from sklearn.model_selection._search import BaseSearchCV
-    from sklearn.utils import check_random_state
-except ImportError as error:
-    raise MissingExtraError("scikit-learn", "sklearn") from error
 
 _log = logging.getLogger("covey")
 _MEAN = "mean_test_"

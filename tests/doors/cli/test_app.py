@@ -307,32 +307,9 @@ def test_a_command_that_waits_for_a_locked_journal_says_so(study, monkeypatch):
     assert f"covey.jsonl is locked by process {os.getpid()}" in done.err
 
 
-@pytest.mark.parametrize("command", ["init", "ask", "tell", "run", "next"])
-def test_what_writes_can_be_tried_dry(call, command):
-    words = call(command, "--help").out
-    assert "--dry-run" in words
-    assert "--json" in words
-
-
-@pytest.mark.parametrize(
-    "command", ["status", "best", "export", "report", "doctor", "journal verify", "journal repair"]
-)
-def test_what_is_shown_can_be_had_as_json(call, command):
-    assert "--json" in call(*command.split(), "--help").out
-
-
 def test_the_version_and_where_the_exit_codes_are(call):
     assert call("--version").out.startswith("covey ")
     assert "6 journal" in call("--help").out.replace("\n ", "")
-
-
-def test_a_mistyped_command_is_guessed(call):
-    done = call("aks")
-    assert done.code == 2
-    assert "Did you mean 'ask'?" in done.err
-    done = call("journal", "verfy", "--json")
-    assert done.code == 2
-    assert "verify" in done.err
 
 
 def test_the_config_may_come_from_the_environment(study, monkeypatch, tmp_path):

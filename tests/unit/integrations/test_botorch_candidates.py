@@ -114,6 +114,14 @@ def test_a_constrained_climb_ends_inside():
     assert (found[:, 2] == 6.0).all()
 
 
+def test_a_constrained_climb_goes_on_along_the_edge():
+    """The summit is outside: who climbs past the constraint and is dropped ends short of it."""
+    view = View(model())
+    found = promising(view, Region(BOX, [under(0.0)]), 4, NONE, rng())
+    best = found[view.moments(found)[0][0].argmax()]
+    assert best[:2].sum().item() == pytest.approx(0.0, abs=1e-6)
+
+
 def test_hardly_different_points_count_once_unless_all_are_needed():
     X = torch.tensor([[0.0, 0.5, 6.0], [1e-6, 0.5, 6.0], [1.0, 0.5, 6.0], [1.0, 0.5, 6.0]], dtype=D)
     assert apart(X, NONE, Region(BOX), 2).tolist() == [X[0].tolist(), X[2].tolist()]

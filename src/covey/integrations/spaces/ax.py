@@ -7,16 +7,15 @@ from decimal import Decimal
 from typing import Any
 
 from covey import Integer, Linear, Real, Space
-from covey.errors import MissingExtraError, SpaceError
+from covey.errors import SpaceError, installed
 from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
 
-try:
+with installed("ax-platform", "ax"):
     from ax.core import parameter as ax
     from ax.core.parameter_constraint import ParameterConstraint
     from ax.core.search_space import SearchSpace
-except ImportError as error:
-    raise MissingExtraError("ax-platform", "ax") from error
+
 
 _MOST_STEPS = 1000  # of a float with digits, each of which becomes an option; above it is rounded
 _KINDS = {

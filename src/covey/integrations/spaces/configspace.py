@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from covey import Integer, Real, Space
-from covey.errors import MissingExtraError, SpaceError
+from covey.errors import SpaceError, installed
 from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
 
-try:
+with installed("ConfigSpace", "configspace"):
     import ConfigSpace
-except ImportError as error:
-    raise MissingExtraError("ConfigSpace", "configspace") from error
+
 
 _MOST_LEVELS = 10_000  # of integers in steps, which ConfigSpace has to list
 

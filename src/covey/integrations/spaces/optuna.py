@@ -8,19 +8,18 @@ from decimal import Decimal
 from typing import Any
 
 from covey import Integer, Real, Space
-from covey.errors import MissingExtraError, SpaceError
+from covey.errors import SpaceError, installed
 from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
 
-try:
+with installed("optuna", "optuna"):
     from optuna.distributions import (
         BaseDistribution,
         CategoricalDistribution,
         FloatDistribution,
         IntDistribution,
     )
-except ImportError as error:
-    raise MissingExtraError("optuna", "optuna") from error
+
 
 _MOST_STEPS = 10_000  # of a float with a step, each of which becomes an option
 _STORED = (bool, int, float, str, type(None))

@@ -6,10 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from covey import Integer, Real, Space
-from covey.errors import MissingExtraError, SpaceError
+from covey.errors import SpaceError, installed
 from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
 from covey.space.names import is_finite, plain
+
+with installed("ray", "ray"):
+    from ray import tune
+    from ray.tune.search import sample
+    from ray.tune.search.variant_generator import parse_spec_vars
+
 
 # Paths: names with slashes, for hosts whose configurations are dicts in dicts.
 
@@ -56,13 +62,6 @@ def _put(into: dict[str, Any], key: str, value: Any, name: str) -> None:
         raise SpaceError(f"parameter {name!r} cannot become a path of dicts: {why}; rename it.")
     into[key] = value
 
-
-try:
-    from ray import tune
-    from ray.tune.search import sample
-    from ray.tune.search.variant_generator import parse_spec_vars
-except ImportError as error:
-    raise MissingExtraError("ray", "ray") from error
 
 _MOST_LEVELS = 10_000  # of a quantised float; beyond, a Real and a rounding say it better
 

@@ -484,6 +484,8 @@ Event: TypeAlias = Making | Settling | Remembering
 def ids_in(event: Event) -> tuple[int, ...]:
     """The trials an event is about, of those that are there before it."""
     match event:
+        case Told(ids=ids):  # nearly always
+            return ids
         case Asked() | Enqueued() | Added() | Extended():
             return ()
         case Amended(id=i) | Dispatched(id=i) | Late(id=i) | Reported(id=i):

@@ -107,6 +107,8 @@ class Ledger:
     def apply(self, event: Event) -> None:
         """Append an event that ``check`` has passed."""
         match event:
+            case Told():
+                self._change(event)
             case Asked() | Enqueued() | Added():
                 self._create(event)
             case Dispatched(id=i):
@@ -146,11 +148,12 @@ class Ledger:
             changed = _told(event, trials)
         else:
             changed = [replace(trial, **_CHANGES[type(event)]) for trial in trials]
+        reason = event.reason if isinstance(event, Failed | Lost | Excluded) else None
         for trial in changed:
             self.trials[trial.id] = trial
             self.reasons.pop(trial.id, None)
-            if isinstance(event, Failed | Lost | Excluded):
-                self.reasons[trial.id] = event.reason
+            if reason is not None:
+                self.reasons[trial.id] = reason
 
 
 def _told(event: Told | Added, trials: Iterable[Trial]) -> list[Trial]:

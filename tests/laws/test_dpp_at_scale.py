@@ -219,7 +219,8 @@ def test_a_round_that_sees_few_of_its_proposals_is_still_the_walk(monkeypatch):
 
 
 def test_anchored_proposals_that_are_not_judged_again_would_be_caught(monkeypatch):
-    monkeypatch.setattr(walk, "Stream", lambda items, bars: state.Stream(items, 1e-9 * bars))
+    judged = walk.Proposals
+    monkeypatch.setattr(walk, "Proposals", lambda items, bars: judged(items, 1e-9 * bars))
     first = np.arange(8)
     sampler = walk.Walk(adapt(WIDE), np.cumsum(WIDE.diagonal()), first, 2, 1.0, ())
     assert pvalue(counts(sampler.draw, 1000), walked(WIDE, 8, first, 2)) < LEVEL

@@ -342,8 +342,13 @@ def _(patch: Patch) -> None:
 
 @_defect("events of others passed over")
 def _(patch: Patch) -> None:
-    real = Journal.read
-    patch.setattr(Journal, "read", lambda self, since: real(self, since)[bool(since) :])
+    real = Logbook._replayed
+
+    def replayed(self: Logbook, lines: Any) -> Any:
+        before = self.standing.seq
+        return real(self, lines[bool(before) :])._replace(seq=before + len(lines))
+
+    patch.setattr(Logbook, "_replayed", replayed)
 
 
 @_defect("believed before it is written")

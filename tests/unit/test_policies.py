@@ -38,7 +38,7 @@ class TestEveryPolicy(PolicyContract):
             EST(target=3.0),
             EI(),
         ],
-        ids=repr,
+        ids=lambda policy: repr(policy).split(" at 0x")[0],
     )
     def _one_of_them(self, request):
         self.policy = request.param

@@ -47,7 +47,7 @@ def ask(
     output = None if out is None or dry_run else _output(settings, out)
     study = _study(settings, dry_run)
     if output is not None:
-        output = replace(output, ours=partial(_is_blank_sheet, study))
+        output = replace(output, ours=partial(_is_known_sheet, study))
         output.require_free()
     show = partial(_show, study, as_json=as_json, output=output, tabular=out is None)
     pending = study.history.pending
@@ -117,9 +117,15 @@ def _output(settings: Settings, out: Path) -> Output:
     return output
 
 
-def _is_blank_sheet(study: Study, file: BinaryIO) -> bool:
-    """Whether a file is a sheet of trials of this study in which nothing was filled in."""
-    return sheets.says_only(file, *_sheet(study, study.history.trials))
+def _is_known_sheet(study: Study, file: BinaryIO) -> bool:
+    """Whether a file is a sheet of trials of this study that says nothing its journal does not.
+
+    Values that were filled in are known once they were told; cells left empty always are.
+    """
+    columns, rows = _sheet(study, study.history.trials)
+    for row, trial in zip(rows, study.history.trials, strict=True):
+        row["value"] = "failed" if trial.status == "failed" else trial.value
+    return sheets.says_only(file, columns, rows, {"value": ("",)})
 
 
 def _sheet(study: Study, trials: Sequence[Trial]) -> tuple[list[str], list[dict[str, Any]]]:

@@ -253,9 +253,21 @@ def _is_known(
         return False
     row = rows[int(id)]
     return all(
-        cell == _cell(row.get(name)) or cell in earlier.get(name, ())
+        _says(cell, row.get(name)) or cell in earlier.get(name, ())
         for name, cell in zip(columns, line, strict=True)
     )
+
+
+def _says(cell: str, value: Any) -> bool:
+    """Whether a cell says this value, numbers in any spelling."""
+    if cell == _cell(value):
+        return True
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return number_from_text(cell) == value
+    except SpaceError:
+        return False
 
 
 def is_blank(file: BinaryIO, columns: Sequence[str], value: str) -> bool:

@@ -132,3 +132,19 @@ def test_a_dry_run_of_ask_prints_the_sheet_and_writes_none(study):
     assert done.code == 0
     assert done.out.startswith("id,lr,layers,opt,value\n0,")
     assert not Path("batch.csv").exists()
+
+
+def test_a_sheet_whose_results_were_told_gives_way_to_the_next_batch(study):
+    """The same name batch after batch; but not over a value that the journal does not know."""
+    assert study("ask", "--out", "batch.csv").code == 0
+    path = Path("batch.csv")
+    head, *rows = path.read_text().splitlines()
+    filled = [row + str(i) for i, row in enumerate(rows)]
+    path.write_text("\n".join([head, *filled]) + "\n")
+    assert study("ask", "--out", "batch.csv").code == 3  # nothing of it was told yet
+    assert study("tell", "batch.csv").code == 0
+    assert study("ask", "--out", "batch.csv").code == 0
+    again = path.read_text()
+    assert again.splitlines()[1] not in filled
+    path.write_text("\n".join([head, filled[0] + "5", *filled[1:]]) + "\n")
+    assert study("ask", "--out", "batch.csv").code == 3  # 05 was told, and here is 055

@@ -18,12 +18,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import covey
 from covey.cli.output import ExitCode, Stop, sentence
 from covey.errors import SpaceError, did_you_mean, several
-from covey.space.names import number_from_text
 
 if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when first used
     from covey.space import Parameter, Pool, Space
 
 # Points from text: what a sheet or a command line says, as values of a space.
+
+
+def plain_number(text: str) -> float:
+    """The number that a text says (`covey.space.names`, which help texts do without)."""
+    from covey.space.names import number_from_text
+
+    return number_from_text(text)
 
 
 def point_from_text(space: Space | Pool, cells: Mapping[str, str]) -> dict[str, Any]:
@@ -90,7 +96,7 @@ def _pool_value(pool: Pool, name: str, cells: Mapping[str, str]) -> Any:
         return {"true": True, "false": False}.get(cells[name].strip().lower(), cells[name])
     if not isinstance(example, int | float):
         return _pool_text(pool, name, cells[name])
-    return _read(number_from_text, name, cells[name])
+    return _read(plain_number, name, cells[name])
 
 
 def _pool_text(pool: Pool, name: str, text: str) -> str:
@@ -104,7 +110,7 @@ def _pool_text(pool: Pool, name: str, text: str) -> str:
 
 def _number_or_text(text: str) -> Any:
     try:
-        return number_from_text(text)
+        return plain_number(text)
     except SpaceError:
         return text
 
@@ -145,7 +151,7 @@ class SheetRow:
         """The number in a cell: finite, of a size that a study takes."""
         text = self.text(column)
         try:
-            value = number_from_text(text)
+            value = plain_number(text)
         except SpaceError as error:
             comma = " Write decimal numbers with a point." if "," in text else ""
             raise self.error(f"the {column} {text!r} is no number{hint}.{comma}") from error
@@ -265,7 +271,7 @@ def _says(cell: str, value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
-        return number_from_text(cell) == value
+        return plain_number(cell) == value
     except SpaceError:
         return False
 

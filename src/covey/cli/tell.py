@@ -20,7 +20,6 @@ from covey.cli.settings import read_settings
 from covey.cli.sheets import SheetRow
 from covey.cli.show import end, look_at
 from covey.errors import did_you_mean, several
-from covey.space.names import number_from_text
 
 if TYPE_CHECKING:
     from covey.history import Amended, Failed, Told, Trial
@@ -187,7 +186,7 @@ def _alike(said: str, value: Any) -> bool:
     if isinstance(value, bool):
         return same
     try:
-        return math.isclose(number_from_text(said), float(value), rel_tol=6e-3)
+        return math.isclose(sheets.plain_number(said), float(value), rel_tol=6e-3)
     except (TypeError, ValueError, OverflowError):
         return same
 

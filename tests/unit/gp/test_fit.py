@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import kstest, norm
 
 from covey.gp import GP, Likelihood, Model, Warp, condition, fit, fit_best, observe
-from covey.gp import fit as subset
 from covey.gp.fit import most_probable, slice_step
 from covey.kernels import Matern52
 
@@ -163,7 +162,6 @@ def test_of_two_views_the_likelier_is_kept():
 def test_of_many_rows_a_few_are_fitted_and_compared(monkeypatch):
     """Both views on the same few, in the units of all; and the whole of the better one returned."""
     monkeypatch.setattr(fitting, "MANY", 40)
-    monkeypatch.setattr(subset, "MANY", 40)
     seen = []
     monkeypatch.setattr(
         fitting, "fit", lambda data, *rest: (seen.append(data), fit(data, *rest))[1]

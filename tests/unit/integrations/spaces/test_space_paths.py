@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytest.importorskip("ray", reason="pip install 'covey[ray]'")
+
 from covey.errors import SpaceError
 from covey.integrations.spaces.ray import nested, picked
 

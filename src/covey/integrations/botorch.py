@@ -12,7 +12,7 @@ from covey.baselines import Sobol
 from covey.belief import Belief
 from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, StrategyError, installed, is_whole
-from covey.integrations.botorch_belief import belief_from_model, checked_points
+from covey.integrations.botorch_belief import belief_from_model, checked_tensor
 from covey.integrations.botorch_candidates import (
     Constraint,
     Region,
@@ -152,7 +152,7 @@ def optimize_dpp(  # noqa: PLR0913 - the arguments of optimize_acqf and optimize
     view = View(model, posterior_transform)
     rng = np.random.default_rng(int(torch.randint(2**31, ())) if seed is None else seed)
     taken = [
-        checked_points(view, X, name)
+        checked_tensor(view, X, name)
         for name, X in (("X_pending", X_pending), ("X_avoid", X_avoid))
         if X is not None and len(X)
     ]
@@ -191,7 +191,7 @@ class _Search:
 
     def within(self, region: Region) -> Tensor:
         """Candidates inside a region."""
-        region = replace(region, bounds=checked_points(self.view, region.bounds, "bounds"))
+        region = replace(region, bounds=checked_tensor(self.view, region.bounds, "bounds"))
         taken = torch.cat([region.bounds[:0], *self.taken])
         if self.strategy.needs_model:
             found = promising(self.view, region, self.q, taken, self.rng)
@@ -204,7 +204,7 @@ class _Search:
         """Candidates out of a list."""
         if isinstance(self.strategy, Sobol):
             raise StrategyError('"sobol" fills a box and needs bounds; for choices use "random".')
-        X = checked_points(self.view, choices, "choices")
+        X = checked_tensor(self.view, choices, "choices")
         X = X[feasible(X, constraints)]
         return self._enough(X[new_rows(X, torch.cat([X[:0], *self.taken]))])
 

@@ -167,10 +167,10 @@ def belief_from_model(
             one at the standard deviation; else keep the units of the posterior.
     """
     view = View(model, posterior_transform)
-    points = checked_points(view, X, "X")
+    points = checked_tensor(view, X, "X")
     pending = points[:0]
     if X_pending is not None and len(X_pending):
-        pending = checked_points(view, X_pending, "X_pending")
+        pending = checked_tensor(view, X_pending, "X_pending")
     everything = torch.cat([points, pending])
     units = units_of(view, points) if standardize else Units()
     parts = _parts(view, everything, noise, units)
@@ -190,7 +190,7 @@ def belief_from_model(
     return belief.after_looking_at(np.arange(n, len(everything))).on(np.arange(n))
 
 
-def checked_points(view: View, X: Tensor, name: str) -> Tensor:
+def checked_tensor(view: View, X: Tensor, name: str) -> Tensor:
     """Points (n, d) on the model's device, in its precision."""
     if not isinstance(X, Tensor) or X.ndim != 2 or 0 in X.shape:
         shape = tuple(X.shape) if isinstance(X, Tensor) else type(X).__name__

@@ -19,7 +19,7 @@ from covey.gp.fit import MANY
 from covey.history import History
 from covey.kernels import Matern52
 from covey.large.lowrank import SHARE, Streamed
-from covey.large.resources import CACHE, Resources, cores, reporting
+from covey.large.resources import CACHE, Resources, cores, reporting_chunks
 from covey.log.header import Recipe
 from covey.space import Pool
 from covey.strategies import DPP, Strategy
@@ -211,7 +211,7 @@ def waiting(
     left = TextColumn("{task.fields[left]}")
     with Progress(*columns, left, console=console, transient=True) as bar:
         task = bar.add_task(words, total=1.0, left="")
-        with reporting(_Ticker(bar, task, cost.seconds)):
+        with reporting_chunks(_Ticker(bar, task, cost.seconds)):
             yield
 
 

@@ -147,7 +147,7 @@ def side_by_side(work: Callable[[slice], Made], parts: Sequence[slice]) -> Itera
 
 
 @contextmanager
-def reporting(report: Report) -> Iterator[None]:
+def reporting_chunks(report: Report) -> Iterator[None]:
     """Have the chunks worked on inside reported."""
     token = _report.set(report)
     try:

@@ -149,7 +149,7 @@ _WORDS = 300  # characters of why a trial failed
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StudySummary:
     """The study in numbers: trials by status, and what its recipe says."""
 
     counts: dict[Status, int]
@@ -222,7 +222,7 @@ class Card:
     """
 
     headline: str
-    standing: Standing
+    standing: StudySummary
     way: tuple[Dot, ...]
     batches: tuple[str, ...]
     still_open: bool
@@ -290,9 +290,9 @@ def _slices(history: History, recipe: Recipe) -> tuple[Slice, ...]:
     return model_slices(posterior, recipe, best.point)
 
 
-def _standing(history: History, recipe: Recipe, lots: tuple[Batch, ...]) -> Standing:
+def _standing(history: History, recipe: Recipe, lots: tuple[Batch, ...]) -> StudySummary:
     statuses = [trial.status for trial in history.trials]
-    return Standing(
+    return StudySummary(
         counts={status: statuses.count(status) for status in get_args(Status)},
         goal=recipe.goal,
         strategies=tuple(dict.fromkeys(lot.strategy for lot in lots if lot.strategy)),

@@ -16,7 +16,6 @@ from typing import Any, Self, TypedDict
 from covey.errors import (
     EvaluationError,
     ExhaustedError,
-    JournalConflict,
     JournalError,
     StrategyError,
     did_you_mean,
@@ -250,18 +249,10 @@ class Loop:
             raise _nothing_came(self._dispatcher.held, "the first", "", self._dispatcher)
 
     def _ask(self, count: int) -> list[Trial]:
-        """The next points; again and again while others write to the log meanwhile."""
-        while count > 0:
-            self._interrupt.check()
-            try:
-                return self._propose(count)
-            except JournalConflict:
-                _log.info("others wrote to the log while points were chosen; choosing again")
-                self._work()
-        return []
-
-    def _propose(self, count: int) -> list[Trial]:
         """The next points, or what is left of a finite space."""
+        self._interrupt.check()
+        if count <= 0:
+            return []
         try:
             return self._study.ask(count)
         except ExhaustedError as error:

@@ -118,7 +118,7 @@ def number_from_text(text: str) -> float:
     return float(text)
 
 
-def is_whole(text: str) -> bool:
+def is_whole_text(text: str) -> bool:
     """Whether a text is a number written without point or power."""
     return _WHOLE.fullmatch(text.strip()) is not None
 

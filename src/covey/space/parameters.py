@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, run
 import numpy as np
 
 from covey.errors import SpaceError
-from covey.space.names import check_name, is_number, is_whole, number, number_from_text, plain
+from covey.space.names import check_name, is_number, is_whole_text, number, number_from_text, plain
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices
@@ -429,7 +429,7 @@ class Integer(Parameter):
     def parse(self, text: str) -> int | float:
         """The number a person wrote; 3.0 is an Integer too, the check decides."""
         x = number_from_text(text)
-        return int(text) if is_whole(text) else x
+        return int(text) if is_whole_text(text) else x
 
     def words(self) -> str:
         """Its range."""

@@ -15,7 +15,7 @@ import numpy as np
 from covey.errors import SpaceError
 from covey.space.features import Encoded, encode, slices
 from covey.space.names import digest, is_number, is_scalar, listed, missing, plain, unknown
-from covey.space.reading import Rows, Source, read
+from covey.space.reading import Rows, Source, read_rows
 from covey.space.table import equal_to
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Pool:
     def __init__(
         self, rows: Rows, inputs: Sequence[str] | None = None, labels: Sequence[str] = ()
     ) -> None:
-        held = Encoded.of(read(rows, inputs, labels), inputs, labels)
+        held = Encoded.of(read_rows(rows, inputs, labels), inputs, labels)
         if held.repeats:
             warnings.warn(held.repeats, UserWarning, stacklevel=2)
         self._held = held
@@ -276,7 +276,7 @@ class Pool:
     def _change(self, path: str) -> str:
         """What is other in the file, in words; nothing if it holds the same candidates."""
         try:
-            now = Encoded.of(read(path, self.inputs, self.labels), self.inputs, self.labels)
+            now = Encoded.of(read_rows(path, self.inputs, self.labels), self.inputs, self.labels)
         except SpaceError as error:
             return str(error)
         if now.table.sha256() == self._sha256:

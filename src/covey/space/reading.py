@@ -63,7 +63,7 @@ def records(file: Path, start: int) -> Iterator[Reader]:
             ) from error
 
 
-def header_of(file: Path) -> list[str]:
+def first_record(file: Path) -> list[str]:
     """The cells of the first record; none if there is none."""
     with records(file, start_of(file)) as reader:
         return next(filter(None, reader), [])
@@ -134,7 +134,7 @@ def read_csv(
     One pass, and another for the columns that looked like numbers at first and are text. Columns
     that are carried along unseen keep their spelling.
     """
-    header = header_of(file)
+    header = first_record(file)
     _check_header(file, header)
     cells = _pass(file, {name: Cells(verbatim=is_carried(name)) for name in header})
     lost = {name: Cells(as_text=True) for name, column in cells.items() if column.lost}
@@ -318,7 +318,7 @@ class Frame(Protocol):
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | Column | Frame | str | os.PathLike[str]
 
 
-def read(rows: Rows, inputs: Sequence[str] | None = None, labels: Sequence[str] = ()) -> Table:
+def read_rows(rows: Rows, inputs: Sequence[str] | None = None, labels: Sequence[str] = ()) -> Table:
     """The table behind whatever was given as rows.
 
     Text becomes numbers in columns that the model sees; where it does not, cells stay as spelled.

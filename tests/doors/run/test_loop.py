@@ -14,7 +14,7 @@ import pytest
 from tests.doors.run.scripted import Scripted, nothing, value
 
 import covey
-from covey.errors import EvaluationError, ExhaustedError, JournalConflict, JournalError
+from covey.errors import EvaluationError, ExhaustedError, JournalError
 from covey.log.journal import Journal
 from covey.run import LocalEngine, Outcome
 from covey.run.api import run
@@ -272,22 +272,6 @@ def test_a_watch_that_fails_costs_no_evaluation(study, caplog, error):
     assert len(study.history.told) == 6
     assert engine.cancelled == []
     assert caplog.text.count("the run goes on") == 1
-
-
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_colleagues_who_write_meanwhile_do_not_end_it(study, monkeypatch, asynchronous):
-    real, refusals = study.ask, iter([True, True, False, True] + [False] * 100)
-
-    def ask(count):
-        if next(refusals):
-            raise JournalConflict("somebody else has appended")
-        return real(count)
-
-    monkeypatch.setattr(study, "ask", ask)
-    engine = Scripted(value, slots=2)
-    run(study, abs, batch=2, rounds=3, workers=engine, asynchronous=asynchronous)
-    assert len(study.history.told) == 6
-    assert engine.cancelled == []
 
 
 def test_folders_go_at_the_end_of_a_run(study, tmp_path):

@@ -24,7 +24,7 @@ from ax.core.parameter_constraint import ParameterConstraint
 from ax.core.search_space import SearchSpace
 
 from covey.errors import SpaceError, StrategyError
-from covey.integrations.ax import Door, history_of
+from covey.integrations.ax import Door, history_of_experiment
 
 # Ax calls methods, its own and of pandas, that are deprecated.
 pytestmark = [
@@ -47,7 +47,7 @@ def client(objective="-loss", **more):
 def history(made, batch=2):
     experiment = made._experiment
     door = Door.to(experiment.search_space)
-    return history_of(experiment, experiment.lookup_data(), door, batch)
+    return history_of_experiment(experiment, experiment.lookup_data(), door, batch)
 
 
 def test_values_are_turned_to_be_maximised():

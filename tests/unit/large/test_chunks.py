@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covey.large import resources as chunks
-from covey.large.resources import each_chunk, reporting
+from covey.large.resources import each_chunk, reporting_chunks
 
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
@@ -57,7 +57,7 @@ def test_a_failure_is_raised_and_stops_the_rest(monkeypatch):
 
 def test_progress_is_reported_to_whoever_asked():
     rows, seen = np.zeros(1000), []
-    with reporting(seen.append):
+    with reporting_chunks(seen.append):
         list(each_chunk(lambda part: None, rows, 2**20))
     assert sum(seen) == 1000
     assert len(seen) == 16

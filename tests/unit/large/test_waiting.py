@@ -98,7 +98,7 @@ def test_an_interrupt_leaves_the_log_as_it_was(after, tmp_path, monkeypatch):
         if len(seen) > after:
             raise KeyboardInterrupt
 
-    with chunks.reporting(stop), pytest.raises(KeyboardInterrupt):
+    with chunks.reporting_chunks(stop), pytest.raises(KeyboardInterrupt):
         study.ask(5)
     assert path.read_bytes() == before
     assert study.history.events == events

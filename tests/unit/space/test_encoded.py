@@ -5,11 +5,11 @@ import pytest
 
 from covey.errors import SpaceError
 from covey.space.features import Encoded, OneHot, Scaled, encode, slices
-from covey.space.reading import read
+from covey.space.reading import read_rows
 
 
 def test_distinct_rows_are_all_kept():
-    held = Encoded.of(read(np.array([[0.0], [4.0], [1.0]])), None, ())
+    held = Encoded.of(read_rows(np.array([[0.0], [4.0], [1.0]])), None, ())
     np.testing.assert_array_equal(held.rows, [[0], [1], [0.25]])
     assert not held.rows.flags.writeable
     assert held.repeats == ""
@@ -17,7 +17,7 @@ def test_distinct_rows_are_all_kept():
 
 
 def test_rows_that_repeat_are_left_out_and_named():
-    held = Encoded.of(read(np.array([[0.0, 1.0], [0.0, 2.0], [4.0, 3.0]])), ["x0"], ())
+    held = Encoded.of(read_rows(np.array([[0.0, 1.0], [0.0, 2.0], [4.0, 3.0]])), ["x0"], ())
     assert held.table.row(1) == {"x0": 4.0, "x1": 3.0}
     assert not held.rows.flags.writeable
     assert [held.original(i) for i in range(2)] == [0, 2]
@@ -28,11 +28,11 @@ def test_rows_that_repeat_are_left_out_and_named():
 def test_rows_of_a_file_are_named_by_their_lines(tmp_path):
     file = tmp_path / "pool.csv"
     file.write_text("x\n3\n\n1\n1\n")
-    held = Encoded.of(read(file), None, ())
+    held = Encoded.of(read_rows(file), None, ())
     assert held.repeats.startswith(f"line 4 of {file} and line 5 of {file} have the same inputs")
     file.write_text("x\n3\n\nnan\n")
     with pytest.raises(SpaceError, match=r"line 4 of .*pool.csv has nan in the input 'x'"):
-        Encoded.of(read(file), None, ())
+        Encoded.of(read_rows(file), None, ())
 
 
 def test_inputs_lie_side_by_side():

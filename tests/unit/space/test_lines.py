@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from covey.errors import SpaceError
-from covey.space.reading import header_of, line_of, records, start_of
+from covey.space.reading import first_record, line_of, records, start_of
 
 
 def written(tmp_path, data: bytes):
@@ -22,9 +22,9 @@ def test_rows_begin_on_lines_whatever_comes_between(tmp_path):
 def test_a_byte_order_mark_is_passed_over_once(tmp_path):
     file = written(tmp_path, b"\xef\xbb\xbfx,y\n")
     assert start_of(file) == 3
-    assert header_of(file) == ["x", "y"]
-    assert header_of(written(tmp_path, b"\n\nx\n")) == ["x"]
-    assert header_of(written(tmp_path, b"\n\n")) == []
+    assert first_record(file) == ["x", "y"]
+    assert first_record(written(tmp_path, b"\n\nx\n")) == ["x"]
+    assert first_record(written(tmp_path, b"\n\n")) == []
 
 
 def test_records_go_on_from_a_byte(tmp_path):

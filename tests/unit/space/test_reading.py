@@ -11,7 +11,7 @@ import pytest
 
 from covey.errors import SpaceError
 from covey.space import reading
-from covey.space.reading import read, read_csv
+from covey.space.reading import read_csv, read_rows
 
 ROWS = [{"t": 20, "x": 0.5, "dye": "red"}, {"t": 40, "x": 1.0, "dye": "blue"}]
 
@@ -32,7 +32,7 @@ def rows_of(table):
     ids=["list", "tuple", "iterator", "pandas", "polars"],
 )
 def test_the_same_rows_from_anywhere(rows):
-    table = read(rows)
+    table = read_rows(rows)
     assert rows_of(table) == ROWS
     assert [type(value) for value in table.row(0).values()] == [int, float, str]
     assert table.path is None
@@ -40,21 +40,21 @@ def test_the_same_rows_from_anywhere(rows):
 
 def test_a_csv_file_gives_the_same_rows_and_its_path(tmp_path):
     path = written(tmp_path, "t,x,dye\n20,0.5,red\n\n40,1.0,blue\n")
-    table = read(path)
+    table = read_rows(path)
     assert rows_of(table) == ROWS
     assert [type(value) for value in table.row(0).values()] == [int, float, str]
     assert table.path == str(path)
-    assert rows_of(read(str(path))) == ROWS
+    assert rows_of(read_rows(str(path))) == ROWS
 
 
 def test_an_array_is_read_by_columns():
-    assert rows_of(read(np.array([["a", "b"]]))) == [{"x0": "a", "x1": "b"}]
+    assert rows_of(read_rows(np.array([["a", "b"]]))) == [{"x0": "a", "x1": "b"}]
 
 
 @pytest.mark.parametrize("rows", [3, None, {"x": [1, 2]}, len])
 def test_rows_of_another_kind(rows):
     with pytest.raises(SpaceError, match="rows must be a list of dicts, a 2-d array, a pandas"):
-        read(rows)
+        read_rows(rows)
 
 
 def test_pandas_missing_values_of_every_kind_become_none():
@@ -66,14 +66,14 @@ def test_pandas_missing_values_of_every_kind_become_none():
             "day": [pd.Timestamp("2024-01-01"), pd.NaT],
         }
     )
-    table = read(frame)
+    table = read_rows(frame)
     assert table.row(1) == {"whole": None, "text": None, "kind": None, "day": None}
     assert table.row(0)["whole"] == 1
     assert table.row(0)["kind"] == "u"
 
 
 def test_pandas_nullable_integers_stay_integers():
-    table = read(pd.DataFrame({"n": pd.array([1, 2], dtype="Int64")}))
+    table = read_rows(pd.DataFrame({"n": pd.array([1, 2], dtype="Int64")}))
     assert table.columns["n"].dtype == np.int64
 
 
@@ -81,40 +81,40 @@ def test_polars_missing_values_become_none():
     frame = pl.DataFrame(
         {"n": [1, None], "s": ["a", None], "b": [True, None], "d": [datetime.date(2024, 1, 1)] * 2}
     )
-    table = read(frame)
+    table = read_rows(frame)
     assert table.row(1) == {"n": None, "s": None, "b": None, "d": datetime.date(2024, 1, 1)}
-    assert read(pl.DataFrame({"b": [True, False]})).columns["b"].dtype == np.bool_
+    assert read_rows(pl.DataFrame({"b": [True, False]})).columns["b"].dtype == np.bool_
 
 
 def test_a_subclass_of_a_frame_is_a_frame():
     class Plate(pd.DataFrame):
         pass
 
-    assert rows_of(read(Plate(ROWS))) == ROWS
+    assert rows_of(read_rows(Plate(ROWS))) == ROWS
 
 
 def test_frames_need_distinct_text_names():
     with pytest.raises(SpaceError, match="the frame has two columns called 'x'"):
-        read(pd.DataFrame([[1, 2]], columns=["x", "x"]))
+        read_rows(pd.DataFrame([[1, 2]], columns=["x", "x"]))
     with pytest.raises(SpaceError, match="column names must be non-empty strings, got 0"):
-        read(pd.DataFrame([[1, 2]]))
+        read_rows(pd.DataFrame([[1, 2]]))
     with pytest.raises(SpaceError, match="at least one row"):
-        read(pd.DataFrame({"x": []}))
+        read_rows(pd.DataFrame({"x": []}))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_files_that_are_not_files(tmp_path, suffix):
     with pytest.raises(SpaceError, match=rf"there is no file '.*nowhere.{suffix}'.*check the path"):
-        read(tmp_path / f"nowhere.{suffix}")
+        read_rows(tmp_path / f"nowhere.{suffix}")
     folder = tmp_path / f"folder.{suffix}"
     folder.mkdir()
     with pytest.raises(SpaceError, match=rf"no file '.*folder.{suffix}' .*but a directory; name a"):
-        read(folder)
+        read_rows(folder)
 
 
 def test_a_device_is_no_file():
     with pytest.raises(SpaceError, match="but something else than a file"):
-        read(os.devnull)
+        read_rows(os.devnull)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -127,7 +127,7 @@ def test_a_file_one_may_not_read(tmp_path, monkeypatch, suffix):
 
     monkeypatch.setattr(reading, f"read_{suffix}", refuse)
     with pytest.raises(SpaceError, match=rf"cannot read .*pool.{suffix}: Permission denied; check"):
-        read(path)
+        read_rows(path)
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
@@ -135,7 +135,7 @@ def test_a_file_one_may_really_not_read(tmp_path):
     path = written(tmp_path, "x\n1\n")
     path.chmod(0)
     with pytest.raises(SpaceError, match=r"cannot read .*pool.csv: Permission denied"):
-        read(path)
+        read_rows(path)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_binary_file_with_the_name_of_a_text(tmp_path, data, message):
     path = tmp_path / "pool.csv"
     path.write_bytes(data)
     with pytest.raises(SpaceError, match=message):
-        read(path)
+        read_rows(path)
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
@@ -166,4 +166,4 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr(reading, "read_csv", late)
     with pytest.raises(SpaceError, match="was written to while it was being read; read it again"):
-        read(path)
+        read_rows(path)

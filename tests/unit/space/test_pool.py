@@ -314,7 +314,7 @@ def test_a_row_is_named_by_its_line_where_others_were_left_out(tmp_path):
 def test_a_file_that_was_touched_or_laid_out_anew_is_the_same(tmp_path, monkeypatch):
     pool = changed(tmp_path / "pool.csv", 'id,t,s\r\na,1.0,u\r\n"b",2,v\r\nc,3,u\r\n')
     pool.verify_source()
-    monkeypatch.setattr(pool_module, "read", None)  # known by now: not read again
+    monkeypatch.setattr(pool_module, "read_rows", None)  # known by now: not read again
     pool.verify_source()
 
 

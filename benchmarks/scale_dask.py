@@ -27,7 +27,7 @@ from benchmarks.scale.problem import DIMENSION, RESULTS, rows, study
 from covey import dpp
 from covey.arrays import Array, Indices, one_thread
 from covey.gp import Posterior
-from covey.propose import understand
+from covey.learn import understand
 from covey_dask import DaskProposer
 from covey_dask.coreset import Check, Chosen, check, core_set, merge
 

@@ -20,7 +20,7 @@ import numpy as np
 from covey import Pool, Study
 from covey.arrays import Array, one_thread
 from covey.gp import Recall, Warp, fit_best
-from covey.propose import observations
+from covey.learn import observations
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from covey.arrays import one_thread
 from covey.catalog import STRATEGIES
 from covey.gp import Model, Posterior, condition, observe
 from covey.kernels import Matern52
-from covey.large.resources import Resources
+from covey.large.budget import Resources
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from typing import Literal
 from covey.baselines import Hallucinated, LocalPenalization
 from covey.gp import GP
 from covey.policies import EST, UCB, Policy
-from covey.strategies import DPP, Strategy
+from covey.selection import Strategy
+from covey.strategies import DPP
 
 PAPER_GP = GP("squared-exponential", mean="zero", samples=5, priors="paper", warp=False)
 """The paper's process: its kernel and mean; hyper-parameters drawn under the priors of PES."""

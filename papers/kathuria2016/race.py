@@ -17,7 +17,7 @@ from covey import Pool
 from covey.arrays import Array, Indices, one_thread
 from covey.belief import Belief
 from covey.gp import Model, Posterior, condition, fit, observe
-from covey.strategies import checked_selection
+from covey.selection import checked_selection
 from papers.kathuria2016.entrants import ENTRANTS, PAPER_GP
 from papers.kathuria2016.ground import Ground, Kind, apart, ground
 from papers.kathuria2016.problem import Problem

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from covey.gp import GP
     from covey.history import History, Trial
     from covey.run import Result, maximize, minimize
+    from covey.selection import Selection
     from covey.space import Choice, Integer, Linear, Pool, Real, Space
-    from covey.strategies import Selection
     from covey.study import Study
 
 __version__ = "0.2.0"
@@ -53,8 +53,18 @@ __all__ = [
 # Whole modules, for `covey.report.draw_run(...)` after `import covey`.
 _MODULES = (
     *("arrays", "baselines", "belief", "bench", "candidates", "catalog", "covariance"),
-    *("diagnostics", "dpp", "errors", "gp", "history", "integrations", "kernels", "log"),
-    *("policies", "propose", "report", "run", "space", "strategies", "study", "testing"),
+    *("diagnostics", "dpp", "errors", "gp", "history", "integrations", "kernels", "large", "log"),
+    *(
+        "policies",
+        "propose",
+        "report",
+        "run",
+        "selection",
+        "space",
+        "strategies",
+        "study",
+        "testing",
+    ),
 )
 
 # Rooms are opened when first entered, so that `import covey` and `covey --help` stay quick.
@@ -69,7 +79,7 @@ _ROOMS = {
     "Pool": "covey.space",
     "Real": "covey.space",
     "Result": "covey.run",
-    "Selection": "covey.strategies",
+    "Selection": "covey.selection",
     "Space": "covey.space",
     "Study": "covey.study",
     "Trial": "covey.history",

@@ -10,10 +10,9 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.candidates import Taken, field_of
-from covey.gp import Posterior, Recall
+from covey.gp import Posterior
 from covey.history import History, Trial
-from covey.log.header import Recipe
-from covey.propose import understand
+from covey.learn import Recipe
 from covey.space import Pool
 
 
@@ -38,31 +37,6 @@ class Recommendation:
     mean: float
     std: float
     trial: Trial | None = None
-
-
-class LastModel:
-    """The model of a log, kept until the log grows: the same log gives the same model.
-
-    Those who ask may use its ``recall``, which spares both what the other has done.
-    """
-
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe, self.recall = recipe, Recall()
-        self._kept: tuple[int, Posterior] | None = None
-
-    def forget(self) -> None:
-        """Hold nothing: the factor of many results is large, and the log is about to grow."""
-        self._kept = None
-
-    def of(self, history: History) -> Posterior:
-        """The posterior after all that was told; what is open plays no part."""
-        length = len(history.events)
-        if self._kept is None or self._kept[0] != length:
-            self._kept = None  # the factor of many results is not held twice
-            rng = np.random.default_rng([self._recipe.seed, history.asked_count])
-            posterior = understand(history, self._recipe, rng, waiting=False, recall=self.recall)
-            self._kept = (length, posterior)
-        return self._kept[1]
 
 
 def predict(

@@ -9,9 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.arrays import TIE, Array, Indices, Mask, first_largest, host, log_normal_cdf
+from covey.arrays import TIE, Array, Indices, Mask, first_largest, host, largest, log_normal_cdf
 from covey.belief import Belief
-from covey.dpp.kernel import largest
 from covey.policies import (
     EST,
     UCB,
@@ -23,7 +22,7 @@ from covey.policies import (
     only_falls,
     relevant,
 )
-from covey.strategies import Selection, distinct_maxima
+from covey.selection import Selection, distinct_maxima
 
 # Candidates picked in turn, each imagined seen before the next, seldom looking at all of them.
 #

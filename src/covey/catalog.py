@@ -14,7 +14,8 @@ from covey.baselines import (
 )
 from covey.errors import StrategyError, did_you_mean
 from covey.policies import EST, UCB, ResolvingUCB, Restless
-from covey.strategies import DPP, DPPThompson, Strategy
+from covey.selection import Strategy
+from covey.strategies import DPP, DPPThompson
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
     "auto": lambda: Hallucinated(ResolvingUCB(), scout=Restless(), design=10),

@@ -16,7 +16,7 @@ import numpy as np
 from covey import dpp
 from covey.arrays import Array, host
 from covey.belief import Belief
-from covey.strategies import Selection
+from covey.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -77,7 +77,8 @@ def information_gain(belief: Belief, indices: Sequence[int]) -> float:
     >>> round(information_gain(belief, [0, 1]) / math.log(2), 6)
     1.0
     """
-    return 0.5 * dpp.log_determinant(belief.information(), list(indices))
+    at = np.asarray(indices, dtype=np.intp)
+    return 0.5 * float(np.linalg.slogdet(host(belief.information().block(at, at)))[1])
 
 
 def information_capacity(belief: Belief, looks: int) -> tuple[float, float]:

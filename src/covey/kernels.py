@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from covey.arrays import Array, Indices, beside, host, namespace, raised_to
+from covey.arrays import Array, Indices, beside, each_chunk, host, namespace, raised_to
 from covey.errors import NumericsError
-from covey.large.resources import each_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -20,28 +20,18 @@ from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
 from covey.candidates import Field, Listed, Taken, field_of
 from covey.diagnostics import Diagnostics, explain
-from covey.errors import HistoryError
 from covey.gp import (
     GP,
     PRIORS,
-    Failures,
     Model,
-    Observations,
-    Posterior,
     Recall,
-    Warp,
-    fit_best,
-    observe,
-    outgrown,
 )
-from covey.gp.fit import MANY
-from covey.history import Asked, History
+from covey.history import History
 from covey.kernels import KERNELS, KernelMatrix
-from covey.large.budget import FIRST, Haste, Size, thin
+from covey.large.budget import FIRST, Haste, Resources, Size, thin
 from covey.large.lowrank import held_rows
-from covey.large.resources import Resources
-from covey.log.header import Recipe
-from covey.strategies import Selection, Strategy, Waits, checked_selection
+from covey.learn import Recipe, understand
+from covey.selection import Selection, Strategy, Waits, checked_selection
 
 _log = logging.getLogger("covey")
 
@@ -100,108 +90,6 @@ def propose(
     left_out, penalties = len(every) - len(candidates), posterior.data.penalties
     account = replace(account, left_out=left_out, penalties=penalties)
     return Proposal(candidates.points(selection.indices), posterior.models, account)
-
-
-def understand(
-    history: History,
-    recipe: Recipe,
-    rng: np.random.Generator,
-    *,
-    waiting: bool = True,
-    recall: Recall | None = None,
-) -> Posterior:
-    """The model after all that was told; ``waiting``: as a batch is chosen by.
-
-    Then the covariance is also after what is open, and the mean lowered where trials failed.
-
-    What it can ``recall`` of the last model makes this one quicker, and changes nothing else.
-    """
-    data, models = _standing(history, recipe) or _fitted(history, recipe, rng)
-    if data.penalties:
-        _log.info("took %d of %d results for penalties", data.penalties, data.looks)
-    # A failed point will not be looked at again: to the covariance it is as good as pending, so
-    # that the next batch does not crowd around it.
-    looked = [t.point for t in (*history.pending, *history.failed)] if waiting else []
-    pending = recipe.space.encode(looked) if looked else None
-    posterior = (recall or Recall()).condition(models, data, pending)
-    if pending is None or not history.failed:
-        return posterior
-    failed = pending[len(history.pending) :]
-    return replace(posterior, failures=Failures.among(data.at, failed, float(data.values.min())))
-
-
-def _fitted(
-    history: History, recipe: Recipe, rng: np.random.Generator
-) -> tuple[Observations, tuple[Model, ...]]:
-    data, models = fit_best(_views(history, recipe), recipe.gp, rng, _last(history))
-    bent = data.warp != Warp()
-    return data, tuple(replace(model, bent=bent) for model in models)
-
-
-def _last(history: History) -> tuple[Model, ...]:
-    """The hyper-parameters of the last ask that had some."""
-    try:
-        return tuple(Model.from_description(model) for model in history.models or ())
-    except HistoryError as error:
-        places = enumerate(history.events, start=1)
-        at = max(n for n, event in places if isinstance(event, Asked) and event.models)
-        raise HistoryError(
-            f"event {at} of the log cannot be gone on from: {error} It was not written by covey, "
-            "or changed since; restore the journal from a copy."
-        ) from error
-
-
-def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Model, ...]] | None:
-    """Of many results, the last hyper-parameters for as long as they stand (`gp.outgrown`)."""
-    models, gp = _last(history), recipe.gp
-    if len(history.counted) <= MANY or len(models) != max(1, gp.samples):
-        return None
-    before = History(history.events[: _fitted_at(history)])
-    if not before.counted:
-        return None
-    now, then = (observations(h, recipe, bent=models[0].bent) for h in (history, before))
-    stand = len(now) > MANY and all(model.suits(gp, now.at.shape[1]) for model in models)
-    return (now, models) if stand and not outgrown(now, then) else None
-
-
-def _fitted_at(history: History) -> int:
-    """Place of the ask whose hyper-parameters all later ones have taken over."""
-    place = len(history.events)
-    for i, event in reversed(list(enumerate(history.events))):
-        if isinstance(event, Asked) and event.models is not None:
-            if event.models != history.models:
-                break
-            place = i
-    return place
-
-
-def _views(history: History, recipe: Recipe) -> list[Observations]:
-    """The outcomes straight; and bent, where they may be and it makes a difference."""
-    results = _results(history, recipe)
-    straight = observe(*results)
-    bent = observe(*results, warped=_may_bend(recipe))
-    return [straight] if bent.warp == Warp() else [bent, straight]
-
-
-def observations(history: History, recipe: Recipe, *, bent: bool = False) -> Observations:
-    """What counts, encoded and turned to maximising; ``bent`` if the recipe allows it."""
-    return observe(*_results(history, recipe), warped=bent and _may_bend(recipe))
-
-
-def _may_bend(recipe: Recipe) -> bool:
-    """A noise that was given is in the units of straight outcomes."""
-    return recipe.gp.warp and recipe.gp.noise is None
-
-
-def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array]:
-    """Encoded points (n, d), values to maximise (n,), standard errors (n,), nan where unknown."""
-    told = history.counted
-    if not told:
-        so_far = "nothing has been told yet" if not history.told else "no result told so far counts"
-        raise HistoryError(f"{so_far}, so there is no model. Tell at least one value first.")
-    values = np.array([recipe.sign * t.value for t in told if t.value is not None])
-    sems = np.array([np.nan if t.sem is None else t.sem for t in told])
-    return recipe.space.encode([t.point for t in told]), values, sems
 
 
 def taken(history: History, recipe: Recipe) -> Taken:

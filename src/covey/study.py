@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from covey import advice, arguments
-from covey.advice import LastModel, Prediction, Recommendation
+from covey.advice import Prediction, Recommendation
 from covey.arguments import Points, Trials, checked_gp, checked_path, checked_seed
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
@@ -28,15 +28,15 @@ from covey.errors import (
 )
 from covey.gp import GP
 from covey.history import History, Point, Trial, events
-from covey.large.budget import Cost, cost_of, waiting
-from covey.large.resources import ResourceOptions, Resources
+from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, waiting
+from covey.learn import Goal, LastModel, Recipe
 from covey.log.disk import Mutex
-from covey.log.header import Goal, Recipe, header_of, recipe_in, require_study, strategy_in
+from covey.log.header import header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
 from covey.log.log import Log, Logbook, Sealed
 from covey.propose import Proposer, Request, propose
+from covey.selection import Strategy
 from covey.space import Pool, Space, space_from_description
-from covey.strategies import Strategy
 
 if TYPE_CHECKING:
     from covey.run.api import Objective, Result, Workers

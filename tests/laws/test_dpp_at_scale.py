@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.counting import counts, pvalue
 
+from covey import arrays as chunks
 from covey import dpp
 from covey.dpp import (
     greedy,
-    lazy,
     mixture,
     walk,
 )
@@ -33,9 +33,9 @@ from covey.dpp import (
 )
 from covey.dpp.greedy import Start, greedy_start
 from covey.dpp.kernel import adapt
-from covey.dpp.lazy import check_guess
 from covey.errors import NumericsError
-from covey.large import resources as chunks
+from covey.large import lazy_greedy as lazy
+from covey.large.lazy_greedy import check_guess
 
 LEVEL = 1e-3
 seeds = st.integers(0, 2**32 - 1)

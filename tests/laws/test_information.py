@@ -19,8 +19,8 @@ from covey.diagnostics import (
 )
 from covey.gp import Warp
 from covey.kernels import Matern52
-from covey.propose import understand
-from covey.strategies import Selection
+from covey.learn import understand
+from covey.selection import Selection
 
 seeds = st.integers(0, 10_000)
 

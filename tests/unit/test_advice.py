@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import covey
-from covey.advice import LastModel, predict, recommend_anywhere, recommend_told
+from covey.advice import predict, recommend_anywhere, recommend_told
 from covey.gp import GP
 from covey.history import Added, History, Point
-from covey.log.header import Recipe
-from covey.propose import understand
+from covey.learn import LastModel, Recipe, understand
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 

@@ -20,15 +20,8 @@ from covey.history import (
     Point,
     Told,
 )
-from covey.propose import (
-    Recipe,
-    Request,
-    Stopwatch,
-    observations,
-    prior_belief,
-    propose,
-    understand,
-)
+from covey.learn import observations, understand
+from covey.propose import Recipe, Request, Stopwatch, prior_belief, propose
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 RECIPE = Recipe(SPACE, "max", GP(), seed=0)
@@ -159,9 +152,9 @@ class TestManyResults:
 
     @pytest.fixture(autouse=True)
     def many_is_little(self, monkeypatch):
-        for name in ("covey.propose", "covey.gp.fit", "covey.gp.fit", "covey.gp.posterior"):
+        for name in ("covey.learn", "covey.gp.fit", "covey.gp.posterior"):
             monkeypatch.setattr(sys.modules[name], "MANY", 30)
-        monkeypatch.setattr(sys.modules["covey.gp.posterior"], "BLOCK", 8)
+        monkeypatch.setattr(sys.modules["covey.large.growing"], "BLOCK", 8)
 
     def f(self, point):
         return float(np.sin(5.0 * point["x0"]) + point["x1"])

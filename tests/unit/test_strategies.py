@@ -9,7 +9,8 @@ from covey import dpp
 from covey.belief import Belief
 from covey.errors import StrategyError
 from covey.policies import EST, UCB
-from covey.strategies import DPP, DPPThompson, Selection, checked_selection, distinct_maxima
+from covey.selection import Selection, checked_selection, distinct_maxima
+from covey.strategies import DPP, DPPThompson
 
 
 def test_a_batch_starts_at_the_policys_point(make_belief):

@@ -15,7 +15,7 @@ from covey.cli.sheets import bounded
 from covey.errors import SpaceError, StrategyError, did_you_mean
 
 if TYPE_CHECKING:  # help is quick: covey.Space and the like are loaded when first used
-    from covey.log.header import Goal
+    from covey.learn import Goal
     from covey.space import Linear, Parameter, Pool, Space
     from covey.study import Study
 

@@ -7,22 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from covey.arrays import Indices, host
-from covey.covariance import Covariance
-from covey.dpp import lazy, spectral
-from covey.dpp.kernel import (
-    Checked,
-    GreedyPicks,
-    KernelLike,
-    PivotedCholesky,
-    adapt,
-    check_count,
-    check_semidefinite,
-    gathered,
-    rank_error,
-    spread,
-)
+from covey.arrays import Indices, host, spread
+from covey.covariance import Covariance, PivotedCholesky, check_semidefinite, gathered, rank_error
+from covey.dpp import spectral
+from covey.dpp.kernel import Checked, KernelLike, adapt, check_count
 from covey.errors import NumericsError
+from covey.large import lazy_greedy
+from covey.large.lazy_greedy import GreedyPicks
 
 # Above so many items, or bytes of a factor, columns are read for many picks at once. (Our choice.)
 LARGE = 50_000
@@ -51,7 +42,7 @@ def maximize(L: KernelLike, k: int) -> list[int]:
 
 def greedy_picks(kernel: Covariance, k: int) -> GreedyPicks:
     """The greedy picks and their gains, for 1 <= k <= n."""
-    return lazy.lazy_picks(kernel, k) if is_large(kernel, k) else plain_picks(kernel, k)
+    return lazy_greedy.lazy_picks(kernel, k) if is_large(kernel, k) else plain_picks(kernel, k)
 
 
 def is_large(kernel: Covariance, k: int) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -14,25 +12,24 @@ from covey.arrays import (
     Array,
     Indices,
     beside,
-    first_largest,
     host,
-    is_host,
     namespace,
 )
-from covey.covariance import Covariance, Dense, Subset, conditional_variances
+from covey.covariance import (
+    TOLERANCE,
+    Covariance,
+    Dense,
+    Subset,
+    not_psd_error,
+)
 from covey.errors import NumericsError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-# A matrix may miss symmetry or semidefiniteness by this fraction of its diagonal: what single
-# precision leaves behind. (Our choice.)
-TOLERANCE = 1e-6
 # Rows of a dense matrix looked at together while it is checked, so that they stay in the cache.
 _STRIPE = 64
-# Bytes of a kernel that is held whole on a device. (Our choice.)
-_GATHERED = 2**32
 
 
 @runtime_checkable
@@ -103,17 +100,6 @@ def adapt(L: KernelLike) -> Covariance:
     return _dense(L)
 
 
-def gathered(kernel: Covariance) -> Covariance:
-    """A kernel of few items, held whole if it is on a device.
-
-    There a column takes as long as a thousand of them, being all calls and no work.
-    """
-    n = len(kernel.diagonal)
-    if is_host(kernel.diagonal) or 8 * n * n > _GATHERED:
-        return kernel
-    return Dense(kernel.block(np.arange(n), np.arange(n)), kernel.diagonal)
-
-
 def densify(kernel: Covariance) -> Array:
     """The whole (n, n) matrix, on the host."""
     if isinstance(kernel, Dense):
@@ -137,24 +123,6 @@ def check_count(k: int, n: int) -> int:
     if k > n:
         raise NumericsError(f"cannot choose {k} distinct points from {n}; use 1 <= k <= {n}")
     return k
-
-
-def rank_error(k: int, rank: int) -> NumericsError:
-    """The error for a kernel whose k x k determinants all vanish."""
-    if rank == 0:
-        return NumericsError(f"cannot choose {k} points from a kernel that is zero everywhere")
-    return NumericsError(
-        f"cannot choose {k} points from a kernel of rank {rank}; use k <= {rank}, "
-        "or add a small multiple of the identity to the kernel"
-    )
-
-
-def not_psd_error(what: str) -> NumericsError:
-    """The error for a matrix that no determinantal process can have."""
-    return NumericsError(
-        f"the kernel is not positive semidefinite: {what}; "
-        "a k-DPP needs a covariance, or any matrix of the form F Fᵀ"
-    )
 
 
 def _dense(values: ArrayLike) -> Dense:
@@ -239,134 +207,3 @@ def _array(values: Array) -> Array:
 def _finite(array: Array) -> bool:
     xp = namespace(array)
     return bool(xp.all(xp.isfinite(array)))
-
-
-# What greedy maximisation chooses.
-
-_UNITS = 4096.0  # of rounding that single precision may leave behind (our choice)
-
-
-class GreedyPicks(NamedTuple):
-    """What greedy picked, in order, and the factor by which each pick multiplied det L_S."""
-
-    picks: Indices  # (k,)
-    gains: Array  # (k,)
-    passes: int  # how often all n items were looked at, a column or a chunk at a time
-
-
-def check_semidefinite(residual: Array, diagonal: Array, items: Indices | None = None) -> None:
-    """Whether conditional variances (of all, or of some items) are those of a covariance.
-
-    A chosen item has residual 0, and a duplicate of it a few units of rounding below; in single
-    precision, a few of that.
-    """
-    xp = namespace(residual)
-    worst = int(xp.argmin(residual))
-    found = float(residual[worst])
-    slack = max(TOLERANCE, _UNITS * float(xp.finfo(residual.dtype).eps))
-    if found < -slack * float(diagonal[worst]):
-        name = worst if items is None else int(items[worst])
-        raise not_psd_error(f"item {name} has conditional variance {found:.3g}")
-
-
-# A partial Cholesky factor, grown one pivot at a time.
-
-
-class PivotedCholesky:
-    r"""Rows C with L ≈ CᵀC, exact on the pivots, and what they leave of the diagonal.
-
-    .. math:: r_i = L_{ii} - \sum_m C_{mi}^2 = L_{ii} - L_{iS} L_{SS}^{-1} L_{Si}
-
-    Only the diagonal and one column per pivot are read. Cost n·rank per pivot, memory n·rank, where
-    the diagonal is.
-
-    >>> L = np.array([[2.0, 1.0], [1.0, 2.0]])
-    >>> factor = PivotedCholesky(L.diagonal(), capacity=2)
-    >>> factor.grow(0, L[0])
-    >>> factor.residual
-    array([0. , 1.5])
-    """
-
-    __slots__ = ("_diagonal", "_rows", "rank", "residual")
-
-    def __init__(self, diagonal: Array, capacity: int) -> None:
-        xp = namespace(diagonal)
-        shape = (capacity, len(diagonal))
-        self._diagonal = diagonal
-        self._rows: Array = xp.empty(shape, dtype=diagonal.dtype, device=diagonal.device)
-        self.rank = 0
-        self.residual: Array = xp.asarray(diagonal, copy=True)  # (n,), the conditional variances
-
-    @property
-    def rows(self) -> Array:
-        """C, (rank, n)."""
-        return self._rows[: self.rank]
-
-    @property
-    def floor(self) -> Array:
-        """Below this a residual is rounding, (n,): some units in the last place per pivot."""
-        return unit(self._diagonal, self.rank) * self._diagonal
-
-    def largest(self) -> tuple[float, int]:
-        """The largest residual that is not rounding and the first index to have it, or -inf."""
-        xp = namespace(self.residual)
-        left = xp.where(self.residual > self.floor, self.residual, -np.inf)
-        most = float(xp.max(left))
-        return most, 0 if most == -np.inf else int(first_largest(left))
-
-    def grow(self, pivot: int, column: Array) -> None:
-        """Add one pivot, given its column of L, (n,)."""
-        rows = self.rows
-        # e_i = (L_ji - <c_j, c_i>) / d_j, then d_i² -= e_i² (Chen, Zhang & Zhou 2018; MATH 5).
-        row = (column - rows[:, pivot] @ rows) / math.sqrt(float(self.residual[pivot]))
-        self._rows[self.rank] = row
-        self.residual -= row * row
-        self.residual[pivot] = 0.0
-        self.rank += 1
-
-    def take(self, pivots: Indices, parts: Iterable[tuple[slice, Array]]) -> None:
-        """Begin with pivots whose rows of C are known, for one part of the items after another."""
-        self.rank = len(pivots)
-        for part, rows in parts:
-            self._rows[: self.rank, part] = rows
-            self.residual[part] = conditional_variances(self.residual[part], rows)
-        self.residual[beside(pivots, self.residual)] = 0.0
-
-
-def unit(array: Array, rank: int) -> float:
-    """What rounding may leave of one after so many pivots, in the precision of the array."""
-    eps = float(namespace(array).finfo(array.dtype).eps)
-    return (128.0 + 16.0 * rank) * eps
-
-
-# Few of very many items, to look at first.
-
-# Values within this of each other count as equal: wider than in `covey.arrays.first_largest`.
-MARGIN = 1e-8
-
-
-def spread(values: Array, count: int) -> Indices:
-    """About ``count`` items, ascending: half with the largest values, half evenly spread.
-
-    >>> spread(np.array([0.0, 1.0, 0.0, 7.0, 8.0, 0.0]), 4)
-    array([0, 3, 4, 5])
-    """
-    even = np.linspace(0, len(values) - 1, min(len(values), count // 2)).astype(np.intp)
-    return np.union1d(largest(values, count - count // 2), even)
-
-
-def largest(values: Array, count: int) -> Indices:
-    """Where the largest values are; of those about as large as the least of them, the first.
-
-    >>> largest(np.array([2.0, 2.0, 5.0, 2.0 + 1e-12]), 2)
-    array([2, 0])
-    """
-    if count >= len(values):
-        return np.arange(len(values))
-    least = np.partition(values, len(values) - count)[len(values) - count]
-    if least == -np.inf:
-        return np.flatnonzero(values > -np.inf)
-    width = MARGIN * abs(least)
-    above = np.flatnonzero(values > least + width)
-    level = np.flatnonzero(np.abs(values - least) <= width)
-    return np.concatenate([above, level[: count - len(above)]])

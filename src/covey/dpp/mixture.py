@@ -8,13 +8,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from covey.arrays import Array, Indices, Whitening, beside, host, namespace
-from covey.covariance import Covariance
+from covey.arrays import Array, Indices, Whitening, beside, each_chunk, host, namespace, spread
+from covey.covariance import Covariance, PivotedCholesky
 from covey.dpp import spectral
 from covey.dpp.greedy import is_large
-from covey.dpp.kernel import PivotedCholesky, spread
 from covey.errors import NumericsError
-from covey.large.resources import each_chunk
 
 # The part of L - I that a few pivots explain, and what that leaves.
 

@@ -10,9 +10,9 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from covey.arrays import Array, host
-from covey.covariance import Covariance
+from covey.covariance import Covariance, rank_error
 from covey.dpp import greedy, mixture, spectral, swap, walk
-from covey.dpp.kernel import KernelLike, adapt, check_count, rank_error
+from covey.dpp.kernel import KernelLike, adapt, check_count
 from covey.dpp.swap import Swap
 from covey.dpp.walk import Walk
 from covey.errors import NumericsError, StrategyError, did_you_mean

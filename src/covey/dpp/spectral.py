@@ -9,8 +9,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from covey.arrays import Array, Indices, beside, host, namespace
-from covey.covariance import Covariance
-from covey.dpp.kernel import TOLERANCE, PivotedCholesky, densify, not_psd_error, rank_error
+from covey.covariance import TOLERANCE, Covariance, PivotedCholesky, not_psd_error, rank_error
+from covey.dpp.kernel import densify
 from covey.errors import NumericsError
 
 # Elementary symmetric polynomials in logarithms: the normalising constants of k-DPPs.

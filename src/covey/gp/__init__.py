@@ -1,10 +1,11 @@
 """A small exact Gaussian process: pooled observations in, a Posterior out."""
 
+from covey.gp.failures import Failures
 from covey.gp.fit import fit, fit_best, informative, outgrown
 from covey.gp.likelihood import Likelihood
 from covey.gp.model import GP, PRIORS, Model, Priors
 from covey.gp.observations import Observations, Warp, observe
-from covey.gp.posterior import Failures, Posterior, Recall, condition
+from covey.gp.posterior import Posterior, Recall, condition
 
 __all__ = [
     "GP",

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covey.arrays import Array, Mask, beside, cholesky, host, plus_diagonal, solve_lower
+from covey.arrays import (
+    MEMORY,
+    Array,
+    beside,
+    cholesky,
+    host,
+    plus_diagonal,
+    solve_lower,
+)
 from covey.belief import LEAST_VARIANCE, Belief, Gaussian
+from covey.gp.failures import Failures
 from covey.gp.fit import MANY
 from covey.kernels import KernelMatrix, squared_distance
+from covey.large.growing import Factor, empty
 from covey.large.lowrank import Evidence, Explained, Streamed
-from covey.large.resources import MEMORY, each_chunk, side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,132 +170,6 @@ def condition(
     return Posterior(tuple(models), tuple(evidence), data)
 
 
-# Factor: the Cholesky factor of many observations' covariance, grown as observations come.
-#
-# Notation: A = K + D at m observations, A = L Lᵀ, in blocks of 256 rows and columns; I and J
-# number the blocks, and <J stands for all before J.
-
-BLOCK = 256  # rows: enough for matrix products to run at full speed, little enough to make anew
-
-
-@dataclass(frozen=True, eq=False)
-class Factor:
-    r"""L of the rows ``at``, which can be grown by further rows.
-
-    .. math:: L_{IJ} = (A_{IJ} - L_{I,<J} L_{J,<J}^\top) L_{JJ}^{-\top}
-
-    A whole block is made from itself and from what comes before it, by products whose shapes do
-    not depend on what comes after: it is the same to the last bit whether it was made at once, or
-    grown, or by how many threads. Only whole blocks are taken over when a factor grows.
-
-    >>> from covey.kernels import Matern52
-    >>> at = np.linspace(0.0, 1.0, 5)[:, None]
-    >>> some = empty(Matern52((0.5,)), 1).grown(at[:3], np.full(3, 0.1))
-    >>> np.allclose(some.grown(at, np.full(5, 0.1)).lower[:3, :3], some.lower)
-    True
-    """
-
-    kernel: Kernel
-    at: Array  # (m, d)
-    noise: Array  # (m,), the diagonal D
-    lower: Array  # L (m, m), by rows
-    _shares: list[Array] = field(default_factory=list)  # of whole blocks, see `precision`
-
-    def __len__(self) -> int:
-        return len(self.at)
-
-    def grown(self, at: Array, noise: Array) -> Factor:
-        """The factor of other rows: those it begins with like this one are not made again.
-
-        Cost m² for each new row; memory m² beside the old factor.
-        """
-        shared = min(_common(self.at, at), _common(self.noise, noise))
-        if shared == len(self) == len(at):
-            return self
-        head = shared // BLOCK
-        lower = np.zeros((len(at), len(at)))
-        for rows in _blocks(head * BLOCK):
-            lower[rows, : rows.stop] = self.lower[rows, : rows.stop]
-        made = Factor(self.kernel, at, noise, lower, self._shares[:head])
-        made._fill(head)
-        return made
-
-    def _fill(self, head: int) -> None:
-        """Make the blocks of all rows but the first ``head`` of them."""
-        blocks = _blocks(len(self))
-        list(side_by_side(self._covariances, blocks[head:]))
-        for j, cols in enumerate(blocks):
-            if j >= head:
-                self._corner(cols)
-            # The blocks of a column do not need each other.
-            list(side_by_side(partial(self._below, cols), blocks[max(j + 1, head) :]))
-
-    def _covariances(self, rows: slice) -> None:
-        """K up to the diagonal, where L will be."""
-        self.lower[rows, : rows.stop] = self.kernel(self.at[rows], self.at[: rows.stop])
-
-    def _corner(self, cols: slice) -> None:
-        left = self.lower[cols, : cols.start]
-        corner = plus_diagonal(self.lower[cols, cols], self.noise[cols]) - left @ left.T
-        # Rounding is relative to the prior, however little of it is left.
-        self.lower[cols, cols] = cholesky(corner, self.kernel.variance)
-
-    def _below(self, cols: slice, rows: slice) -> None:
-        lower = self.lower
-        block = lower[rows, cols] - lower[rows, : cols.start] @ lower[cols, : cols.start].T
-        lower[rows, cols] = solve_lower(_copy(lower[cols, cols]), block.T).T
-
-    @property
-    def precision(self) -> Array:
-        r"""The diagonal of A⁻¹, (m,): column sums of squares of L⁻¹, block by block.
-
-        Cost m³/3 once, then m² for each new row.
-        """
-        blocks, done = _blocks(len(self)), len(self._shares)
-        made = list(side_by_side(self._share, blocks[done:]))
-        whole = len(self) // BLOCK
-        self._shares.extend(made[: whole - done])
-        total = np.zeros(len(self))
-        for share in (*self._shares, *made[max(whole - done, 0) :]):
-            total[: len(share)] += share
-        return total
-
-    def _share(self, rows: slice) -> Array:
-        """What the rows of L⁻¹ of one block add: L_II⁻¹ (X, 1) with X L_{<I} = -L_{I,<I}."""
-        lower = self.lower
-        inverse = np.zeros((rows.stop - rows.start, rows.stop))
-        inverse[:, rows] = np.eye(rows.stop - rows.start)
-        left = inverse[:, : rows.start]
-        left[:] = -lower[rows, : rows.start]
-        for cols in reversed(_blocks(rows.start)):
-            after = slice(cols.stop, rows.start)
-            block = left[:, cols] - left[:, after] @ lower[after, cols]
-            left[:, cols] = solve_lower(_copy(lower[cols, cols]), block.T, transposed=True).T
-        white = solve_lower(_copy(lower[rows, rows]), inverse)
-        return np.einsum("ij,ij->j", white, white)
-
-
-def empty(kernel: Kernel, width: int) -> Factor:
-    """The factor of no rows, to grow from."""
-    return Factor(kernel, np.zeros((0, width)), np.zeros(0), np.zeros((0, 0)))
-
-
-def _blocks(stop: int) -> list[slice]:
-    return [slice(low, min(low + BLOCK, stop)) for low in range(0, stop, BLOCK)]
-
-
-def _copy(block: Array) -> Array:
-    """LAPACK would copy a part of a larger array anyway, and by columns."""
-    return np.ascontiguousarray(block)
-
-
-def _common(a: Array, b: Array) -> int:
-    """How many rows two arrays begin with alike."""
-    n = min(len(a), len(b))
-    differ = np.any(a[:n] != b[:n], axis=tuple(range(1, a.ndim)))
-    return int(np.argmax(differ)) if differ.any() else n
-
-
 # Recall: what conditioning on many results leaves behind, to make the next one quick.
 
 _DROWNED = 1e4  # variances of f: above so much noise its own formula loses digits
@@ -360,72 +242,3 @@ class Recall:
         if kept is not None and kept.lower is seen.factor:
             return kept
         return Factor(model.kernel, seen.at, seen.noise, seen.factor)
-
-
-# Failures: the mean a batch is chosen by, where a failed trial counts as the worst told.
-#
-# Notation: q(x) is the share of what was tried around x that failed, y_w the worst value told.
-
-# Our choices, in the unit cube. How far a trial speaks, as a share of the way to the nearest that
-# ended otherwise: results less far than failures, or many of them far away would drown a failure.
-_TOLD, _FAILED = 0.25, 0.35
-_LEAST, _MOST = 1e-4, 0.25  # of that reach; the most per root dimension
-_NOBODY = 0.03  # trials that count as told everywhere: where nobody was, nothing is said
-
-
-@dataclass(frozen=True, eq=False)
-class Failures:
-    r"""Where trials were told, where they failed, and what a failure is taken for.
-
-    .. math:: q(x) = \frac{\sum_{i\ failed} k_i(x)}{c + \sum_i k_i(x)}, \quad
-              k_i(x) = e^{-|x - x_i|^2 / 2h_i^2}, \qquad \mu'(x) = \mu(x) - q(x) [\mu(x) - y_w]_+
-
-    So μ' is what is expected of a trial that fails with probability q and is then worth y_w. A
-    failure amid results reaches hardly beyond itself; failures that are among themselves take
-    the region between them away, and results told there give it back.
-    """
-
-    at: Array  # (m, d) encoded: told, then failed
-    reach: Array  # (m,), h
-    failed: Mask  # (m,)
-    worst: float  # y_w, in units of the mean
-
-    @staticmethod
-    def among(told: Array, failed: Array, worst: float) -> Failures:
-        """Those at ``failed`` (f, d), beside those told (n, d)."""
-        apart = np.sqrt(squared_distance(told, failed, (1.0,) * told.shape[1]))
-        near = np.concatenate([_TOLD * apart.min(axis=1), _FAILED * apart.min(axis=0)])
-        reach = np.clip(near, _LEAST, _MOST * np.sqrt(told.shape[1]))
-        return Failures(np.vstack([told, failed]), reach, np.arange(len(reach)) >= len(told), worst)
-
-    def share(self, at: Array) -> Array:
-        """q at (n, d), on the host. Cost n · m · d."""
-        at = host(at)
-
-        def some(part: slice) -> Array:
-            weights = self._weights(at[part])
-            return (self.failed @ weights) / (_NOBODY + weights.sum(axis=0))
-
-        return np.concatenate(list(each_chunk(some, at, len(self.at))))
-
-    def lowered(self, mean: Array, at: Array) -> Array:
-        """μ' where the mean is μ (n,), at (n, d)."""
-        return mean - self.share(at) * np.maximum(mean - self.worst, 0.0)
-
-    def climbed(self, mean: Array, slope: Array, at: Array) -> tuple[Array, Array]:
-        """μ' (n,) and its gradient (n, d), from those of μ."""
-        weights = self._weights(at)
-        total = _NOBODY + weights.sum(axis=0)
-        share = (self.failed @ weights) / total
-        # ∂q = Σ_i (1_failed - q) ∂k_i / total, with ∂k_i = k_i (x_i - x)/h².
-        pull = (self.failed[:, None] - share) * weights / np.square(self.reach)[:, None] / total
-        steep = pull.T @ self.at - at * pull.sum(axis=0)[:, None]
-        above = np.maximum(mean - self.worst, 0.0)
-        kept = np.where(above > 0.0, 1.0 - share, 1.0)
-        return mean - share * above, kept[:, None] * slope - above[:, None] * steep
-
-    def _weights(self, at: Array) -> Array:
-        """k_i (m, n)."""
-        r2 = squared_distance(self.at, at, (1.0,) * self.at.shape[1])
-        weights: Array = np.exp(-0.5 * r2 / np.square(self.reach)[:, None])
-        return weights

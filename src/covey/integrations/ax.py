@@ -16,9 +16,9 @@ from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, SpaceError, StrategyError, installed, is_whole
 from covey.history import Asked, Event, Failed, Point, Told
 from covey.integrations.spaces.ax import space_from_ax
-from covey.log.header import Recipe
+from covey.learn import Recipe
 from covey.propose import Request, propose
-from covey.strategies import Strategy
+from covey.selection import Strategy
 
 with installed("ax-platform", "ax"):
     from ax.core.base_trial import BaseTrial

@@ -22,7 +22,7 @@ from covey.integrations.botorch_candidates import (
     promising,
 )
 from covey.integrations.botorch_covariance import View, checked_noise
-from covey.strategies import Strategy, checked_selection
+from covey.selection import Strategy, checked_selection
 
 with installed("botorch", "botorch"):
     import torch

@@ -17,10 +17,10 @@ from covey.gp import GP
 from covey.history import Added, Asked, Cancelled, Enqueued, Event, Failed, History, Point
 from covey.integrations.optuna_batches import Shelf, Turns, everyone, put_batch, put_claim
 from covey.integrations.spaces.optuna import space_from_optuna
-from covey.log.header import Goal, Recipe
+from covey.learn import Goal, Recipe
 from covey.propose import Request, propose
+from covey.selection import Strategy
 from covey.space import Space
-from covey.strategies import Strategy
 
 with installed("optuna", "optuna"):
     from optuna.distributions import BaseDistribution

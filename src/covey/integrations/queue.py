@@ -15,9 +15,9 @@ from covey.errors import ExhaustedError, HistoryError, JournalError, SpaceError,
 from covey.history import Trial, event_from_json, event_to_json
 from covey.log.header import header_of
 from covey.log.journal import Contents, event_line, header_line, parse
+from covey.selection import Strategy
 from covey.space import space_from_description
 from covey.space.names import is_finite, plain
-from covey.strategies import Strategy
 
 # Snapshot: a study as one journal written at once, for hosts that save and restore themselves.
 #

@@ -19,8 +19,8 @@ from covey.errors import (
 )
 from covey.integrations.queue import Handout
 from covey.integrations.spaces.ray import domains_in, nested, picked, space_from_ray
-from covey.log.header import Goal
-from covey.strategies import Strategy
+from covey.learn import Goal
+from covey.selection import Strategy
 
 with installed("ray", "ray"):
     from ray.tune.result import DEFAULT_METRIC

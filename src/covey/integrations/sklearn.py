@@ -15,7 +15,7 @@ from covey.arrays import Array
 from covey.errors import ExhaustedError, StrategyError, installed, is_whole
 from covey.history import Trial
 from covey.integrations.spaces.sklearn import space_from_sklearn
-from covey.strategies import Strategy
+from covey.selection import Strategy
 
 with installed("scikit-learn", "sklearn"):
     from sklearn.exceptions import FitFailedWarning

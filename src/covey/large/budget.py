@@ -1,34 +1,126 @@
-"""Cost: about how long an ask will take, and how much memory, before it is made."""
+"""Budgets of an ask: what it may use of the machine, what it will cost, how long it may take.
+
+None of it is logged: another machine has other memory, and takes another time.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
-from covey.arrays import cholesky, one_thread, plus_diagonal
-from covey.candidates import Candidates
+from covey.arrays import (
+    CACHE,
+    MEMORY,
+    Array,
+    cholesky,
+    cores,
+    free_memory,
+    one_thread,
+    placed,
+    plus_diagonal,
+    reporting_chunks,
+)
+from covey.errors import StrategyError
 from covey.gp.fit import MANY
 from covey.history import History
 from covey.kernels import Matern52
 from covey.large.lowrank import SHARE, Streamed
-from covey.large.resources import CACHE, Resources, cores, reporting_chunks
-from covey.log.header import Recipe
+from covey.selection import Strategy, TimeLimited
 from covey.space import Pool
-from covey.strategies import DPP, Strategy
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from covey.candidates import Candidates
+    from covey.learn import Recipe
     from covey.propose import Request
 
+
+Precision = Literal["float64", "float32"]
+_LEAST_BYTES = 64 * 2**20
+_UNITS = {"": 1, "b": 1} | {
+    unit: base**power
+    for power, letter in enumerate("kmgt", start=1)
+    for unit, base in ((f"{letter}b", 1000), (f"{letter}ib", 1024))
+}
+
+
+class ResourceOptions(TypedDict, total=False):
+    """How `Study` takes them."""
+
+    device: str
+    memory: int | str | None
+    precision: Precision
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Where candidates are kept and looked at, and how much memory that may take.
+
+    Attributes:
+        device: "cpu", or one of torch's, such as "cuda" (extra ``torch``).
+        memory: bytes, or "8 GiB", for what grows with pool and batch, over the pool itself; None
+            is 2 GiB on the host and half of what is free on a GPU.
+        precision: "float32" is twice as fast on a GPU, and good to three digits or so.
+        seconds: that an ask may take, about; None: as many as it needs.
+
+    >>> Resources(memory="512 MiB").bytes
+    536870912
+    """
+
+    device: str = "cpu"
+    memory: int | str | None = None
+    precision: Precision = "float64"
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision not in ("float64", "float32"):
+            raise StrategyError(f'precision is "float64" or "float32"; got {self.precision!r}.')
+        if self.memory is not None and _bytes(self.memory) < _LEAST_BYTES:
+            raise StrategyError(f"memory must be at least 64 MiB; got {self.memory!r}.")
+        self.place(np.zeros((1, 1)))  # a device that is not there is better known before an ask
+
+    @property
+    def bytes(self) -> int:
+        """Bytes an ask may take."""
+        if self.memory is not None:
+            return _bytes(self.memory)
+        return MEMORY if self.on_host else free_memory(self.device) // 2
+
+    @property
+    def on_host(self) -> bool:
+        """Whether NumPy does all the work."""
+        return self.device == "cpu" and self.precision == "float64"
+
+    def place(self, at: Array) -> Array:
+        """Coordinates (n, d), moved to where they are looked at."""
+        return at if self.on_host else placed(at, self.device, self.precision)
+
+
+def _bytes(memory: int | str) -> int:
+    """A size as a number.
+
+    >>> _bytes("1.5 GiB"), _bytes(10**9)
+    (1610612736, 1000000000)
+    """
+    if isinstance(memory, int) and not isinstance(memory, bool):
+        return memory
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", str(memory).lower())
+    if found is None or found[2] not in _UNITS or found[1].count(".") > 1 or found[1] == ".":
+        raise StrategyError(f'memory is a number of bytes, or such as "8 GiB"; got {memory!r}.')
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+# What an ask will cost, before it is made.
 
 # In units of one term of a triangular solve: a row of a pass costs m², and _ROW + _KERNEL m for the
 # kernel, which the columns that follow take once more; a fit costs _FIT for each result. Read off
@@ -160,9 +252,9 @@ class Haste:
 
     def quicken(self, strategy: Strategy) -> Strategy:
         """The strategy with the time that is left, if it knows what to do with it."""
-        if self.use.seconds is None or not isinstance(strategy, DPP):
+        if self.use.seconds is None or not isinstance(strategy, TimeLimited):
             return strategy
-        return replace(strategy, seconds=self.left)
+        return strategy.within(self.left)
 
 
 # Waiting for an ask: what it will cost, and a bar with the time left, for those who look on.

@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from covey.arrays import (
+    MEMORY,
     Array,
     Indices,
     Whitening,
     beside,
+    each_chunk,
     host,
     namespace,
     solve_lower,
     sum_of_squares,
 )
-from covey.large.resources import MEMORY, each_chunk
 
 if TYPE_CHECKING:
     from covey.belief import Gaussian

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from covey.errors import JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
-from covey.space import Pool, Space
-
-Goal = Literal["max", "min"]
+from covey.learn import Recipe
+from covey.space import Pool
 
 _HEADER = {
     "space": dict,
@@ -22,21 +21,6 @@ _HEADER = {
     "seed": int,
     "gp": dict,
 }
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Everything about a study that its history does not say."""
-
-    space: Space | Pool
-    goal: Goal
-    gp: GP
-    seed: int
-
-    @property
-    def sign(self) -> float:
-        """Turns the user's values into something to maximise, and back."""
-        return 1.0 if self.goal == "max" else -1.0
 
 
 def header_of(recipe: Recipe, strategy: Mapping[str, Any]) -> dict[str, Any]:

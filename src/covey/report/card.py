@@ -13,8 +13,7 @@ from covey import __version__
 from covey.arrays import one_thread
 from covey.errors import brief, several
 from covey.history import Batch, History, Origin, Status, Trial
-from covey.log.header import Goal, Recipe
-from covey.propose import understand
+from covey.learn import Goal, Recipe, understand
 from covey.report.batches import Commands, looked_at, python_commands, recent
 from covey.report.format import plain_text, plus_minus, shown, significant
 from covey.report.predictions import (

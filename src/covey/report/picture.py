@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from covey.history import History
-    from covey.log.header import Goal
+    from covey.learn import Goal
 
 
 _ENDINGS = (".png", ".svg", ".pdf")

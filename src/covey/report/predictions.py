@@ -13,8 +13,7 @@ from covey.arrays import Array
 from covey.errors import several
 from covey.gp import Model, Posterior, Warp, condition
 from covey.history import Asked, Batch, History, Trial
-from covey.log.header import Recipe
-from covey.propose import observations
+from covey.learn import Recipe, observations
 
 if TYPE_CHECKING:
     from covey.belief import Belief

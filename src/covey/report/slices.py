@@ -16,7 +16,7 @@ from covey.space import Pool, Space
 if TYPE_CHECKING:
     from covey.gp import Posterior
     from covey.history import Trial
-    from covey.log.header import Recipe
+    from covey.learn import Recipe
 
 
 # Axes: what each parameter of a space, or input of a pool, can be moved to.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from covey.errors import EvaluationError, StrategyError, did_you_mean
 from covey.gp import GP
+from covey.learn import Goal
 from covey.log.disk import remove_staged
-from covey.log.header import Goal
 from covey.run.command import Command
 from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Dispatcher
@@ -22,8 +22,8 @@ from covey.run.local import LocalEngine
 from covey.run.loop import Interrupt, Loop, Plan, RunOptions
 from covey.run.remote import FuturesEngine
 from covey.run.task import Call, Engine, Function, pack
+from covey.selection import Strategy
 from covey.space import Pool, Space
-from covey.strategies import Strategy
 from covey.study import Study
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """StrategyContract: what a study relies on in a strategy, as tests to inherit.
 
-The promise is `covey.strategies.Strategy`: k distinct indices, a pure function of its arguments.
+The promise is `covey.selection.Strategy`: k distinct indices, a pure function of its arguments.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from covey.belief import Belief
+from covey.selection import Strategy, checked_selection
 from covey.space import Choice, Integer, Linear, Pool, Real, Space
-from covey.strategies import Strategy, checked_selection
 from covey.study import Study
 from covey.testing.beliefs import contents, example_belief, usual_beliefs, written_into
 

@@ -3,7 +3,7 @@ import pytest
 
 from covey.gp import GP, Model, condition, observe
 from covey.kernels import Matern52
-from covey.log.header import Recipe
+from covey.learn import Recipe
 from covey.report.predictions import forecasts
 from covey.space import Real, Space
 

@@ -5,7 +5,7 @@ from scipy.stats import norm
 import covey
 from covey.advice import predict
 from covey.history import History
-from covey.propose import understand
+from covey.learn import understand
 from covey.report.predictions import look_back
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})

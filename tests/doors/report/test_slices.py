@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import covey
-from covey.propose import understand
+from covey.learn import understand
 from covey.report.slices import model_slices
 
 

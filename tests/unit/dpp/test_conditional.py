@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from covey import arrays as chunks
 from covey.arrays import cholesky
 from covey.covariance import Conditional, entries_each
 from covey.dpp.kernel import adapt
-from covey.large import resources as chunks
 
 
 def kernel(n, seed=0):

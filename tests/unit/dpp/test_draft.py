@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from covey.dpp import greedy
-from covey.dpp import lazy as draft
 from covey.dpp.kernel import adapt
-from covey.dpp.lazy import EMPTY
+from covey.large import lazy_greedy as draft
+from covey.large.lazy_greedy import EMPTY
 
 AT = np.random.default_rng(0).random((30, 2))
 L = np.eye(30) + 50.0 * np.exp(-0.5 * ((AT[:, None] - AT) ** 2).sum(axis=2) / 0.3**2)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.dpp.kernel import PivotedCholesky, unit
+from covey.arrays import unit
+from covey.covariance import PivotedCholesky
 
 
 def test_the_residual_is_the_conditional_variance():

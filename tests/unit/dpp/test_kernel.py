@@ -8,17 +8,8 @@ import numpy as np
 import pytest
 
 from covey import dpp
-from covey.covariance import Dense, Subset
-from covey.dpp.kernel import (
-    Blocks,
-    Checked,
-    Columns,
-    adapt,
-    check_count,
-    densify,
-    gathered,
-    rank_error,
-)
+from covey.covariance import Dense, Subset, gathered, rank_error
+from covey.dpp.kernel import Blocks, Checked, Columns, adapt, check_count, densify
 from covey.errors import NumericsError
 
 MATRIX = np.array([[2.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 4.0]])
@@ -206,5 +197,5 @@ def test_on_a_device_a_kernel_of_few_items_is_gathered(monkeypatch):
     np.testing.assert_allclose(
         gathered(there).columns(np.array([4])), here.columns(np.array([4])), atol=1e-12
     )
-    monkeypatch.setattr("covey.dpp.kernel._GATHERED", 8 * 35)
+    monkeypatch.setattr("covey.covariance._GATHERED", 8 * 35)
     assert gathered(there) is there

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.dpp import greedy, lazy
+from covey.dpp import greedy
 from covey.dpp.kernel import adapt
 from covey.errors import NumericsError
+from covey.large import lazy_greedy as lazy
 
 
 class Counting:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.arrays import first_largest
-from covey.dpp.lazy import RunningArgmax, contenders
+from covey.large.lazy_greedy import RunningArgmax, contenders
 
 # Steps of 4e-10: some neighbours are equal to a billionth, others are not.
 rows = st.lists(st.lists(st.integers(0, 6), min_size=9, max_size=9), min_size=1, max_size=4).map(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.dpp.kernel import check_semidefinite
+from covey.covariance import check_semidefinite
 from covey.errors import NumericsError
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey.dpp.kernel import largest, spread
+from covey.arrays import largest, spread
 
 values = st.lists(st.integers(0, 5), min_size=1, max_size=20).map(lambda v: np.array(v, float))
 

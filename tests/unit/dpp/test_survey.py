@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from covey import arrays as chunks
 from covey.dpp import greedy
-from covey.dpp import lazy as draft
 from covey.dpp.kernel import adapt
-from covey.dpp.lazy import EMPTY, check_guess
 from covey.errors import NumericsError
-from covey.large import resources as chunks
+from covey.large import lazy_greedy as draft
+from covey.large.lazy_greedy import EMPTY, check_guess
 
 AT = np.random.default_rng(1).random((200, 2))
 L = np.eye(200) + 50.0 * np.exp(-0.5 * ((AT[:, None] - AT) ** 2).sum(axis=2) / 0.2**2)

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey.gp import posterior as factors
-from covey.gp.posterior import Factor, empty
+from covey import arrays as chunks
 from covey.kernels import Matern52, SquaredExponential
-from covey.large import resources as chunks
+from covey.large import growing as factors
+from covey.large.growing import Factor, empty
 
 KERNEL = Matern52((0.4, 0.9), 1.3)
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from covey.gp import Model, Recall, condition, observe
-from covey.gp import posterior as factor
 from covey.gp import posterior as recall
 from covey.kernels import Matern52
+from covey.large import growing as factor
 
 MODEL = Model(Matern52((0.4, 0.9), 1.3), 0.02, 0.1)
 OTHER = Model(Matern52((0.6, 0.5), 0.9), 0.03, -0.2)

@@ -3,8 +3,8 @@ import threading
 import numpy as np
 import pytest
 
-from covey.large import resources as chunks
-from covey.large.resources import each_chunk, reporting_chunks
+from covey import arrays as chunks
+from covey.arrays import each_chunk, reporting_chunks
 
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])

@@ -11,8 +11,7 @@ from covey import Pool, Study
 from covey.baselines import Random
 from covey.candidates import Candidates
 from covey.large import budget as haste
-from covey.large.budget import Haste, Size
-from covey.large.resources import Resources
+from covey.large.budget import Haste, Resources, Size
 from covey.policies import UCB
 from covey.strategies import DPP
 

@@ -6,7 +6,7 @@ import pytest
 from covey import GP, Pool, Study
 from covey.catalog import STRATEGIES
 from covey.errors import MissingExtraError, NumericsError, StrategyError
-from covey.large.resources import Resources
+from covey.large.budget import Resources
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from covey import Pool, Study
-from covey.large import resources as chunks
+from covey import arrays as chunks
+from covey.arrays import each_chunk
 from covey.large.budget import Cost, _Ticker, waiting
-from covey.large.resources import each_chunk
 
 LONG, SHORT = Cost(100.0, 2**30), Cost(0.1, 2**20)
 

@@ -8,7 +8,8 @@ from covey.catalog import strategy_of
 from covey.errors import HistoryError, JournalConflict, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
 from covey.history import Amended, Asked, Enqueued, Extended, History, Point, Told, event_to_json
-from covey.log.header import Recipe, gp_in, header_of, recipe_in, require_study, strategy_in
+from covey.learn import Recipe
+from covey.log.header import gp_in, header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
 from covey.log.log import Logbook, MemoryLog, Sealed
 from covey.propose import Request

@@ -8,7 +8,7 @@ import pytest
 
 from covey.errors import MissingExtraError, SpaceError
 from covey.space import reading as reading_parquet
-from covey.space.reading import read, read_parquet
+from covey.space.reading import read_parquet, read_rows
 from covey.space.table import TEXT
 
 DAY = datetime.date(2024, 1, 1)
@@ -34,7 +34,7 @@ def write(pa, path, rows):
 def test_the_same_columns_whatever_the_batch(pa, tmp_path, monkeypatch, size):
     monkeypatch.setattr(reading_parquet, "_ROWS", size)
     rows = [{**row, "gap": None if row["t"] < 4 else row["t"], "day": DAY} for row in ROWS]
-    table = read(write(pa, tmp_path / "pool.parquet", rows))
+    table = read_rows(write(pa, tmp_path / "pool.parquet", rows))
     assert [table.row(i) for i in range(9)] == rows
     kinds = {name: column.dtype for name, column in table.columns.items()}
     assert kinds == {
@@ -46,7 +46,7 @@ def test_the_same_columns_whatever_the_batch(pa, tmp_path, monkeypatch, size):
         "gap": np.object_,
         "day": np.object_,
     }
-    assert table.sha256() == read(rows).sha256()
+    assert table.sha256() == read_rows(rows).sha256()
     assert table.path == str(tmp_path / "pool.parquet")
 
 

@@ -22,19 +22,12 @@ from covey.diagnostics import explain
 from covey.errors import CoveyError, SpaceError, StrategyError
 from covey.gp import Posterior, Recall
 from covey.history import History
-from covey.log.header import Recipe
+from covey.learn import Recipe, understand
 from covey.policies import Judgement, enough, judge, relevant
-from covey.propose import (
-    Proposal,
-    Request,
-    Stopwatch,
-    propose,
-    ready,
-    taken,
-    understand,
-)
+from covey.propose import Proposal, Request, Stopwatch, propose, ready, taken
+from covey.selection import Selection, Strategy, checked_selection
 from covey.space import Pool
-from covey.strategies import DPP, Method, Selection, Strategy, checked_selection
+from covey.strategies import DPP, Method
 from covey_dask import scatter
 from covey_dask.coreset import merge
 from covey_dask.scatter import Scattered, remote_belief

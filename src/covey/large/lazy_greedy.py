@@ -13,20 +13,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from covey.arrays import Array, Indices, Whitening, beside, first_largest, host, namespace
-from covey.covariance import Covariance, entries_each
-from covey.dpp.kernel import (
+from covey.arrays import (
     MARGIN,
-    GreedyPicks,
-    PivotedCholesky,
-    check_semidefinite,
-    gathered,
+    Array,
+    Indices,
+    Whitening,
+    beside,
+    each_chunk,
+    first_largest,
+    host,
     largest,
-    rank_error,
+    namespace,
     spread,
     unit,
 )
-from covey.large.resources import each_chunk
+from covey.covariance import (
+    Covariance,
+    PivotedCholesky,
+    check_semidefinite,
+    entries_each,
+    gathered,
+    rank_error,
+)
 
 # Greedy picks that are known, and a guess of the next, made on few of the items.
 
@@ -330,3 +338,11 @@ class _Search:
             raise rank_error(self.k, len(self.known.picks))
         pick, own, gain = int(found.winners[place]), found.own[place], found.gains[place]
         self.known = self.known.plus(self.kernel, pick, float(own), float(gain))
+
+
+class GreedyPicks(NamedTuple):
+    """What greedy picked, in order, and the factor by which each pick multiplied det L_S."""
+
+    picks: Indices  # (k,)
+    gains: Array  # (k,)
+    passes: int  # how often all n items were looked at, a column or a chunk at a time

@@ -1,0 +1,135 @@
+"""The Cholesky factor of many observations' covariance, grown as observations come.
+
+Notation: A = K + D at m observations, A = L Lᵀ, in blocks of 256 rows and columns; I and J number
+the blocks, and <J stands for all before J.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from covey.arrays import Array, cholesky, plus_diagonal, side_by_side, solve_lower
+from covey.kernels import Kernel
+
+BLOCK = 256  # rows: enough for matrix products to run at full speed, little enough to make anew
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    r"""L of the rows ``at``, which can be grown by further rows.
+
+    .. math:: L_{IJ} = (A_{IJ} - L_{I,<J} L_{J,<J}^\top) L_{JJ}^{-\top}
+
+    A whole block is made from itself and from what comes before it, by products whose shapes do
+    not depend on what comes after: it is the same to the last bit whether it was made at once, or
+    grown, or by how many threads. Only whole blocks are taken over when a factor grows.
+
+    >>> from covey.kernels import Matern52
+    >>> at = np.linspace(0.0, 1.0, 5)[:, None]
+    >>> some = empty(Matern52((0.5,)), 1).grown(at[:3], np.full(3, 0.1))
+    >>> np.allclose(some.grown(at, np.full(5, 0.1)).lower[:3, :3], some.lower)
+    True
+    """
+
+    kernel: Kernel
+    at: Array  # (m, d)
+    noise: Array  # (m,), the diagonal D
+    lower: Array  # L (m, m), by rows
+    _shares: list[Array] = field(default_factory=list)  # of whole blocks, see `precision`
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def grown(self, at: Array, noise: Array) -> Factor:
+        """The factor of other rows: those it begins with like this one are not made again.
+
+        Cost m² for each new row; memory m² beside the old factor.
+        """
+        shared = min(_common(self.at, at), _common(self.noise, noise))
+        if shared == len(self) == len(at):
+            return self
+        head = shared // BLOCK
+        lower = np.zeros((len(at), len(at)))
+        for rows in _blocks(head * BLOCK):
+            lower[rows, : rows.stop] = self.lower[rows, : rows.stop]
+        made = Factor(self.kernel, at, noise, lower, self._shares[:head])
+        made._fill(head)
+        return made
+
+    def _fill(self, head: int) -> None:
+        """Make the blocks of all rows but the first ``head`` of them."""
+        blocks = _blocks(len(self))
+        list(side_by_side(self._covariances, blocks[head:]))
+        for j, cols in enumerate(blocks):
+            if j >= head:
+                self._corner(cols)
+            # The blocks of a column do not need each other.
+            list(side_by_side(partial(self._below, cols), blocks[max(j + 1, head) :]))
+
+    def _covariances(self, rows: slice) -> None:
+        """K up to the diagonal, where L will be."""
+        self.lower[rows, : rows.stop] = self.kernel(self.at[rows], self.at[: rows.stop])
+
+    def _corner(self, cols: slice) -> None:
+        left = self.lower[cols, : cols.start]
+        corner = plus_diagonal(self.lower[cols, cols], self.noise[cols]) - left @ left.T
+        # Rounding is relative to the prior, however little of it is left.
+        self.lower[cols, cols] = cholesky(corner, self.kernel.variance)
+
+    def _below(self, cols: slice, rows: slice) -> None:
+        lower = self.lower
+        block = lower[rows, cols] - lower[rows, : cols.start] @ lower[cols, : cols.start].T
+        lower[rows, cols] = solve_lower(_copy(lower[cols, cols]), block.T).T
+
+    @property
+    def precision(self) -> Array:
+        r"""The diagonal of A⁻¹, (m,): column sums of squares of L⁻¹, block by block.
+
+        Cost m³/3 once, then m² for each new row.
+        """
+        blocks, done = _blocks(len(self)), len(self._shares)
+        made = list(side_by_side(self._share, blocks[done:]))
+        whole = len(self) // BLOCK
+        self._shares.extend(made[: whole - done])
+        total = np.zeros(len(self))
+        for share in (*self._shares, *made[max(whole - done, 0) :]):
+            total[: len(share)] += share
+        return total
+
+    def _share(self, rows: slice) -> Array:
+        """What the rows of L⁻¹ of one block add: L_II⁻¹ (X, 1) with X L_{<I} = -L_{I,<I}."""
+        lower = self.lower
+        inverse = np.zeros((rows.stop - rows.start, rows.stop))
+        inverse[:, rows] = np.eye(rows.stop - rows.start)
+        left = inverse[:, : rows.start]
+        left[:] = -lower[rows, : rows.start]
+        for cols in reversed(_blocks(rows.start)):
+            after = slice(cols.stop, rows.start)
+            block = left[:, cols] - left[:, after] @ lower[after, cols]
+            left[:, cols] = solve_lower(_copy(lower[cols, cols]), block.T, transposed=True).T
+        white = solve_lower(_copy(lower[rows, rows]), inverse)
+        return np.einsum("ij,ij->j", white, white)
+
+
+def empty(kernel: Kernel, width: int) -> Factor:
+    """The factor of no rows, to grow from."""
+    return Factor(kernel, np.zeros((0, width)), np.zeros(0), np.zeros((0, 0)))
+
+
+def _blocks(stop: int) -> list[slice]:
+    return [slice(low, min(low + BLOCK, stop)) for low in range(0, stop, BLOCK)]
+
+
+def _copy(block: Array) -> Array:
+    """LAPACK would copy a part of a larger array anyway, and by columns."""
+    return np.ascontiguousarray(block)
+
+
+def _common(a: Array, b: Array) -> int:
+    """How many rows two arrays begin with alike."""
+    n = min(len(a), len(b))
+    differ = np.any(a[:n] != b[:n], axis=tuple(range(1, a.ndim)))
+    return int(np.argmax(differ)) if differ.any() else n

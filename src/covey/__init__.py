@@ -53,7 +53,7 @@ __all__ = [
 # Whole modules, for `covey.report.draw_run(...)` after `import covey`.
 _MODULES = (
     *("arrays", "baselines", "belief", "bench", "candidates", "catalog", "covariance"),
-    *("diagnostics", "dpp", "errors", "gp", "history", "integrations", "kernels", "large", "log"),
+    *("diagnostics", "dpp", "errors", "gp", "history", "integrations", "kernels", "log"),
     *(
         "policies",
         "propose",

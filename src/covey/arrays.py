@@ -76,12 +76,12 @@ def namespace(array: Any) -> Any:
     return array_namespace(array)
 
 
-def is_host(array: Any) -> bool:
+def is_numpy(array: Any) -> bool:
     """Whether an array is NumPy's."""
     return isinstance(array, np.ndarray)
 
 
-def host(array: Any) -> Array:
+def to_numpy(array: Any) -> Array:
     """The array as NumPy's, copied only if it is not."""
     if isinstance(array, np.ndarray):
         return array
@@ -95,7 +95,7 @@ def host(array: Any) -> Array:
     return moved
 
 
-def beside(values: Any, array: Any) -> Any:
+def like(values: Any, array: Any) -> Any:
     """NumPy's values (or a number) as an array of the library, device and precision of another.
 
     Whole numbers and booleans keep their kind.
@@ -111,7 +111,7 @@ def beside(values: Any, array: Any) -> Any:
     return torch.as_tensor(values, dtype=kind, device=array.device)
 
 
-def placed(array: Array, device: str, precision: str) -> Array:
+def to_device(array: Array, device: str, precision: str) -> Array:
     """NumPy's array as a torch tensor on a device."""
     try:
         import torch
@@ -136,7 +136,7 @@ def free_memory(device: str) -> int:
     return 4 * 2**30
 
 
-def raised_to(array: Any, least: float) -> Array:
+def at_least(array: Any, least: float) -> Array:
     """The array with smaller entries raised to ``least``, in place."""
     if isinstance(array, np.ndarray):
         return np.maximum(array, least, out=array)
@@ -168,7 +168,7 @@ def first_largest(values: Array) -> int:
     """
     most = float(values.max())
     close = values >= most - TIE * abs(most)
-    if is_host(values):
+    if is_numpy(values):
         return int(np.argmax(close))
     return int(namespace(values).nonzero(close)[0][0])
 
@@ -276,8 +276,8 @@ class Whitening:
     __slots__ = ("_blocks", "_inverse")
 
     def __init__(self, factor: Array, where: Array) -> None:
-        here = is_host(where)
-        self._inverse = None if here else beside(inverse_lower(factor), where)
+        here = is_numpy(where)
+        self._inverse = None if here else like(inverse_lower(factor), where)
         starts = range(0, len(factor) if here else 0, _BLOCK)
         self._blocks = [_Block(factor, low) for low in starts]
 
@@ -333,10 +333,10 @@ def each_chunk(work: Callable[[slice], Made], rows: Array, per_row: int) -> Iter
 
     Only a few chunks are ahead of the one that is being read, so memory stays bounded.
     """
-    size = max(64, (CACHE if is_host(rows) else _CARD) // max(1, per_row))
+    size = max(64, (CACHE if is_numpy(rows) else _CARD) // max(1, per_row))
     starts = range(0, max(1, len(rows)), size)  # of no rows one chunk, so that nobody has to ask
     parts = [slice(low, min(low + size, len(rows))) for low in starts]
-    made = side_by_side(work, parts) if is_host(rows) else map(work, parts)
+    made = side_by_side(work, parts) if is_numpy(rows) else map(work, parts)
     tell = _report.get()
     for part, one in zip(parts, made, strict=True):
         if tell is not None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.arrays import TIE, Array, Indices, Mask, first_largest, host, largest, log_normal_cdf
+from covey.arrays import TIE, Array, Indices, Mask, first_largest, largest, log_normal_cdf, to_numpy
 from covey.belief import Belief
 from covey.policies import (
     EST,
@@ -33,7 +33,7 @@ from covey.selection import Selection, distinct_maxima
 _LEAST, _PER_PICK = 8192, 16  # candidates on the list, at least and for each pick (our choice)
 
 
-def in_turn(
+def sequential_greedy(
     belief: Belief,
     first: int,
     k: int,
@@ -127,7 +127,9 @@ class PureExploration:
         region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))
         among = np.union1d(region, [head])
         first = int(np.searchsorted(among, head))
-        batch = in_turn(belief.on(among), first, k, lambda seen: 1.0 + _relative_variance(seen))
+        batch = sequential_greedy(
+            belief.on(among), first, k, lambda seen: 1.0 + _relative_variance(seen)
+        )
         return Selection(tuple(among[batch].tolist()), judgement.width, region)
 
 
@@ -180,7 +182,9 @@ class Hallucinated:
         moving = widen != 1.0 and isinstance(self.first, EST | Restless)
         bounded = exploring or (only_falls(self.first) and not moving)
         size = None if bounded else len(belief)
-        batch = in_turn(belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0], size)
+        batch = sequential_greedy(
+            belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0], size
+        )
         return Selection(tuple(batch), width)
 
 
@@ -252,7 +256,7 @@ def log_penalty(belief: Belief, j: int, slope: float) -> Array:
     """log φ(x; x_j) at every candidate: 0 far away, very negative near candidate j."""
     slope = slope if slope > 1e-7 else 10.0  # a flat mean gives no radius (GPyOpt's choice)
     top = max(belief.best, float(belief.mean.max()))
-    at = host(belief.at)
+    at = to_numpy(belief.at)
     distance = np.linalg.norm(at - at[j], axis=1)
     return log_normal_cdf((slope * distance - top + belief.mean[j]) / max(belief.std[j], 1e-8))
 

@@ -12,16 +12,22 @@ from covey.arrays import (
     Array,
     Indices,
     Whitening,
-    beside,
     cholesky,
-    host,
+    like,
     namespace,
     plus_diagonal,
     solve_lower,
+    to_numpy,
 )
 from covey.covariance import Covariance, Dense, Information, RandomFunction
 from covey.errors import NumericsError
-from covey.large.lowrank import Evidence, Explained, Looked, Looks, held_rows
+from covey.large.lowrank import (
+    Evidence,
+    ExplainedCovariance,
+    ImaginedLooks,
+    ImaginedRows,
+    held_rows,
+)
 
 # Gaussian: one joint Gaussian about f at n candidates, with its covariance by blocks.
 #
@@ -44,10 +50,10 @@ class Gaussian:
 
     prior: Covariance
     mean: Array  # (n,)
-    explained: Explained  # V (m, n)
+    explained: ExplainedCovariance  # V (m, n)
     noise: float  # σ²
     evidence: Evidence | None = None
-    looks: Looks | None = None  # that a batch has imagined
+    looks: ImaginedLooks | None = None  # that a batch has imagined
 
     @cached_property
     def diagonal(self) -> Array:
@@ -58,7 +64,7 @@ class Gaussian:
     @property
     def var(self) -> Array:
         """The variances (n,), on the host."""
-        return host(self.diagonal)
+        return to_numpy(self.diagonal)
 
     def block(self, rows: Indices, cols: Indices) -> Array:
         """Posterior covariances (len(rows), len(cols)).
@@ -90,9 +96,9 @@ class Gaussian:
 
         .. math:: \Sigma' = \Sigma - \Sigma_{\cdot J}(\Sigma_{JJ} + \sigma^2 I)^{-1}\Sigma_{J\cdot}
         """
-        corner = cholesky(plus_diagonal(host(self.block(indices, indices)), self.noise))
-        looks = Looks.none(self) if self.looks is None else self.looks
-        looks = looks.also(indices, host(at), corner)
+        corner = cholesky(plus_diagonal(to_numpy(self.block(indices, indices)), self.noise))
+        looks = ImaginedLooks.none(self) if self.looks is None else self.looks
+        looks = looks.also(indices, to_numpy(at), corner)
         rest, explained = self if on is None else self.on(on), self.explained
         if on is not None:
             looks, explained = looks.on(on), rest.explained
@@ -102,7 +108,7 @@ class Gaussian:
             columns = self.columns(indices) if on is None else self.block(on, indices)
             explained = explained.also(Whitening(corner, columns)(columns.T))
         else:
-            layer = Looked(looks)
+            layer = ImaginedRows(looks)
             before = looks.before.explained.squares[looks.places]
             explained = explained.with_looks(layer, before + layer.squares())
         return replace(rest, explained=explained, looks=looks)
@@ -126,8 +132,8 @@ class Gaussian:
         if seen is None or n <= _EXACT_DRAW or not isinstance(self.prior, RandomFunction):
             every = np.arange(n)
             # Rounding in K - VᵀV is relative to K, however little of it is left.
-            prior = float(host(self.prior.diagonal).mean())
-            factor = cholesky(host(self.block(every, every)), prior)
+            prior = float(to_numpy(self.prior.diagonal).mean())
+            factor = cholesky(to_numpy(self.block(every, every)), prior)
             yield self.mean + rng.standard_normal((draws, n)) @ factor.T
             return
         here, there = self.prior.paths(rng, draws, seen.at)
@@ -137,9 +143,9 @@ class Gaussian:
         for low in range(0, draws, size):
             some = slice(low, low + size)
             wrong = self.explained.product(
-                slice(None), beside(weights[:, some], self.explained.squares)
+                slice(None), like(weights[:, some], self.explained.squares)
             )
-            yield self.mean + here(some) - host(wrong).T
+            yield self.mean + here(some) - to_numpy(wrong).T
 
 
 # Belief: the narrow waist between any model and any choice.
@@ -221,7 +227,7 @@ class Belief:
     def columns(self, indices: Sequence[int] | Indices) -> Array:
         """Columns (n, len) of the posterior covariance."""
         cols = np.asarray(indices, dtype=np.intp)
-        within = np.mean([host(part.columns(cols)) for part in self.parts], axis=0)
+        within = np.mean([to_numpy(part.columns(cols)) for part in self.parts], axis=0)
         if len(self.parts) == 1:
             return np.asarray(within)
         spread = np.array([part.mean - self.mean for part in self.parts])

@@ -41,7 +41,7 @@ class Candidates:
         return self.read(np.asarray(indices, dtype=np.intp))
 
 
-class Field(Protocol):
+class CandidateSet(Protocol):
     """Everything that may be asked for now: feasible, with what is fixed held, not yet taken."""
 
     def in_order(self, k: int, /) -> Candidates:
@@ -58,7 +58,7 @@ class Field(Protocol):
 
 
 @dataclass(frozen=True)
-class Taken:
+class Excluded:
     """What a field must leave out, and where its Sobol sequence stands."""
 
     points: Sequence[Mapping[str, Any]]
@@ -94,18 +94,18 @@ def sobol_blocks(width: int, seed: int | np.random.Generator, skip: int = 0) -> 
         yield engine.random(BLOCK)
 
 
-# Listed: a field small enough to name every point of it.
+# FiniteSet: a field small enough to name every point of it.
 
 _ROWS = 2**13  # rows at a time, which fit a processor's cache
 
 
 @dataclass(frozen=True)
-class Listed:
+class FiniteSet:
     """A finite field: every remaining point is a candidate."""
 
     rows: Array  # (n, d)
     read: Callable[[Indices], list[dict[str, Any]]]
-    taken: Taken
+    taken: Excluded
     places: Indices  # of the rows in what they are left of
 
     def in_order(self, k: int, /) -> Candidates:
@@ -145,21 +145,23 @@ class Listed:
             )
 
 
-def listed_pool(pool: Pool, fixed: Mapping[str, Any], taken: Taken) -> Listed:
+def remaining_pool(pool: Pool, fixed: Mapping[str, Any], taken: Excluded) -> FiniteSet:
     """What is left of a pool."""
     left = pool.matching(fixed)
     places = pool.locate(taken.points)
     left[places[places >= 0]] = False
     free = np.flatnonzero(left)
-    return Listed(pool.rows[free], lambda i: [pool.point(int(j)) for j in free[i]], taken, free)
+    return FiniteSet(pool.rows[free], lambda i: [pool.point(int(j)) for j in free[i]], taken, free)
 
 
-def listed_grid(space: Space, grid: Array, fixed: Mapping[str, Any], taken: Taken) -> Listed:
+def remaining_grid(
+    space: Space, grid: Array, fixed: Mapping[str, Any], taken: Excluded
+) -> FiniteSet:
     """What is left of a grid of feasible points."""
     taken_at = space.condensed(space.encode(taken.points))
     places = np.flatnonzero(~among(space.condensed(grid), taken_at))
     rows = grid[places]
-    return Listed(rows, lambda i: read_points(space, rows[i], fixed), taken, places)
+    return FiniteSet(rows, lambda i: read_points(space, rows[i], fixed), taken, places)
 
 
 def _square_distances(rows: Array, target: Array) -> Array:
@@ -216,7 +218,7 @@ def nearby_steps(count: int, width: int, rng: np.random.Generator) -> Array:
     return np.where(moved, scale * rng.standard_normal((count, width)), 0.0)
 
 
-# Open: a field too large to list, sampled and climbed.
+# ContinuousSet: a field too large to list, sampled and climbed.
 
 _LAST_RESORT_GRID = 2_000_000  # a finite space is listed up to this size when sampling starves
 _WIDE = 2048  # Sobol candidates of a search
@@ -231,12 +233,12 @@ _PATIENCE = 16  # ... or fewer, where there is something better to do
 
 
 @dataclass(frozen=True)
-class Open:
+class ContinuousSet:
     """A field too large to list: it is sampled, and climbed by gradient."""
 
     space: Space
     fixed: Mapping[str, Any]
-    taken: Taken
+    taken: Excluded
 
     def in_order(self, k: int, /) -> Candidates:
         """The next feasible points of the Sobol sequence of the study's seed."""
@@ -338,7 +340,7 @@ class Open:
         """A finite space that sampling cannot exhaust is listed, however large."""
         grid = self.space.grid(_LAST_RESORT_GRID, self.fixed)
         if grid is not None:
-            return listed_grid(self.space, grid, self.fixed, self.taken).everything(k).at
+            return remaining_grid(self.space, grid, self.fixed, self.taken).everything(k).at
         hint = "" if self.space.linear else " A narrow region is found more easily as covey.Linear."
         raise ExhaustedError(
             f"asked for {several(k, 'point')} but found {found} that are feasible and new among "
@@ -410,11 +412,11 @@ def _merged(at: Array) -> Array:
 _GRID = 20_000  # a finite space up to this size is listed outright
 
 
-def field_of(space: Space | Pool, fixed: Mapping[str, Any], taken: Taken) -> Field:
+def candidate_set(space: Space | Pool, fixed: Mapping[str, Any], taken: Excluded) -> CandidateSet:
     """The field of a space: listed when it is finite and small, searched otherwise."""
     if isinstance(space, Pool):
-        return listed_pool(space, fixed, taken)
+        return remaining_pool(space, fixed, taken)
     grid = space.grid(_GRID, fixed)
     if grid is not None:
-        return listed_grid(space, grid, fixed, taken)
-    return Open(space, fixed, taken)
+        return remaining_grid(space, grid, fixed, taken)
+    return ContinuousSet(space, fixed, taken)

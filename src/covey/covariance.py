@@ -20,12 +20,12 @@ from covey.arrays import (
     Array,
     Indices,
     Whitening,
-    beside,
     each_chunk,
     first_largest,
-    host,
-    is_host,
+    is_numpy,
+    like,
     namespace,
+    to_numpy,
     unit,
 )
 from covey.errors import NumericsError
@@ -113,7 +113,7 @@ class Subset:
     @property
     def diagonal(self) -> Array:
         """Their variances, (len(items),)."""
-        return self.whole.diagonal[beside(self.items, self.whole.diagonal)]
+        return self.whole.diagonal[like(self.items, self.whole.diagonal)]
 
     def block(self, rows: Indices, cols: Indices, /) -> Array:
         """Entries of the whole."""
@@ -227,7 +227,7 @@ class Conditional:
         """
         diagonal = self.kernel.diagonal
         white = self._whiten(self.kernel.block(self.items, at))
-        variances = host(conditional_variances(diagonal[beside(at, diagonal)], white))
+        variances = to_numpy(conditional_variances(diagonal[like(at, diagonal)], white))
         variances[np.isin(at, self.items)] = 0.0
         return np.maximum(variances, 0.0)
 
@@ -247,7 +247,7 @@ def entries_each(items: Indices, where: Array) -> int:
     On the host fewer than there are, since a kernel may spend as much on these items for each chunk
     as on hundreds of candidates; an array of the chunk then takes 16 MB. (Our choice.)
     """
-    return max(1, len(items) // 4 if is_host(where) else len(items))
+    return max(1, len(items) // 4 if is_numpy(where) else len(items))
 
 
 def gathered(kernel: Covariance) -> Covariance:
@@ -256,7 +256,7 @@ def gathered(kernel: Covariance) -> Covariance:
     There a column takes as long as a thousand of them, being all calls and no work.
     """
     n = len(kernel.diagonal)
-    if is_host(kernel.diagonal) or 8 * n * n > _GATHERED:
+    if is_numpy(kernel.diagonal) or 8 * n * n > _GATHERED:
         return kernel
     return Dense(kernel.block(np.arange(n), np.arange(n)), kernel.diagonal)
 
@@ -355,4 +355,4 @@ class PivotedCholesky:
         for part, rows in parts:
             self._rows[: self.rank, part] = rows
             self.residual[part] = conditional_variances(self.residual[part], rows)
-        self.residual[beside(pivots, self.residual)] = 0.0
+        self.residual[like(pivots, self.residual)] = 0.0

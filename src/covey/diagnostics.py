@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covey import dpp
-from covey.arrays import Array, host
+from covey.arrays import Array, to_numpy
 from covey.belief import Belief
 from covey.selection import Selection
 
@@ -50,7 +50,7 @@ class Diagnostics:
         sampler: how the batch was drawn; with `error`, a bound on its total variation.
         seconds: by stage.
         penalties: results that were taken for penalties, such as -1e6 for a crash, and brought to
-            just below the rest (`covey.gp.observations.reined_in`).
+            just below the rest (`covey.gp.observations.clipped_penalties`).
     """
 
     strategy: str
@@ -78,7 +78,7 @@ def information_gain(belief: Belief, indices: Sequence[int]) -> float:
     1.0
     """
     at = np.asarray(indices, dtype=np.intp)
-    return 0.5 * float(np.linalg.slogdet(host(belief.information().block(at, at)))[1])
+    return 0.5 * float(np.linalg.slogdet(to_numpy(belief.information().block(at, at)))[1])
 
 
 def information_capacity(belief: Belief, looks: int) -> tuple[float, float]:
@@ -96,7 +96,7 @@ def repulsive_share(belief: Belief, indices: Sequence[int]) -> float:
     Given the set S, that part is a DPP with kernel A_S, of expected size k - tr((I + A_S)⁻¹).
     """
     every = np.asarray(indices, dtype=np.intp)
-    kernel = host(belief.information().block(every, every))
+    kernel = to_numpy(belief.information().block(every, every))
     return 1.0 - float(np.trace(np.linalg.inv(kernel))) / len(every)
 
 

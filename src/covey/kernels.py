@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from covey.arrays import Array, Indices, beside, each_chunk, host, namespace, raised_to
+from covey.arrays import Array, Indices, at_least, each_chunk, like, namespace, to_numpy
 from covey.errors import NumericsError
 
 if TYPE_CHECKING:
@@ -57,14 +57,14 @@ def squared_distance(a: Array, b: Array, lengths: tuple[float, ...]) -> Array:
             f"points have {a.shape[1]} coordinates but the kernel has {len(lengths)} "
             "length-scales; give one length-scale per coordinate."
         )
-    xp, scale = namespace(a), beside(np.asarray(lengths), a)
+    xp, scale = namespace(a), like(np.asarray(lengths), a)
     # Centring keeps |a|² + |b|² - 2ab from cancelling when points lie far from the origin.
     centre = xp.sum(b, axis=0) / len(b) if len(b) else 0.0
     a, b = (a - centre) / scale, (b - centre) / scale
     # |a|² · 1 + a · (-2b) + 1 · |b|²: two more columns spare two passes over n · m entries.
     left = xp.concat([a, xp.sum(a * a, axis=1)[:, None], xp.ones_like(a[:, :1])], axis=1)
     right = xp.concat([-2.0 * b, xp.ones_like(b[:, :1]), xp.sum(b * b, axis=1)[:, None]], axis=1)
-    return raised_to(left @ right.T, 0.0)
+    return at_least(left @ right.T, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class KernelMatrix:
     @cached_property
     def diagonal(self) -> Array:
         """k(x, x) at every point."""
-        return beside(np.full(len(self.at), self.kernel.variance), self.at)
+        return like(np.full(len(self.at), self.kernel.variance), self.at)
 
     def block(self, rows: Indices, cols: Indices) -> Array:
         """Covariances of some points with others: (len(rows), len(cols))."""
@@ -187,14 +187,14 @@ class KernelMatrix:
 
             return np.concatenate(list(each_chunk(some, points, _FEATURES))).T
 
-        return lambda which: at(host(self.at), which), at(elsewhere, slice(None))
+        return lambda which: at(to_numpy(self.at), which), at(elsewhere, slice(None))
 
     def gradient(self, elsewhere: Array, weights: Array) -> Array:
         r"""Gradient at each point of x ↦ Σ_i w_i k(x, x_i): (n, d).
 
         .. math:: \partial_d = \sum_i w_i\, 2 k'(r^2) (x_d - x_{i,d}) / \ell_d^2
         """
-        mine, lengths = host(self.at), np.square(self.kernel.lengths)
+        mine, lengths = to_numpy(self.at), np.square(self.kernel.lengths)
 
         def some(part: slice) -> Array:
             at = mine[part]

@@ -18,7 +18,7 @@ from covey import dpp
 from covey.arrays import Array
 from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
-from covey.candidates import Field, Listed, Taken, field_of
+from covey.candidates import CandidateSet, Excluded, FiniteSet, candidate_set
 from covey.diagnostics import Diagnostics, explain
 from covey.gp import (
     GP,
@@ -28,7 +28,7 @@ from covey.gp import (
 )
 from covey.history import History
 from covey.kernels import KERNELS, KernelMatrix
-from covey.large.budget import FIRST, Haste, Resources, Size, thin
+from covey.large.budget import FIRST, Resources, Size, TimeLimit, thin
 from covey.large.lowrank import held_rows
 from covey.learn import Recipe, understand
 from covey.selection import Selection, Strategy, Waits, checked_selection
@@ -68,21 +68,21 @@ def propose(
     What it can ``recall`` of the last proposal makes the next one quicker, and does not change it.
     """
     rng = np.random.default_rng([recipe.seed, history.asked_count])
-    where = field_of(recipe.space, request.fixed, taken(history, recipe))
+    where = candidate_set(recipe.space, request.fixed, taken(history, recipe))
     if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
         return _without_model(where, recipe, request, rng, told=len(history.counted))
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
-    watch, haste = Stopwatch(), Haste(use)
+    watch, limit = Stopwatch(), TimeLimit(use)
     with watch.timing("fit"):
         posterior = understand(history, recipe, rng, recall=recall)
         posterior = replace(posterior, known=recall.told(posterior))
     with watch.timing("candidates"):
         every = where.promising(k, posterior, rng)
-        candidates = haste.thinned(every, Size(len(every), posterior.rows, k, posterior.size), rng)
+        candidates = limit.thinned(every, Size(len(every), posterior.rows, k, posterior.size), rng)
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
     with watch.timing("choose"):
-        chosen = haste.quicken(request.strategy).choose(belief, k, rng)
+        chosen = limit.hasten(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
     _log.info("chose %d points by %s: %s", k, request.name, watch.seconds)
     outcome = None if history.pending or history.failed else posterior.bound
@@ -92,10 +92,10 @@ def propose(
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
-def taken(history: History, recipe: Recipe) -> Taken:
+def taken(history: History, recipe: Recipe) -> Excluded:
     """Nothing pending, failed or told is proposed again; what was cancelled or lost is free."""
     points = [t.point for t in history.trials if t.status not in ("cancelled", "lost")]
-    return Taken(points, recipe.seed, history.asked_count)
+    return Excluded(points, recipe.seed, history.asked_count)
 
 
 def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
@@ -107,7 +107,7 @@ def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
 
 
 def _without_model(
-    where: Field, recipe: Recipe, request: Request, rng: np.random.Generator, *, told: int
+    where: CandidateSet, recipe: Recipe, request: Request, rng: np.random.Generator, *, told: int
 ) -> Proposal:
     """By strategies that need no model; and for the others, a design to learn one from.
 
@@ -115,11 +115,11 @@ def _without_model(
     most different ones lie at the edges, and what is sought is where the rows are.
     """
     k, left_out = request.k, 0
-    if request.strategy.needs_model and isinstance(where, Listed) and told:
+    if request.strategy.needs_model and isinstance(where, FiniteSet) and told:
         candidates = where.scattered(k, rng)
         drawn = rng.choice(len(candidates), size=k, replace=False)
         selection = Selection(tuple(int(i) for i in drawn))
-    elif request.strategy.needs_model and isinstance(where, Listed):
+    elif request.strategy.needs_model and isinstance(where, FiniteSet):
         candidates = where.scattered(k, rng)
         offered = len(candidates)
         candidates = thin(candidates, max(FIRST, 10 * k), rng)

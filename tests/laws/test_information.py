@@ -117,7 +117,7 @@ def bent_round(seed: int) -> Bent:
     chosen = [i for i, x in enumerate(at.tolist()) if tuple(x) in batch]
     data, belief = posterior.data, posterior.belief(at)
     reach = study.diagnostics.width * belief.std
-    bent = data.warp.bend((f - data.shift) / data.scale)
+    bent = data.warp.transform((f - data.shift) / data.scale)
     low, high = (posterior.outcome(belief.mean + side * reach) for side in (-1.0, 1.0))
     return Bent(
         bool(np.all(np.abs(bent - belief.mean) <= reach + 1e-9)),

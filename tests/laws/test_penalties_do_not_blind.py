@@ -32,7 +32,7 @@ def test_the_default_is_not_blinded():
 
 def test_taken_at_their_word_penalties_would_blind_it(monkeypatch):
     """The negative control."""
-    monkeypatch.setattr(observations, "reined_in", lambda values: values)
+    monkeypatch.setattr(observations, "clipped_penalties", lambda values: values)
     assert best_with_penalties() < -0.05
 
 
@@ -85,7 +85,7 @@ def test_a_run_that_converges_still_knows_its_first_results():
 
 def test_by_the_gap_alone_it_would_forget_them(monkeypatch):
     """The negative control: wrong in some rounds and right again in later ones."""
-    monkeypatch.setattr(observations, "reined_in", by_the_gap_alone)
+    monkeypatch.setattr(observations, "clipped_penalties", by_the_gap_alone)
     assert all(wrong_rounds(seed) for seed in range(3))
 
 
@@ -109,7 +109,7 @@ def test_scouting_runs_are_results(scouts):
 
 def test_by_the_gap_alone_scouting_runs_would_be_lost(monkeypatch):
     """The negative control."""
-    monkeypatch.setattr(observations, "reined_in", by_the_gap_alone)
+    monkeypatch.setattr(observations, "clipped_penalties", by_the_gap_alone)
     assert np.abs(prediction_after_scouting(30) - TRUTH).max() > 0.1
 
 
@@ -153,7 +153,7 @@ def test_one_bad_result_of_a_skewed_law_is_hardly_ever_a_penalty(tail):
     draws = [-np.exp(tail * rng.standard_normal(5)) for _ in range(1000)]
     taken, before = (
         sum(not np.array_equal(rule(values), values) for values in draws)
-        for rule in (observations.reined_in, by_the_gap_alone)
+        for rule in (observations.clipped_penalties, by_the_gap_alone)
     )
     assert taken <= 10
     assert before > 20

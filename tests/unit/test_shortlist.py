@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from covey import baselines as shortlist
 from covey.arrays import first_largest
-from covey.baselines import Hallucinated, PureExploration, in_turn
+from covey.baselines import Hallucinated, PureExploration, sequential_greedy
 from covey.belief import Belief
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
@@ -41,14 +41,14 @@ def plainly(belief, first, k):
 @given(seed=st.integers(0, 10_000), size=st.integers(1, 40), length=st.sampled_from([0.05, 0.3, 3]))
 def test_a_short_list_changes_nothing(seed, size, length):
     belief = belief_of(150, seed, length)
-    assert in_turn(belief, 3, 12, upper, size) == plainly(belief, 3, 12)
+    assert sequential_greedy(belief, 3, 12, upper, size) == plainly(belief, 3, 12)
 
 
 def test_without_the_bound_it_would(monkeypatch):
     """The control: followed blindly, a short list gives another batch."""
     belief = belief_of(300, 0)
     monkeypatch.setattr(shortlist._Rest, "may_win", lambda self, place, score: False)
-    assert in_turn(belief, 3, 12, upper, 13) != plainly(belief, 3, 12)
+    assert sequential_greedy(belief, 3, 12, upper, 13) != plainly(belief, 3, 12)
 
 
 def grid_belief(side, length):
@@ -63,7 +63,7 @@ def grid_belief(side, length):
 @pytest.mark.parametrize("size", [1, 7, 40, 150])
 def test_of_equal_candidates_the_first_is_taken_however_short_the_list(size):
     belief = grid_belief(20, 0.02)
-    assert in_turn(belief, 3, 25, upper, size) == plainly(belief, 3, 25)
+    assert sequential_greedy(belief, 3, 25, upper, size) == plainly(belief, 3, 25)
 
 
 @pytest.mark.parametrize("first", [UCB(), EST()])
@@ -84,17 +84,17 @@ def test_all_are_seldom_looked_at(monkeypatch):
         return look(self, indices, on)
 
     monkeypatch.setattr(Belief, "after_looking_at", counted)
-    in_turn(belief_of(3000, 1, 0.05), 0, 20, upper, 400)
+    sequential_greedy(belief_of(3000, 1, 0.05), 0, 20, upper, 400)
     assert passes.count(3000) <= 2
     assert passes.count(400) >= 19
 
 
 def test_a_batch_of_one_needs_no_list():
-    assert in_turn(belief_of(5, 0), 2, 1, upper) == [2]
+    assert sequential_greedy(belief_of(5, 0), 2, 1, upper) == [2]
 
 
 def test_a_batch_may_be_everybody():
-    assert sorted(in_turn(belief_of(5, 0), 2, 5, upper)) == [0, 1, 2, 3, 4]
+    assert sorted(sequential_greedy(belief_of(5, 0), 2, 5, upper)) == [0, 1, 2, 3, 4]
 
 
 def decreasing(t):
@@ -134,12 +134,12 @@ def test_a_policy_of_ones_own_is_not_trusted_unless_it_says_so(monkeypatch):
 
     def noting(belief, first, k, score, size=None):
         sizes.append(size)
-        return in_turn(belief, first, k, score, size)
+        return sequential_greedy(belief, first, k, score, size)
 
     class Own(UCB):
         only_falls = False
 
-    monkeypatch.setattr("covey.baselines.in_turn", noting)
+    monkeypatch.setattr("covey.baselines.sequential_greedy", noting)
     for first in (Own(), UCB()):
         Hallucinated(first).choose(belief_of(50, 0), 3, np.random.default_rng(0))
     assert sizes == [50, None]
@@ -153,5 +153,5 @@ def test_the_policy_knows_how_many_there_are_in_all(n):
         seen.append(belief.offered)
         return upper(belief)
 
-    in_turn(belief_of(n, 0), 0, 4, score, 10)
+    sequential_greedy(belief_of(n, 0), 0, 4, score, 10)
     assert set(seen) == {n}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cases import Plain, posterior_of, uniform
 from covey.errors import StrategyError
-from covey.large.lowrank import Held
+from covey.large.lowrank import HeldRows
 from covey_dask import scatter
 from covey_dask.scatter import RemoteLayer, Scattered, remote_belief, shuffled_parts
 
@@ -139,7 +139,7 @@ def test_a_subset_is_held_here_if_it_is_small(few):
     whole, far, keeper = pair(posterior)
     layer = far.parts[0].explained.layers[0]
     small, large = layer.on(np.arange(5)), layer.on(np.arange(20, 50))
-    assert isinstance(small, Held)
+    assert isinstance(small, HeldRows)
     assert isinstance(large, RemoteLayer)
     weights = np.random.default_rng(0).random((len(layer), 2))
     expected = whole.parts[0].explained.product(np.arange(22, 40), weights)
@@ -153,7 +153,7 @@ def test_a_subset_is_held_here_if_it_is_small(few):
 def test_what_does_not_fit_is_not_held():
     _, far, _ = pair(posterior_of(), memory=8 * 13 * 2 * 30)
     layer = far.parts[0].explained.layers[0]
-    assert isinstance(layer.on(np.arange(30)), Held)
+    assert isinstance(layer.on(np.arange(30)), HeldRows)
     assert isinstance(layer.on(np.arange(31)), RemoteLayer)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from covey.arrays import Indices, host, spread
+from covey.arrays import Indices, spread, to_numpy
 from covey.covariance import Covariance, PivotedCholesky, check_semidefinite, gathered, rank_error
 from covey.dpp import spectral
 from covey.dpp.kernel import Checked, KernelLike, adapt, check_count
@@ -97,7 +97,7 @@ def greedy_start(kernel: Covariance, k: int) -> Start:
     second holds for any set: where n is large S₀ is the greedy maximum among a few items, so that
     the start does not depend on n. (Our choice.)
     """
-    diagonal = host(kernel.diagonal)
+    diagonal = to_numpy(kernel.diagonal)
     n = len(diagonal)
     few = _among_few(kernel, k) if is_large(kernel, k) else None
     choice = greedy_picks(kernel, k) if few is None else few
@@ -109,7 +109,7 @@ def greedy_start(kernel: Covariance, k: int) -> Start:
 
 def _among_few(kernel: Covariance, k: int) -> GreedyPicks | None:
     """Greedy on some of the items, half of them those with the largest variance, if it can."""
-    items = spread(host(kernel.diagonal), max(_FEW, 8 * k))
+    items = spread(to_numpy(kernel.diagonal), max(_FEW, 8 * k))
     try:
         found = plain_picks(kernel.on(items), k)
     except NumericsError:  # the few have too low a rank

@@ -11,9 +11,9 @@ import numpy as np
 from covey.arrays import (
     Array,
     Indices,
-    beside,
-    host,
+    like,
     namespace,
+    to_numpy,
 )
 from covey.covariance import (
     TOLERANCE,
@@ -85,7 +85,7 @@ class Checked:
         if self.cut is None or smaller is None:
             return Subset(self, indices)
         some = smaller(indices)
-        return Checked(some, self.diagonal[beside(indices, self.diagonal)], some)
+        return Checked(some, self.diagonal[like(indices, self.diagonal)], some)
 
 
 def adapt(L: KernelLike) -> Covariance:
@@ -103,8 +103,8 @@ def adapt(L: KernelLike) -> Covariance:
 def densify(kernel: Covariance) -> Array:
     """The whole (n, n) matrix, on the host."""
     if isinstance(kernel, Dense):
-        return host(kernel.matrix)
-    return host(kernel.columns(np.arange(len(kernel.diagonal))))
+        return to_numpy(kernel.matrix)
+    return to_numpy(kernel.columns(np.arange(len(kernel.diagonal))))
 
 
 def check_count(k: int, n: int) -> int:
@@ -172,7 +172,7 @@ def _diagonal(values: Array) -> Array:
             f"a kernel needs a diagonal of shape (n,), n >= 1; got {tuple(diagonal.shape)}"
         )
     if not _finite(diagonal):
-        where = int(np.flatnonzero(~np.isfinite(host(diagonal)))[0])
+        where = int(np.flatnonzero(~np.isfinite(to_numpy(diagonal)))[0])
         raise NumericsError(
             f"the kernel must be finite, got {diagonal[where]} at row {where}, column {where}"
         )

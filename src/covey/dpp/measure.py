@@ -8,7 +8,7 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from covey.arrays import Array, Indices, host
+from covey.arrays import Array, Indices, to_numpy
 from covey.covariance import Covariance
 from covey.dpp import greedy, spectral
 from covey.dpp.kernel import KernelLike, adapt, check_count, densify
@@ -29,7 +29,7 @@ def log_determinant(L: KernelLike, indices: Sequence[int] | Indices) -> float:
     (0.0, -inf)
     """
     at = np.asarray(indices, dtype=np.intp)
-    return float(_log_determinants(host(adapt(L).block(at, at))[None])[0])
+    return float(_log_determinants(to_numpy(adapt(L).block(at, at))[None])[0])
 
 
 def log_normalizer(L: KernelLike, k: int) -> float:
@@ -62,7 +62,7 @@ def entropy(L: KernelLike, k: int, rng: np.random.Generator | None = None) -> fl
     k = check_count(k, n)
     greedy.greedy_picks(kernel, k)  # a rank below k is an error, not an entropy of rounding noise
     if k == 1:
-        diagonal = host(kernel.diagonal)
+        diagonal = to_numpy(kernel.diagonal)
         return _entropy_of(np.log(diagonal[diagonal > 0.0]))
     count = math.comb(n, k)
     if count <= _SUBSETS and count * k * k <= _ENTRIES:
@@ -94,7 +94,7 @@ def _enumerated(matrix: Array, k: int) -> Iterator[Array]:
 def _sampled(kernel: Covariance, k: int, rng: np.random.Generator) -> float:
     sampler = spectral.prepare_spectral(kernel, k)
     draws = np.array([sampler.draw(rng) for _ in range(_DRAWS)])
-    blocks = np.stack([host(kernel.block(at, at)) for at in draws])
+    blocks = np.stack([to_numpy(kernel.block(at, at)) for at in draws])
     return sampler.log_normalizer - float(_log_determinants(blocks).mean())
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from covey.arrays import Array, Indices, Whitening, beside, each_chunk, host, namespace, spread
+from covey.arrays import Array, Indices, Whitening, each_chunk, like, namespace, spread, to_numpy
 from covey.covariance import Covariance, PivotedCholesky
 from covey.dpp import spectral
 from covey.dpp.greedy import is_large
@@ -93,7 +93,7 @@ def _factor(
 
 def _factor_by_few(kernel: Covariance, goal: TruncationGoal, *, hurry: bool) -> PivotedCholesky:
     """The factor of all items by the pivots of a few, in one pass."""
-    items = spread(host(kernel.diagonal), max(_FEW, 4 * goal.k))
+    items = spread(to_numpy(kernel.diagonal), max(_FEW, 4 * goal.k))
     few, places = _factor(kernel.on(items), goal, hurry=hurry)
     if (excess := _excess(few.residual, goal.k)) > goal.most:  # of all items it is no smaller
         raise _rank_error(few.rank, excess)
@@ -101,7 +101,7 @@ def _factor_by_few(kernel: Covariance, goal: TruncationGoal, *, hurry: bool) -> 
     factor = PivotedCholesky(diagonal, few.rank)
     if few.rank == 0:
         return factor
-    whiten = Whitening(np.tril(host(few.rows[:, beside(places, few.rows)]).T), diagonal)
+    whiten = Whitening(np.tril(to_numpy(few.rows[:, like(places, few.rows)]).T), diagonal)
     every, pivots = np.arange(len(diagonal)), items[places]
 
     def some(part: slice) -> tuple[slice, Array]:
@@ -117,7 +117,7 @@ def _less_one(columns: Array, places: Indices) -> Array:
     """Columns (m, p) of L - I from those of L, if column j has its one in row ``places[j]``."""
     out: Array = namespace(columns).asarray(columns, copy=True)
     inside = np.flatnonzero((places >= 0) & (places < len(out)))
-    out[beside(places[inside], out), beside(inside, out)] -= 1.0
+    out[like(places[inside], out), like(inside, out)] -= 1.0
     return out
 
 
@@ -129,7 +129,7 @@ def _excess_diagonal(kernel: Covariance) -> Array:
 
 
 def _excess(residual: Array, k: int) -> float:
-    positive = host(residual).clip(min=0.0)
+    positive = to_numpy(residual).clip(min=0.0)
     largest = np.partition(positive, len(positive) - k)[len(positive) - k :]
     return float(np.log1p(largest).sum())  # Hadamard: Σ log(1 + E_i) over the k largest
 
@@ -168,10 +168,10 @@ def _check_witnesses(kernel: Covariance, factor: PivotedCholesky) -> None:
     at = np.unique(np.linspace(0, n - 1, min(n, _WITNESSES)).astype(np.intp))
     near = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.intp))
     xp = namespace(factor.residual)
-    rows, cols = (factor.rows[:, beside(some, factor.rows)] for some in (near, at))
+    rows, cols = (factor.rows[:, like(some, factor.rows)] for some in (near, at))
     rest = _less_one(kernel.block(near, at) - rows.T @ cols, np.searchsorted(near, at))
     deviation = xp.sqrt(xp.clip(factor.residual, 0.0, None) + _slack(kernel.diagonal))
-    bound = deviation[beside(near, deviation)][:, None] * deviation[beside(at, deviation)]
+    bound = deviation[like(near, deviation)][:, None] * deviation[like(at, deviation)]
     if bool(xp.any(xp.abs(rest) > bound)):
         raise _not_psd_error("an off-diagonal entry is larger than the diagonal allows")
 
@@ -250,14 +250,14 @@ class Mixture:
         repulsive = int(spectral.draw_items(np.cumsum(self.weights), rng.random(1))[0])
         chosen = spectral.draw_subset(self.table, repulsive, rng)
         rows = self.truncation.rows
-        kept = spectral.draw_projection(rows.T @ beside(self.rotation[:, chosen], rows), rng)
+        kept = spectral.draw_projection(rows.T @ like(self.rotation[:, chosen], rows), rng)
         others = np.delete(np.arange(rows.shape[1]), kept)
         return np.concatenate([kept, rng.choice(others, self.k - repulsive, replace=False)])
 
     def _log_acceptance(self, items: Indices) -> float:
         excess = self.truncation.excess
-        part = host(self.truncation.rows[:, beside(items, self.truncation.rows)])
-        sign, full = np.linalg.slogdet(host(self.kernel.block(items, items)))
+        part = to_numpy(self.truncation.rows[:, like(items, self.truncation.rows)])
+        sign, full = np.linalg.slogdet(to_numpy(self.kernel.block(items, items)))
         _, truncated = np.linalg.slogdet(np.eye(self.k) + part.T @ part)
         if full - truncated > excess + self.k * _SLACK:
             raise _not_psd_error("the determinant of a sample is above its bound")
@@ -297,7 +297,7 @@ def _decompose(rows: Array) -> tuple[Array, Array]:
     if len(rows) == 0:
         return np.empty((0, 0)), np.empty(0)
     xp = namespace(rows)
-    parts = each_chunk(lambda part: host(xp.linalg.qr(rows[:, part].T)[1]), rows.T, len(rows))
+    parts = each_chunk(lambda part: to_numpy(xp.linalg.qr(rows[:, part].T)[1]), rows.T, len(rows))
     triangle = np.linalg.qr(np.concatenate(list(parts)))[1]
     _, singular, turned = np.linalg.svd(np.asarray(triangle, dtype=np.float64))
     return turned.T / singular, singular

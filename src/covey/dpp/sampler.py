@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from covey.arrays import Array, host
+from covey.arrays import Array, to_numpy
 from covey.covariance import Covariance, rank_error
 from covey.dpp import greedy, mixture, spectral, swap, walk
 from covey.dpp.kernel import KernelLike, adapt, check_count
@@ -165,13 +165,13 @@ def _bytes(kernel: Covariance) -> int:
 
 def _direct(kernel: Covariance, k: int) -> Sampler:
     if k == 1:
-        cumulative = np.cumsum(host(kernel.diagonal))
+        cumulative = np.cumsum(to_numpy(kernel.diagonal))
         if cumulative[-1] <= 0.0:
             raise rank_error(k, 0)
         return Single(cumulative)
     try:
-        factor = np.linalg.cholesky(host(kernel.block(np.arange(k), np.arange(k))))
-        singular = bool((factor.diagonal() ** 2 <= 1e-6 * host(kernel.diagonal)).any())
+        factor = np.linalg.cholesky(to_numpy(kernel.block(np.arange(k), np.arange(k))))
+        singular = bool((factor.diagonal() ** 2 <= 1e-6 * to_numpy(kernel.diagonal)).any())
     except np.linalg.LinAlgError:
         singular = True
     if singular:

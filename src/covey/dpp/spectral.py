@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from covey.arrays import Array, Indices, beside, host, namespace
+from covey.arrays import Array, Indices, like, namespace, to_numpy
 from covey.covariance import TOLERANCE, Covariance, PivotedCholesky, not_psd_error, rank_error
 from covey.dpp.kernel import densify
 from covey.errors import NumericsError
@@ -72,10 +72,10 @@ def draw_items(cumulative: Array, uniforms: Array) -> Indices:
     array([1, 1, 3, 3])
     """
     xp, total = namespace(cumulative), cumulative[-1:]
-    found = xp.searchsorted(cumulative, beside(uniforms, cumulative) * total, side="right")
+    found = xp.searchsorted(cumulative, like(uniforms, cumulative) * total, side="right")
     # u · total may round up to the total: that belongs to the last item with a weight.
     last = xp.searchsorted(cumulative, total, side="left")
-    return np.minimum(host(found), host(last))
+    return np.minimum(to_numpy(found), to_numpy(last))
 
 
 # Draws from a projection DPP, one item at a time.

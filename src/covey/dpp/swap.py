@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.arrays import Array, Indices, cholesky, host, inverse_lower
+from covey.arrays import Array, Indices, cholesky, inverse_lower, to_numpy
 from covey.covariance import Covariance, conditional_variances
 from covey.dpp.greedy import Start, greedy_start
 
@@ -69,9 +69,9 @@ class _State:
 
     def __init__(self, kernel: Covariance, items: Indices) -> None:
         self._kernel = kernel
-        self._diagonal = host(kernel.diagonal)
+        self._diagonal = to_numpy(kernel.diagonal)
         self.items = items.copy()
-        self._square = np.array(host(kernel.block(items, items)), dtype=np.float64)
+        self._square = np.array(to_numpy(kernel.block(items, items)), dtype=np.float64)
         self._settle()
 
     def advance(self, positions: Indices, others: Indices, bars: Array) -> int:
@@ -86,7 +86,7 @@ class _State:
 
     def ratios(self, positions: Indices, outside: Indices) -> Array:
         r"""det L_{S-i+j} / det L_S = M_ii (L_jj - bᵀMb) + (Mb)_i², M = L_S⁻¹, b = L_Sj."""
-        column = host(self._kernel.block(self.items, outside))
+        column = to_numpy(self._kernel.block(self.items, outside))
         white = _solved(self._factor, self._root, column)
         variance = conditional_variances(self._diagonal[outside], white)
         solved = _solved(self._factor.T, self._root.T, white)
@@ -95,7 +95,7 @@ class _State:
 
     def _exchange(self, position: int, new: int) -> None:
         self.items[position] = new
-        column = host(self._kernel.block(self.items, np.array([new])))[:, 0]
+        column = to_numpy(self._kernel.block(self.items, np.array([new])))[:, 0]
         self._square[position] = self._square[:, position] = column
         self._settle()
 

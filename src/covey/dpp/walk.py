@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from covey.arrays import Array, Indices, Whitening, cholesky, host
+from covey.arrays import Array, Indices, Whitening, cholesky, to_numpy
 from covey.covariance import Conditional, Covariance, conditional_variances
 from covey.dpp import spectral
 from covey.dpp.greedy import Start, greedy_start
@@ -41,8 +41,8 @@ class State:
 
     def __init__(self, kernel: Covariance, items: Indices) -> None:
         self._kernel = kernel
-        self.diagonal = host(kernel.diagonal)  # (n,)
-        self._square = np.array(host(kernel.block(items, items)), dtype=np.float64)
+        self.diagonal = to_numpy(kernel.diagonal)  # (n,)
+        self._square = np.array(to_numpy(kernel.block(items, items)), dtype=np.float64)
         self.items = items.copy()
 
     def without(self, positions: Indices) -> Conditional:
@@ -59,7 +59,7 @@ class State:
         """
         moving = np.unique(positions)
         fixed = np.delete(np.arange(len(self.items)), moving)
-        fresh = host(self._kernel.block(self.items, stream.items))
+        fresh = to_numpy(self._kernel.block(self.items, stream.items))
         factor = self.without(moving).factor
         white = Whitening(factor, fresh)(np.hstack([self._square[fixed][:, moving], fresh[fixed]]))
         passed = self._passed(stream, self.items[fixed], white[:, len(moving) :])
@@ -88,7 +88,7 @@ class State:
 
     def _near(self, moving: Indices, cross: Array, items: Indices) -> Array:
         """L on the moving items and on proposals, of which L with the moving ones is known."""
-        within = host(self._kernel.block(items, items))
+        within = to_numpy(self._kernel.block(items, items))
         near = np.empty((len(moving) + len(items),) * 2)
         near[: len(moving), : len(moving)] = self._square[moving[:, None], moving]
         near[: len(moving), len(moving) :] = cross
@@ -275,7 +275,7 @@ def prepare_walk(kernel: Covariance, k: int, *, epsilon: float, max_steps: int |
     """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start, or less."""
     start = greedy_start(kernel, k)
     steps, mass = walk_steps(start, k, epsilon), start.log_inverse_mass
-    cumulative = np.cumsum(host(kernel.diagonal))
+    cumulative = np.cumsum(to_numpy(kernel.diagonal))
     sizes = blocks(len(cumulative), k)
     walk = Walk(kernel, cumulative, start.items, steps, epsilon, sizes, mass)
     return walk if max_steps is None or steps <= max_steps else walk.cut(max_steps)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from covey.arrays import Array, Mask, each_chunk, host
+from covey.arrays import Array, Mask, each_chunk, to_numpy
 from covey.kernels import squared_distance
 
 # Our choices, in the unit cube. How far a trial speaks, as a share of the way to the nearest that
@@ -46,7 +46,7 @@ class Failures:
 
     def share(self, at: Array) -> Array:
         """q at (n, d), on the host. Cost n · m · d."""
-        at = host(at)
+        at = to_numpy(at)
 
         def some(part: slice) -> Array:
             weights = self._weights(at[part])

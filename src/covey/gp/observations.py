@@ -26,9 +26,9 @@ _STEPS = 97  # of the noise, for each of them
 class Warp:
     """Standardised outcome -> bent and standardised again, w = (YJ_λ(z) - middle)/width.
 
-    >>> Warp(1.0).bend(np.array([-2.0, 3.0]))
+    >>> Warp(1.0).transform(np.array([-2.0, 3.0]))
     array([-2.,  3.])
-    >>> Warp(2.0).straighten(Warp(2.0).bend(np.array([-2.0, 3.0]))).round(12)
+    >>> Warp(2.0).untransform(Warp(2.0).transform(np.array([-2.0, 3.0]))).round(12)
     array([-2.,  3.])
     """
 
@@ -38,7 +38,7 @@ class Warp:
     low: float = -np.inf  # z is never carried back beyond these: a bounded bend has no way back
     high: float = np.inf
 
-    def bend(self, z: Array) -> Array:
+    def transform(self, z: Array) -> Array:
         """YJ_λ(z) = ((1 + z)^λ - 1)/λ for z ≥ 0, -((1 - z)^{2-λ} - 1)/(2 - λ) below."""
         if self == Warp():
             return z
@@ -53,7 +53,7 @@ class Warp:
         return (self.power - 1.0) * np.sign(z) * np.log1p(np.abs(z)) - np.log(self.width)
 
     def undone(self, w: Array) -> Array:
-        """The inverse of `bend`: -∞ below the least that a bounded bend (λ > 2) can come to.
+        """The inverse of `transform`: -∞ below the least that a bounded bend (λ > 2) can come to.
 
         >>> Warp(3.0).undone(np.array([-0.9, -1.0, -2.0])).round(6)
         array([ -9., -inf, -inf])
@@ -62,8 +62,8 @@ class Warp:
         up, down = np.maximum(w, 0.0), np.maximum(-w, 0.0)
         return np.where(w >= 0.0, _root(up, self.power), -_root(down, 2.0 - self.power))
 
-    def straighten(self, w: Array) -> Array:
-        """The inverse of `bend`, kept within ``low`` and ``high``."""
+    def untransform(self, w: Array) -> Array:
+        """The inverse of `transform`, kept within ``low`` and ``high``."""
         return np.clip(self.undone(w), max(self.low, -_FAR), min(self.high, _FAR))
 
     def expected(self, w: Array, noise: float) -> Array:
@@ -77,13 +77,13 @@ class Warp:
         if self == Warp():
             return w
         if noise == 0.0:
-            return self.straighten(w)
+            return self.untransform(w)
         steps = np.linspace(-6.0, 6.0, _STEPS)
         weights = np.exp(-0.5 * np.square(steps))
-        low, high = self.bend(np.array([self.low, self.high]))
+        low, high = self.transform(np.array([self.low, self.high]))
         table = np.linspace(low + noise * steps[0], high + noise * steps[-1], _TABLE)
-        means = self.straighten(table[:, None] + noise * steps) @ (weights / weights.sum())
-        return self.straighten(w) + np.interp(w, table, means - self.straighten(table))
+        means = self.untransform(table[:, None] + noise * steps) @ (weights / weights.sum())
+        return self.untransform(w) + np.interp(w, table, means - self.untransform(table))
 
     def moments(self, mean: Array, std: Array, noise: float = 0.0) -> tuple[Array, Array]:
         """Mean and standard deviation of `expected` when w ~ N(mean, std²), by quadrature.
@@ -124,7 +124,7 @@ def fitted_warp(z: Array) -> Warp:
     found = minimize_scalar(
         lambda power: -float(yeojohnson_llf(power, z)), bounds=_POWERS, method="bounded"
     )
-    bent = Warp(float(found.x)).bend(z)
+    bent = Warp(float(found.x)).transform(z)
     span = float(np.ptp(z))  # predictions may go as far again beyond what was seen (our choice)
     ends = float(z.min()) - span, float(z.max()) + span
     return Warp(float(found.x), float(bent.mean()), float(bent.std()), *ends)
@@ -214,7 +214,7 @@ class Observations:
         return np.where(self.learnt, sigma2 / self.counts, self.known)
 
 
-def reined_in(values: Array) -> Array:
+def clipped_penalties(values: Array) -> Array:
     """Outcomes to maximise (n,), with penalties brought to just below the rest.
 
     Crashed runs are often told as -1e6. Taken at its word, one such value makes all others look
@@ -223,7 +223,7 @@ def reined_in(values: Array) -> Array:
     range of it; a single one from a gap of a thousand ranges on. (Our choice.) Outcomes that differ
     among themselves are results, however good the rest has become.
 
-    >>> reined_in(np.array([1.0, 2.0, 3.0, -1e6, 2.5]))
+    >>> clipped_penalties(np.array([1.0, 2.0, 3.0, -1e6, 2.5]))
     array([ 1. ,  2. ,  3. , -1. ,  2.5])
     """
     ordered = np.sort(values)
@@ -252,7 +252,7 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
     """
     told = values
     if np.isnan(sems).all():
-        values = reined_in(values)
+        values = clipped_penalties(values)
     shift = float(values.mean())
     reach = float(np.abs(values - shift).max())
     # A constant outcome says nothing about scale; rounding must not be blown up into signal.
@@ -264,7 +264,7 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
     z = (values - shift) / scale
     warp = fitted_warp(z) if warped and np.isnan(sems).all() else Warp()
     slopes = warp.log_slopes(z)
-    z = warp.bend(z)
+    z = warp.transform(z)
     variance = noise_variance(sems, scale)
     known = ~np.isnan(sems)
     first, group = first_and_group(np.column_stack([at, known]))

@@ -10,18 +10,18 @@ import numpy as np
 from covey.arrays import (
     MEMORY,
     Array,
-    beside,
     cholesky,
-    host,
+    like,
     plus_diagonal,
     solve_lower,
+    to_numpy,
 )
 from covey.belief import LEAST_VARIANCE, Belief, Gaussian
 from covey.gp.failures import Failures
 from covey.gp.fit import MANY
 from covey.kernels import KernelMatrix, squared_distance
 from covey.large.growing import Factor, empty
-from covey.large.lowrank import Evidence, Explained, Streamed
+from covey.large.lowrank import Evidence, ExplainedCovariance, StreamedRows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,13 +61,13 @@ class Posterior:
         return Belief(at, parts, self.data.best, round, looks, self.known)
 
     def _part(self, model: Model, seen: Evidence, at: Array, memory: int) -> Gaussian:
-        made = Streamed(model.kernel, beside(seen.at, at), seen.factor, at, memory)
+        made = StreamedRows(model.kernel, like(seen.at, at), seen.factor, at, memory)
         survey = made.survey(seen.weights)
-        mean = model.mean + host(survey.sums)
+        mean = model.mean + to_numpy(survey.sums)
         return Gaussian(
             prior=KernelMatrix(model.kernel, at),
             mean=mean if self.failures is None else self.failures.lowered(mean, at),
-            explained=Explained((survey.layer,), survey.squares, memory),
+            explained=ExplainedCovariance((survey.layer,), survey.squares, memory),
             noise=model.noise,
             evidence=seen,
         )
@@ -108,7 +108,7 @@ class Posterior:
 
     def outcome(self, values: Array) -> Array:
         """Values of a belief in the units of the observations, not far beyond what was seen."""
-        return self.data.shift + self.data.scale * self.data.warp.straighten(values)
+        return self.data.shift + self.data.scale * self.data.warp.untransform(values)
 
     def bound(self, values: Array) -> Array:
         """Bounds on a belief in the units of the observations, however far; ±∞ where none is."""

@@ -25,15 +25,15 @@ from covey.arrays import (
     cores,
     free_memory,
     one_thread,
-    placed,
     plus_diagonal,
     reporting_chunks,
+    to_device,
 )
 from covey.errors import StrategyError
 from covey.gp.fit import MANY
 from covey.history import History
 from covey.kernels import Matern52
-from covey.large.lowrank import SHARE, Streamed
+from covey.large.lowrank import SHARE, StreamedRows
 from covey.selection import Strategy, TimeLimited
 from covey.space import Pool
 
@@ -103,7 +103,7 @@ class Resources:
 
     def place(self, at: Array) -> Array:
         """Coordinates (n, d), moved to where they are looked at."""
-        return at if self.on_host else placed(at, self.device, self.precision)
+        return at if self.on_host else to_device(at, self.device, self.precision)
 
 
 def _bytes(memory: int | str) -> int:
@@ -201,7 +201,7 @@ def second_per_term() -> float:
     seen, at = rng.random((_PROBE_RESULTS, 4)), rng.random((_PROBE_ROWS, 4))
     kernel = Matern52((0.5,) * 4)
     factor = cholesky(plus_diagonal(kernel(seen, seen), 0.01))
-    layer = Streamed(kernel, seen, factor, at, 0)
+    layer = StreamedRows(kernel, seen, factor, at, 0)
     times = []
     with one_thread():
         for _ in range(3):
@@ -213,7 +213,7 @@ def second_per_term() -> float:
     return min(times) * min(cores(), chunks) / terms
 
 
-# Haste: what an ask leaves out to end in time.
+# TimeLimit: what an ask leaves out to end in time.
 
 _SHARE = 0.7  # of the time left goes to looking at candidates; the rest is for choosing
 # Candidates of a first batch, which has to be spread out and knows no more: of a million rows these
@@ -230,7 +230,7 @@ def thin(candidates: Candidates, most: int, rng: np.random.Generator) -> Candida
 
 
 @dataclass(frozen=True)
-class Haste:
+class TimeLimit:
     """Seconds that an ask may take, and when it began. Without a limit nothing is left out."""
 
     use: Resources
@@ -250,7 +250,7 @@ class Haste:
         most = max(_LEAST, 10 * size.batch, affordable(size, _SHARE * self.left))
         return thin(candidates, most, rng)
 
-    def quicken(self, strategy: Strategy) -> Strategy:
+    def hasten(self, strategy: Strategy) -> Strategy:
         """The strategy with the time that is left, if it knows what to do with it."""
         if self.use.seconds is None or not isinstance(strategy, TimeLimited):
             return strategy

@@ -18,13 +18,13 @@ from covey.arrays import (
     Array,
     Indices,
     Whitening,
-    beside,
     each_chunk,
     first_largest,
-    host,
     largest,
+    like,
     namespace,
     spread,
+    to_numpy,
     unit,
 )
 from covey.covariance import (
@@ -56,7 +56,7 @@ class Guess(NamedTuple):
         p = len(self.picks)
         factor = np.zeros((p + 1, p + 1))
         factor[:p, :p] = self.factor
-        column = np.asarray(host(kernel.block(self.picks, np.array([pick]))), dtype=np.float64)
+        column = np.asarray(to_numpy(kernel.block(self.picks, np.array([pick]))), dtype=np.float64)
         factor[p, :p] = Whitening(self.factor, column)(column)[:, 0]
         factor[p, p] = np.sqrt(own)
         return Guess(np.append(self.picks, pick), np.append(self.gains, gain), p + 1, factor)
@@ -91,7 +91,9 @@ def guess_ahead(
         factor.grow(place, near.columns(np.array([place]))[:, 0])
         check_semidefinite(factor.residual, near.diagonal, short)
     at = np.array(places, dtype=np.intp)
-    corner = np.tril(np.asarray(host(factor.rows[:, beside(at, factor.rows)]), dtype=np.float64).T)
+    corner = np.tril(
+        np.asarray(to_numpy(factor.rows[:, like(at, factor.rows)]), dtype=np.float64).T
+    )
     return Guess(short[at], np.array(gains), sure, corner)
 
 
@@ -155,10 +157,10 @@ class RunningArgmax:
 def contenders(values: Array) -> Contenders:
     """The entries (rows, columns) that may win; those that are -inf do not."""
     xp = namespace(values)
-    near = values >= beside(reach(host(xp.max(values, axis=1))), values)[:, None]
+    near = values >= like(reach(to_numpy(xp.max(values, axis=1))), values)[:, None]
     rows, places = xp.nonzero(near)
-    where = [np.asarray(host(some), dtype=np.intp) for some in (rows, places)]
-    return Contenders(where[0], where[1], host(values[rows, places]))
+    where = [np.asarray(to_numpy(some), dtype=np.intp) for some in (rows, places)]
+    return Contenders(where[0], where[1], to_numpy(values[rows, places]))
 
 
 def reach(most: Array) -> Array:
@@ -222,9 +224,9 @@ class _ChunkCheck:
     ) -> None:
         self._kernel, self._picks, self._at = kernel, picks, at
         self._known = len(picks) - len(gains)
-        self.diagonal = kernel.diagonal[beside(at, kernel.diagonal)]
+        self.diagonal = kernel.diagonal[like(at, kernel.diagonal)]
         self._whiten = Whitening(factor, self.diagonal)
-        self._gains = beside(gains, self.diagonal)
+        self._gains = like(gains, self.diagonal)
         # Where the picks of the guess are among the items.
         own = picks[self._known :]
         self._own = np.where(np.isin(own, at), np.searchsorted(at, own), -1)
@@ -238,7 +240,7 @@ class _ChunkCheck:
         scores = xp.zeros_like(left[0])
         if len(self._gains):
             scores = xp.max(left[:-1] / self._gains[:, None], axis=0)
-        return _ChunkResult(contenders(left), before, _kept(left[-1]), host(scores))
+        return _ChunkResult(contenders(left), before, _kept(left[-1]), to_numpy(scores))
 
     def _left(self, part: slice) -> Array:
         """Conditional variances after every prefix, (d + 1, len(part))."""
@@ -262,13 +264,13 @@ class _ChunkCheck:
         (low,) = xp.nonzero(left[-1] <= floor[-1] * self.diagonal[part])
         if len(low):
             some = left[:, low]
-            least = beside(floor, left)[:, None] * self.diagonal[part][low]
+            least = like(floor, left)[:, None] * self.diagonal[part][low]
             left[:, low] = xp.where(some > least, some, -np.inf)
 
 
 def _kept(row: Array) -> Array:
     """A row on the host, which does not keep the array alive that it comes from."""
-    return host(namespace(row).asarray(row, copy=True))
+    return to_numpy(namespace(row).asarray(row, copy=True))
 
 
 # All of these are our choice. Items on the short list, fewer if their factor would take more bytes,
@@ -294,7 +296,7 @@ class _Search:
 
     def __init__(self, kernel: Covariance, k: int) -> None:
         self.kernel, self.k, self.passes, self.known = kernel, k, 0, EMPTY
-        self._bounds = host(kernel.diagonal).copy()
+        self._bounds = to_numpy(kernel.diagonal).copy()
         self._size = min(_SHORT, max(_BYTES // (8 * k), 4 * k))
         self._short = spread(self._bounds, self._size)
         self._rounding = unit(kernel.diagonal, k) * float(self._bounds.max())

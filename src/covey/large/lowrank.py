@@ -1,4 +1,4 @@
-"""Explained: what observations have explained of a covariance, V (m, n) with Σ = K - VᵀV.
+"""ExplainedCovariance: what observations have explained of a covariance, V (m, n) with Σ = K - VᵀV.
 
 V has a row for each observation and a column for each candidate: for a thousand of the one and a
 million of the other it would take 8 GB. So it comes in layers, some held in memory and some made
@@ -20,12 +20,12 @@ from covey.arrays import (
     Array,
     Indices,
     Whitening,
-    beside,
     each_chunk,
-    host,
+    like,
     namespace,
     solve_lower,
     sum_of_squares,
+    to_numpy,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Layer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class HeldRows:
     """Rows held in memory."""
 
     rows: Array  # (m, n)
@@ -73,16 +73,16 @@ class Held:
         """Cost len(cols) · m · p; of most candidates without a copy."""
         if isinstance(cols, slice):
             return self.rows[:, cols].T @ weights
-        return Sifted(self.rows, cols).product(slice(None), weights)
+        return SelectedRows(self.rows, cols).product(slice(None), weights)
 
     def on(self, indices: Indices) -> Layer:
         """A copy of some columns; of more than half of them, only their places."""
         few = 2 * len(indices) <= self.rows.shape[1]
-        return Held(self.rows[:, indices]) if few else Sifted(self.rows, indices)
+        return HeldRows(self.rows[:, indices]) if few else SelectedRows(self.rows, indices)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sifted:
+class SelectedRows:
     """Rows held in memory for more candidates than these, of which they are not copied."""
 
     rows: Array  # (m, N)
@@ -104,7 +104,7 @@ class Sifted:
 
     def on(self, indices: Indices) -> Layer:
         """As of what holds them."""
-        return Held(self.rows).on(self.places[indices])
+        return HeldRows(self.rows).on(self.places[indices])
 
 
 class PassResult(NamedTuple):
@@ -116,7 +116,7 @@ class PassResult(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Streamed:
+class StreamedRows:
     """C⁻¹ k(X, ·) for observations at X, made when asked for.
 
     A product takes one value of the kernel for each pair and no m² for each candidate, since
@@ -143,13 +143,13 @@ class Streamed:
     def product(self, cols: Indices | slice, weights: Array) -> Array:
         """Cost len(cols) · m · (d + p)."""
         at = self.at[cols]
-        back = beside(solve_lower(self.factor, host(weights), transposed=True), at)
+        back = like(solve_lower(self.factor, to_numpy(weights), transposed=True), at)
         parts = each_chunk(lambda part: self.kernel(at[part], self.seen) @ back, at, len(self))
         return namespace(at).concat(list(parts), axis=0)
 
     def on(self, indices: Indices) -> Layer:
-        """Held, if that takes no more than its share of the memory."""
-        some = Streamed(self.kernel, self.seen, self.factor, self.at[indices], self.memory)
+        """HeldRows, if that takes no more than its share of the memory."""
+        some = StreamedRows(self.kernel, self.seen, self.factor, self.at[indices], self.memory)
         return some.survey(np.zeros(len(self))).layer if some.fits else some
 
     @property
@@ -159,7 +159,7 @@ class Streamed:
 
     def survey(self, weights: Array) -> PassResult:
         """One pass: weighted sums of the kernel, the squares, and the rows if they may be held."""
-        weights, held = beside(weights, self.at), self._room() if self.fits else None
+        weights, held = like(weights, self.at), self._room() if self.fits else None
         xp = namespace(self.at)
 
         def some(part: slice) -> tuple[Array, Array]:
@@ -170,7 +170,7 @@ class Streamed:
             return weights @ cross, sum_of_squares(white)
 
         sums, squares = zip(*each_chunk(some, self.at, len(self)), strict=True)
-        layer = self if held is None else Held(held)
+        layer = self if held is None else HeldRows(held)
         return PassResult(xp.concat(sums), xp.concat(squares), layer)
 
     def _room(self) -> Array:
@@ -181,7 +181,7 @@ class Streamed:
 
 
 @dataclass(frozen=True, eq=False)
-class Explained:
+class ExplainedCovariance:
     """V in layers, and the diagonal of VᵀV."""
 
     layers: tuple[Layer, ...]
@@ -207,16 +207,16 @@ class Explained:
         ]
         return reduce(operator.add, parts)
 
-    def on(self, indices: Indices) -> Explained:
+    def on(self, indices: Indices) -> ExplainedCovariance:
         """Of some of the candidates."""
         layers = tuple(layer.on(indices) for layer in self.layers)
         return replace(self, layers=layers, squares=self.squares[indices])
 
-    def with_looks(self, layer: Layer, squares: Array) -> Explained:
+    def with_looks(self, layer: Layer, squares: Array) -> ExplainedCovariance:
         """With one layer for all looks of a batch, and these squares in all."""
         return replace(self, layers=(*self.layers[: self.base], layer), squares=squares)
 
-    def also(self, rows: Array) -> Explained:
+    def also(self, rows: Array) -> ExplainedCovariance:
         """With further rows (p, n).
 
         Held layers grow as the digits of a counter do, so that adding k rows one by one copies
@@ -226,23 +226,23 @@ class Explained:
         layers = self.layers
         while (
             len(layers) > self.base
-            and isinstance(last := layers[-1], Held)
+            and isinstance(last := layers[-1], HeldRows)
             and len(last) <= len(rows)
         ):
             rows, layers = namespace(rows).concat([last.rows, rows], axis=0), layers[:-1]
-        return replace(self, layers=(*layers, Held(rows)), squares=squares)
+        return replace(self, layers=(*layers, HeldRows(rows)), squares=squares)
 
 
-def held_rows(rows: Array) -> Explained:
+def held_rows(rows: Array) -> ExplainedCovariance:
     """V given outright, (m, n).
 
     >>> held_rows(np.array([[1.0, 2.0]])).squares
     array([1., 4.])
     """
-    return Explained((Held(rows),), sum_of_squares(rows))
+    return ExplainedCovariance((HeldRows(rows),), sum_of_squares(rows))
 
 
-# Looked: the rows that imagined looks add to V, where they are too many to be held.
+# ImaginedRows: the rows that imagined looks add to V, where they are too many to be held.
 #
 # .. math:: V' = \begin{pmatrix} V \\ C^{-1}\Sigma_{J\cdot} \end{pmatrix}, \qquad CC^\top =
 # \Sigma_{JJ} + \sigma^2 I
@@ -250,10 +250,10 @@ def held_rows(rows: Array) -> Explained:
 _ENTRIES, _ROWS = 2**24, 1024  # of a slab, 128 MiB; and at least so many rows (our choice)
 
 
-class Looked:
+class ImaginedRows:
     """C⁻¹ Σ_J· for all looks at candidates J of a Gaussian, made when asked for."""
 
-    def __init__(self, looks: Looks) -> None:
+    def __init__(self, looks: ImaginedLooks) -> None:
         self._looks, self._before = looks, looks.before
 
     def __len__(self) -> int:
@@ -293,10 +293,10 @@ class Looked:
         return squares
 
     def on(self, indices: Indices) -> Layer:
-        """Held, if the memory allows it."""
+        """HeldRows, if the memory allows it."""
         if 8 * len(self) * len(indices) <= self._before.explained.room:
-            return Held(self.of(indices))
-        return Looked(self._looks.on(indices))
+            return HeldRows(self.of(indices))
+        return ImaginedRows(self._looks.on(indices))
 
     def _slabs(self, cols: Indices | slice) -> Iterator[Indices]:
         chosen = np.arange(len(self._looks.places))[cols]
@@ -317,10 +317,10 @@ class Evidence:
     noise: Array  # (m,) variance of each observation
 
 
-# Looks: candidates that are imagined observed, one after the other, their values unknown.
+# ImaginedLooks: candidates that are imagined observed, one after the other, their values unknown.
 
 
-class Look(NamedTuple):
+class ImaginedLook(NamedTuple):
     """Some candidates, given all looks before."""
 
     names: Indices  # (p,), among the candidates of the Gaussian before all looks
@@ -329,7 +329,7 @@ class Look(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
+class ImaginedLooks:
     """All looks since a Gaussian that imagined none; what follows from them is made when asked for.
 
     A batch imagines its picks one by one and seldom asks; and a factor of ten thousand observations
@@ -338,18 +338,18 @@ class Looks:
 
     before: Gaussian
     places: Indices  # of the present candidates among those of before
-    each: tuple[Look, ...] = ()
+    each: tuple[ImaginedLook, ...] = ()
 
     @staticmethod
-    def none(before: Gaussian) -> Looks:
+    def none(before: Gaussian) -> ImaginedLooks:
         """Before the first."""
-        return Looks(before, np.arange(len(before.mean)))
+        return ImaginedLooks(before, np.arange(len(before.mean)))
 
-    def also(self, indices: Indices, at: Array, corner: Array) -> Looks:
+    def also(self, indices: Indices, at: Array, corner: Array) -> ImaginedLooks:
         """With some of the present candidates."""
-        return replace(self, each=(*self.each, Look(self.places[indices], at, corner)))
+        return replace(self, each=(*self.each, ImaginedLook(self.places[indices], at, corner)))
 
-    def on(self, indices: Indices) -> Looks:
+    def on(self, indices: Indices) -> ImaginedLooks:
         """For some of the present candidates."""
         return replace(self, places=self.places[indices])
 
@@ -369,7 +369,7 @@ class Looks:
         for look in self.each:
             end = done + len(look.names)
             if done:
-                cross = host(self.before.block(self.names[:done], look.names))
+                cross = to_numpy(self.before.block(self.names[:done], look.names))
                 known = np.ascontiguousarray(corner[:done, :done])
                 corner[done:end, :done] = Whitening(known, cross)(cross).T
             corner[done:end, done:end] = look.corner
@@ -385,7 +385,7 @@ class Looks:
         m = len(seen.at)
         factor = np.zeros((m + p, m + p))
         factor[:m, :m], factor[m:, m:] = seen.factor, self.corner
-        factor[m:, :m] = host(self.before.explained.of(self.names)).T
+        factor[m:, :m] = to_numpy(self.before.explained.of(self.names)).T
         # An imagined value equal to the mean carries no weight: μ does not move.
         weights = np.concatenate([seen.weights, np.zeros(p)])
         noise = np.concatenate([seen.noise, np.full(p, self.before.noise)])

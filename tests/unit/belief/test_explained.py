@@ -3,7 +3,7 @@ import pytest
 
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52, SquaredExponential
-from covey.large.lowrank import Explained, Held, Sifted, Streamed, held_rows
+from covey.large.lowrank import ExplainedCovariance, HeldRows, SelectedRows, StreamedRows, held_rows
 
 SMALL = 1  # bytes: nothing may be held
 
@@ -29,8 +29,8 @@ def layers(belief):
 def test_made_on_demand_or_held_it_is_the_same_covariance(kind, members):
     model, at = posterior(kind, members), rows()
     whole, streamed = model.belief(at), model.belief(at, memory=SMALL)
-    assert layers(whole) == [Held]
-    assert layers(streamed) == [Streamed]
+    assert layers(whole) == [HeldRows]
+    assert layers(streamed) == [StreamedRows]
     np.testing.assert_array_equal(streamed.mean, whole.mean)
     np.testing.assert_array_equal(streamed.std, whole.std)
     cols = np.array([3, 500, 17])
@@ -61,19 +61,19 @@ def test_looking_on_a_subset_is_looking_and_then_taking_the_subset():
 
 def test_a_subset_that_fits_is_held():
     belief = posterior().belief(rows(), memory=2 * 8 * 30 * 100)
-    assert layers(belief) == [Streamed]
-    assert layers(belief.on(np.arange(100))) == [Held]
-    assert layers(belief.on(np.arange(101))) == [Streamed]
+    assert layers(belief) == [StreamedRows]
+    assert layers(belief.on(np.arange(100))) == [HeldRows]
+    assert layers(belief.on(np.arange(101))) == [StreamedRows]
 
 
 def test_of_most_candidates_only_their_places_are_kept():
     model, at = posterior(), rows()
     most, few = np.arange(700)[::-1][:351], np.arange(350)
     belief = model.belief(at)
-    assert layers(belief.on(most)) == [Sifted]
-    assert layers(belief.on(few)) == [Held]
-    assert layers(belief.on(most).on(np.arange(350))) == [Held]
-    assert layers(belief.on(most).on(np.arange(351))) == [Sifted]
+    assert layers(belief.on(most)) == [SelectedRows]
+    assert layers(belief.on(few)) == [HeldRows]
+    assert layers(belief.on(most).on(np.arange(350))) == [HeldRows]
+    assert layers(belief.on(most).on(np.arange(351))) == [SelectedRows]
     sifted = belief.on(most)
     plain = model.belief(at[most])
     cols = np.array([3, 300, 17])
@@ -105,7 +105,7 @@ def test_growing_one_leaves_the_other_as_it_was():
     again = first.also(2.0 * np.ones((1, 3)))
     np.testing.assert_array_equal(first.squares, 1.0)
     np.testing.assert_array_equal(again.squares, 5.0)
-    assert isinstance(again, Explained)
+    assert isinstance(again, ExplainedCovariance)
 
 
 @pytest.mark.parametrize("kind", [Matern52, SquaredExponential])

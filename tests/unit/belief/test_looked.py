@@ -10,7 +10,7 @@ import pytest
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
 from covey.large import lowrank as looked
-from covey.large.lowrank import Held, Looked
+from covey.large.lowrank import HeldRows, ImaginedRows
 
 RNG = np.random.default_rng(0)
 AT, ROWS = RNG.random((20, 2)), RNG.random((300, 2))
@@ -34,8 +34,8 @@ def test_held_or_not_it_is_the_same_belief(members, on, monkeypatch):
     monkeypatch.setattr(looked, "_ENTRIES", 4 * 1024)
     held = belief(2**30, members).after_looking_at(LOOKS, on)
     made = belief(64, members).after_looking_at(LOOKS, on)
-    assert isinstance(last(held), Held)
-    assert isinstance(last(made), Looked)
+    assert isinstance(last(held), HeldRows)
+    assert isinstance(last(made), ImaginedRows)
     np.testing.assert_allclose(made.std, held.std, atol=1e-12)
     cols = COLS - (0 if on is None else 10)
     np.testing.assert_allclose(made.columns(cols[:2]), held.columns(cols[:2]), atol=1e-12)
@@ -49,10 +49,12 @@ def test_products_are_made_a_slab_at_a_time(monkeypatch):
     made = belief(64).after_looking_at(LOOKS)
     weights = RNG.random((4, 2))
     whole = last(made).product(slice(None), weights)
-    sizes, of = [], Looked.of
+    sizes, of = [], ImaginedRows.of
     monkeypatch.setattr(looked, "_ENTRIES", 1)
     monkeypatch.setattr(looked, "_ROWS", 43)
-    monkeypatch.setattr(Looked, "of", lambda self, cols: sizes.append(len(cols)) or of(self, cols))
+    monkeypatch.setattr(
+        ImaginedRows, "of", lambda self, cols: sizes.append(len(cols)) or of(self, cols)
+    )
     np.testing.assert_allclose(last(made).product(slice(None), weights), whole, atol=1e-12)
     assert sizes == [43] * 6 + [42]
 
@@ -62,8 +64,8 @@ def test_a_few_are_held_where_the_memory_allows_it():
     roomy = replace(before.parts[0].explained, memory=4 * 8 * 4 * 10)
     before = replace(before, parts=(replace(before.parts[0], explained=roomy),))
     made = before.after_looking_at(LOOKS)
-    assert isinstance(last(made.on(np.arange(10))), Held)
-    assert isinstance(last(made.on(np.arange(11))), Looked)
+    assert isinstance(last(made.on(np.arange(10))), HeldRows)
+    assert isinstance(last(made.on(np.arange(11))), ImaginedRows)
 
 
 def test_no_candidates_are_no_trouble():

@@ -7,7 +7,7 @@ import pytest
 
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
-from covey.large.lowrank import Looked
+from covey.large.lowrank import ImaginedRows
 
 RNG = np.random.default_rng(0)
 AT, NEW = RNG.random((8, 2)), RNG.random((60, 2))
@@ -51,7 +51,7 @@ def test_looks_are_named_as_before_whatever_is_left():
 
 @pytest.mark.parametrize("memory", [1, 4 * 8 * 60 * 3, 2**30])
 def test_looks_one_by_one_are_those_taken_at_once(memory):
-    """Held, held at first, and never held."""
+    """HeldRows, held at first, and never held."""
     one_by_one = belief(memory)
     for i in range(12):
         one_by_one = one_by_one.after_looking_at([i])
@@ -59,6 +59,6 @@ def test_looks_one_by_one_are_those_taken_at_once(memory):
     np.testing.assert_allclose(one_by_one.std, together.std, atol=1e-11)
     np.testing.assert_allclose(one_by_one.columns([20]), together.columns([20]), atol=1e-11)
     layers = one_by_one.parts[0].explained.layers
-    held = sum(len(layer) for layer in layers[1:] if not isinstance(layer, Looked))
+    held = sum(len(layer) for layer in layers[1:] if not isinstance(layer, ImaginedRows))
     assert 4 * 8 * 60 * held <= memory
     assert len(layers) <= 6  # one for all looks, or as many as a counter has digits

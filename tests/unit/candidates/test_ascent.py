@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import covey
-from covey.candidates import Taken, ascend
+from covey.candidates import Excluded, ascend
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
 
@@ -10,7 +10,7 @@ SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 
 
 def taken(points=(), seed=0, asked=0):
-    return Taken(points, seed, asked)
+    return Excluded(points, seed, asked)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from covey.gp import observe
-from covey.gp.observations import LEAST_NOISE, reined_in
+from covey.gp.observations import LEAST_NOISE, clipped_penalties
 
 NAN = float("nan")
 
@@ -57,10 +57,10 @@ def test_tiny_outcomes_are_not_constant():
 
 def test_penalties_are_brought_to_just_below_the_rest():
     values = np.array([0.3, -1e6, 0.9, 0.5, 0.1, -1.005e6, 0.2, 0.8])
-    reined = reined_in(values)
+    reined = clipped_penalties(values)
     assert reined[[1, 5]] == pytest.approx([-0.7, -0.7])
     assert np.array_equal(np.delete(reined, [1, 5]), np.delete(values, [1, 5]))
-    assert reined_in(3.0 * values - 2.0) == pytest.approx(3.0 * reined - 2.0)  # in any unit
+    assert clipped_penalties(3.0 * values - 2.0) == pytest.approx(3.0 * reined - 2.0)  # in any unit
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_penalties_are_brought_to_just_below_the_rest():
     ],
 )
 def test_what_may_be_meant_is_left_alone(values):
-    assert np.array_equal(reined_in(np.array(values)), values)
+    assert np.array_equal(clipped_penalties(np.array(values)), values)
 
 
 def test_known_errors_are_believed():
@@ -106,7 +106,7 @@ def test_some_rows_keep_what_belongs_to_them_and_the_units_of_all():
     some = data.rows(keep)
     looks = [np.flatnonzero(at[:, 0] == x) for x in data.at[keep, 0]]
     z = (values - data.shift) / data.scale
-    bent = data.warp.bend(z)
+    bent = data.warp.transform(z)
     assert (some.shift, some.scale, some.warp) == (data.shift, data.scale, data.warp)
     assert some.values == pytest.approx([bent[i].mean() for i in looks])
     assert some.looks == sum(map(len, looks))

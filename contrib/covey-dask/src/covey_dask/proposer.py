@@ -17,7 +17,7 @@ from covey import dpp
 from covey.arrays import Array, Indices
 from covey.baselines import PureExploration
 from covey.belief import Belief
-from covey.candidates import Candidates, listed_pool
+from covey.candidates import Candidates, remaining_pool
 from covey.diagnostics import explain
 from covey.errors import CoveyError, SpaceError, StrategyError
 from covey.gp import Posterior, Recall
@@ -117,7 +117,7 @@ class DaskProposer:
         recall = Recall() if recall is None else recall
         rng = np.random.default_rng([recipe.seed, history.asked_count])
         watch = Stopwatch()
-        listed = listed_pool(self._pool, request.fixed, taken(history, recipe))
+        listed = remaining_pool(self._pool, request.fixed, taken(history, recipe))
         candidates = listed.everything(request.k)
         with watch.timing("fit"):
             posterior = understand(history, recipe, rng, recall=recall)

@@ -18,7 +18,7 @@ from covey.belief import Belief, Gaussian
 from covey.errors import StrategyError
 from covey.gp import Posterior
 from covey.kernels import KernelMatrix
-from covey.large.lowrank import Explained, Held, Layer, Streamed
+from covey.large.lowrank import ExplainedCovariance, HeldRows, Layer, StreamedRows
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -99,7 +99,7 @@ class RemoteLayer:
     """Rows of V for n candidates, kept by others; a few columns of it are made here."""
 
     def __init__(
-        self, near: Streamed, rows: RemoteRows, member: int, names: Indices | None = None
+        self, near: StreamedRows, rows: RemoteRows, member: int, names: Indices | None = None
     ) -> None:
         self._near = near
         self._rows, self._member = rows, member
@@ -128,9 +128,9 @@ class RemoteLayer:
     def on(self, indices: Indices) -> Layer:
         """Held here if they are few; else as far away as before."""
         near = self._near
-        some = Streamed(near.kernel, near.seen, near.factor, near.at[indices], near.memory)
+        some = StreamedRows(near.kernel, near.seen, near.factor, near.at[indices], near.memory)
         if len(indices) <= LOCAL and some.fits:
-            return Held(self.of(indices))
+            return HeldRows(self.of(indices))
         return RemoteLayer(some, self._rows, self._member, self._known(indices))
 
     def _known(self, cols: Indices) -> Indices:
@@ -144,7 +144,7 @@ def remote_belief(
     parts = []
     each = zip(posterior.models, posterior.evidence, rows.summary(), strict=True)
     for member, (model, seen, (mean, squares)) in enumerate(each):
-        near = Streamed(model.kernel, seen.at, seen.factor, at, memory // len(posterior.models))
-        explained = Explained((RemoteLayer(near, rows, member),), squares, near.memory)
+        near = StreamedRows(model.kernel, seen.at, seen.factor, at, memory // len(posterior.models))
+        explained = ExplainedCovariance((RemoteLayer(near, rows, member),), squares, near.memory)
         parts.append(Gaussian(KernelMatrix(model.kernel, at), mean, explained, model.noise, seen))
     return replace(posterior.belief(at[:1], round), at=at, parts=tuple(parts))

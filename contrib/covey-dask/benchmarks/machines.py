@@ -1,12 +1,14 @@
 """Where a cluster could win: machines of a few cores each, against one such machine.
 
-A machine is a worker bound to cores of its own by `taskset`, with so much memory for V. The process
-that asks, and the scheduler, share the first machine with its worker. One machine alone is the same
-process without a cluster. "large": V of the whole pool is twice what one machine may hold, so that
-it is worked out anew for each pass, while two machines or more keep it. It prints a Markdown table.
+A machine is a worker bound to cores of its own by `taskset`, with so much memory for V, the m x n
+matrix of what m results explain at n rows. The process that asks, and the scheduler, share the
+first machine with its worker. One machine alone is the same process without a cluster. Where V does
+not fit, it is worked out anew for each pass, while enough machines keep it. The seconds are those
+of one ask that has results, without its fit, which no cluster shares; dealing out the rows is in
+them. It prints a Markdown table, line by line as it comes.
 
-python contrib/covey-dask/benchmarks/machines.py             # sixteen cores; half an hour or more
-python contrib/covey-dask/benchmarks/machines.py --cores 1 --machines 1 2 --rows 20000  # it runs
+python contrib/covey-dask/benchmarks/machines.py             # sixteen cores; ten minutes or so
+python contrib/covey-dask/benchmarks/machines.py --cores 1 --machines 1 2 --pools 20000:100:1
 """
 
 from __future__ import annotations
@@ -25,16 +27,16 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import covey
 from covey_dask import DaskProposer
 
-DIMENSION, RESULTS, PICKS = 6, 500, 50
+DIMENSION, PICKS = 6, 50
 STRATEGIES = ("auto", "ucb-dpp-max")
-ROOM = "2 GiB"  # for V on one machine, where it is not the point
+SHARE = 2  # V may take one part in two of the memory
 # By Dask's own setting workers give memory back at once, which doubles the time of a pass.
 MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 
@@ -45,18 +47,33 @@ def objective(x: np.ndarray) -> np.ndarray:
     return np.cos(x @ turns.T + np.arange(64.0)).sum(axis=1) / 8.0
 
 
-def study_of(rows: int, strategy: str, memory: int | str) -> covey.Study:
-    """A pool, and results from elsewhere in its cube."""
-    pool = covey.Pool(np.random.default_rng(1).random((rows, DIMENSION)))
+class Setting(NamedTuple):
+    """A pool of rows, results told from elsewhere in its cube, and GiB for V on one machine."""
+
+    rows: int
+    results: int
+    memory: float
+
+    @staticmethod
+    def of(text: str) -> Setting:
+        """ROWS:RESULTS:GIB."""
+        rows, results, memory = text.split(":")
+        return Setting(int(rows), int(results), float(memory))
+
+    @property
+    def machines_needed(self) -> int:
+        """To hold V of all rows."""
+        return -(-8 * self.rows * self.results * SHARE // int(self.memory * 2**30))
+
+
+def study_of(setting: Setting, strategy: str) -> covey.Study:
+    """The pool and its results."""
+    pool = covey.Pool(np.random.default_rng(1).random((setting.rows, DIMENSION)))
+    memory = int(setting.memory * 2**30)
     study = covey.Study(pool, strategy=strategy, seed=0, memory=memory)
-    at = np.random.default_rng(2).random((RESULTS, DIMENSION))
+    at = np.random.default_rng(2).random((setting.results, DIMENSION))
     study.add([{f"x{j}": float(v) for j, v in enumerate(row)} for row in at], objective(at))
     return study
-
-
-def half_of_v(rows: int) -> int:
-    """Bytes, of 8 · n · m; a study takes no less than 64 MiB."""
-    return max(4 * rows * RESULTS, 2**26)
 
 
 @contextmanager
@@ -92,26 +109,24 @@ def bound(machine: int, cores: int) -> list[str]:
     return ["taskset", "--cpu-list", ",".join(map(str, mine))]
 
 
-def ask(machines: int, cores: int, rows: int, strategy: str, memory: int | str) -> dict[str, Any]:
-    """Two batches; of the second the seconds without its fit, which no cluster shares."""
-    study = study_of(rows, strategy, memory)
+def ask(machines: int, cores: int, setting: Setting, strategy: str) -> dict[str, Any]:
+    """One batch: its seconds without the fit, and its points."""
+    study = study_of(setting, strategy)
     with (
         cluster(machines, cores) as client,
         DaskProposer(study, client) if client else nullcontext(),
     ):
-        first = study.ask(PICKS)
         began = time.perf_counter()
-        second = study.ask(PICKS)
+        batch = study.ask(PICKS)
         took = time.perf_counter() - began
     spent = study.diagnostics.seconds if study.diagnostics else {}
-    points = [list(trial.point.values()) for trial in (*first, *second)]
+    points = [list(trial.point.values()) for trial in batch]
     return {"seconds": took - spent.get("fit", 0.0), "batch": points}
 
 
-def asked_apart(cores: int, *what: Any) -> dict[str, Any]:
+def asked_apart(cores: int, machines: int, setting: Setting, strategy: str) -> dict[str, Any]:
     """`ask` in a process of its own, on the first machine."""
-    told = json.dumps([what[0], cores, *what[1:]])
-    command = [sys.executable, __file__, "--one", told]
+    command = [sys.executable, __file__, "--one", json.dumps([machines, cores, setting, strategy])]
     first = ",".join(map(str, sorted(os.sched_getaffinity(0))[:cores]))
     done = subprocess.run(
         ["taskset", "--cpu-list", first, *command], stdout=subprocess.PIPE, text=True, check=True
@@ -120,19 +135,21 @@ def asked_apart(cores: int, *what: Any) -> dict[str, Any]:
     return found
 
 
-def table(rows: list[int], machines: list[int], cores: int) -> Iterator[str]:
-    """A line for each pool and strategy."""
+def table(settings: list[Setting], machines: list[int], cores: int) -> Iterator[str]:
+    """A row for each pool and strategy, cell by cell."""
     heads = " | ".join(f"{m} machine{'s' if m > 1 else ''}" for m in machines)
-    yield f"| rows | V | strategy | alone | {heads} | same batch |"
-    yield "|---" * (5 + len(machines)) + "|"
-    for n in rows:
-        for what, memory in (("fits", ROOM), ("large", half_of_v(n))):
-            for strategy in STRATEGIES:
-                alone = asked_apart(cores, 0, n, strategy, memory)
-                each = [asked_apart(cores, m, n, strategy, memory) for m in machines]
-                cells = " | ".join(f"{one['seconds']:.1f} s" for one in (alone, *each))
-                same = all(one["batch"] == alone["batch"] for one in each)
-                yield f"| {n} | {what} | {strategy} | {cells} | {'yes' if same else 'no'} |"
+    yield f"| rows | results | V fits on | strategy | alone | {heads} | same batch |\n"
+    yield "|---" * (6 + len(machines)) + "|\n"
+    for setting in settings:
+        for strategy in STRATEGIES:
+            need = setting.machines_needed
+            yield f"| {setting.rows} | {setting.results} | {need} | {strategy} |"
+            batches = []
+            for count in (0, *machines):
+                one = asked_apart(cores, count, setting, strategy)
+                batches.append(one["batch"])
+                yield f" {one['seconds']:.1f} s |"
+            yield f" {'yes' if all(b == batches[0] for b in batches) else 'no'} |\n"
 
 
 def main() -> None:
@@ -140,13 +157,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7])
+    parser.add_argument(
+        "--pools",
+        type=Setting.of,
+        nargs="+",
+        default=[Setting(10**6, 300, 6.0), Setting(10**7, 100, 4.0)],
+        help="each as ROWS:RESULTS:GIB of memory on one machine",
+    )
     parser.add_argument("--machines", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--cores", type=int, default=2, help="of one machine")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     wanted = parser.parse_args()
     if wanted.one:
-        print(json.dumps(ask(*json.loads(wanted.one))))
+        machines, cores, setting, strategy = json.loads(wanted.one)
+        print(json.dumps(ask(machines, cores, Setting(*setting), strategy)))
         return
     have, need = len(os.sched_getaffinity(0)), max(wanted.machines) * wanted.cores
     if have < need:
@@ -156,9 +180,9 @@ def main() -> None:
         )
     about = ", ".join(f"{name} {version(name)}" for name in ("covey", "numpy", "distributed"))
     print(f"{about}, {platform.machine()}; machines of {wanted.cores} cores, {DIMENSION} inputs,")
-    print(f"{RESULTS} results, B = {PICKS}\n")
-    for line in table(wanted.rows, wanted.machines, wanted.cores):
-        print(line, flush=True)
+    print(f"B = {PICKS}\n")
+    for part in table(wanted.pools, wanted.machines, wanted.cores):
+        print(part, end="", flush=True)
 
 
 if __name__ == "__main__":

@@ -113,13 +113,16 @@ def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Mod
 
 
 def _fitted_at(history: History) -> int:
-    """Place of the ask whose hyper-parameters all later ones have taken over."""
+    """How many events were known when the hyper-parameters were fitted that still stand.
+
+    Results told while that ask was thinking stand before it in the log, and were not seen by it.
+    """
     place = len(history.events)
     for i, event in reversed(list(enumerate(history.events))):
         if isinstance(event, Asked) and event.models is not None:
             if event.models != history.models:
                 break
-            place = i
+            place = i if event.after is None else min(i, event.after)
     return place
 
 

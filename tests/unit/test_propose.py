@@ -208,6 +208,17 @@ class TestManyResults:
         between = history.then(Asked((Point(self.POOL.point(119)),), "random"))
         assert self.asked(self.told(between), 1).models == history.models
 
+    def test_results_told_while_it_was_thinking_count_as_new(self):
+        started = self.started()
+        description = propose(started, self.RECIPE, request()).models[0].describe()
+        more = tuple(Point(self.POOL.point(i)) for i in range(60, 66))  # more than a tenth of 40
+        later = started.then(Added(more, tuple(map(self.f, more))))
+        batch = (Point(self.POOL.point(119)),)
+        knew_all = later.then(Asked(batch, "auto", (description,)))
+        knew_some = later.then(Asked(batch, "auto", (description,), after=1))
+        assert self.asked(knew_all).models == (description,)
+        assert self.asked(knew_some).models != (description,)
+
     def test_hyper_parameters_without_results_do_not_stand(self):
         description = propose(self.started(), self.RECIPE, request()).models[0].describe()
         asked = History().then(Asked((Point(self.POOL.point(119)),), "auto", (description,)))

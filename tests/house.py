@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
-from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,11 +125,14 @@ def floors(source: Path = SOURCE) -> list[str]:
     for name, names in imports(source).items():
         below[room(name)] |= {room(other) for other in names} - {room(name)}
 
-    @cache
-    def chain(name: str) -> tuple[str, ...]:
-        return (name, *max((chain(other) for other in sorted(below[name])), key=len, default=()))
-
-    return list(max((chain(room(name)) for name in modules(source)), key=len))
+    longest: dict[str, tuple[str, ...]] = {}
+    try:
+        for name in TopologicalSorter(below).static_order():
+            lower = (longest[other] for other in sorted(below[name]))
+            longest[name] = (name, *max(lower, key=len, default=()))
+    except CycleError as error:
+        raise ValueError(f"rooms import one another in a circle: {error.args[1]}") from error
+    return list(max(longest.values(), key=len))
 
 
 def defined_twice(source: Path = SOURCE) -> dict[str, list[str]]:

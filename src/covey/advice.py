@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covey.arrays import Array
-from covey.candidates import Excluded, candidate_set
+from covey.candidates import Exclusions, candidate_set
 from covey.gp import Posterior
 from covey.history import History, Trial
 from covey.learn import Recipe
@@ -60,7 +60,7 @@ def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Re
 
 def recommend_anywhere(posterior: Posterior, recipe: Recipe) -> Recommendation:
     """The point of best posterior mean in the whole space, seen before or not."""
-    nothing = Excluded((), recipe.seed, 0)
+    nothing = Exclusions((), recipe.seed, 0)
     where = candidate_set(recipe.space, {}, nothing)
     candidates = where.promising(1, posterior, np.random.default_rng(recipe.seed))
     mean, std = posterior.predict(candidates.at)

@@ -18,7 +18,7 @@ from covey import dpp
 from covey.arrays import Array
 from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
-from covey.candidates import CandidateSet, Excluded, FiniteSet, candidate_set
+from covey.candidates import CandidateSet, Exclusions, FiniteSet, candidate_set
 from covey.diagnostics import Diagnostics, explain
 from covey.gp import (
     GP,
@@ -68,7 +68,7 @@ def propose(
     What it can ``recall`` of the last proposal makes the next one quicker, and does not change it.
     """
     rng = np.random.default_rng([recipe.seed, history.asked_count])
-    where = candidate_set(recipe.space, request.fixed, taken(history, recipe))
+    where = candidate_set(recipe.space, request.fixed, excluded(history, recipe))
     if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
         return _without_model(where, recipe, request, rng, told=len(history.counted))
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
@@ -82,7 +82,7 @@ def propose(
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
     with watch.timing("choose"):
-        chosen = limit.hasten(request.strategy).choose(belief, k, rng)
+        chosen = limit.apply(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
     _log.info("chose %d points by %s: %s", k, request.name, watch.seconds)
     outcome = None if history.pending or history.failed else posterior.bound
@@ -92,10 +92,10 @@ def propose(
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
-def taken(history: History, recipe: Recipe) -> Excluded:
-    """Nothing pending, failed or told is proposed again; what was cancelled or lost is free."""
+def excluded(history: History, recipe: Recipe) -> Exclusions:
+    """Points that are pending, failed or told; cancelled and lost ones may be proposed again."""
     points = [t.point for t in history.trials if t.status not in ("cancelled", "lost")]
-    return Excluded(points, recipe.seed, history.asked_count)
+    return Exclusions(points, recipe.seed, history.asked_count)
 
 
 def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:

@@ -250,8 +250,8 @@ class TimeLimit:
         most = max(_LEAST, 10 * size.batch, affordable(size, _SHARE * self.left))
         return thin(candidates, most, rng)
 
-    def hasten(self, strategy: Strategy) -> Strategy:
-        """The strategy with the time that is left, if it knows what to do with it."""
+    def apply(self, strategy: Strategy) -> Strategy:
+        """The strategy limited to the time left, if it is `TimeLimited`; else unchanged."""
         if self.use.seconds is None or not isinstance(strategy, TimeLimited):
             return strategy
         return strategy.within(self.left)

@@ -275,7 +275,7 @@ class Thompson:
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Uniformly at random."""
+    """Candidates drawn uniformly at random."""
 
     needs_model: ClassVar[bool] = False
 
@@ -291,6 +291,6 @@ class Sobol:
     needs_model: ClassVar[bool] = False
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
-        """The first k."""
+        """The first k candidates."""
         del belief, rng
         return Selection(tuple(range(k)))

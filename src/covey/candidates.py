@@ -230,8 +230,8 @@ _WIDE = 2048  # Sobol candidates of a search
 _NEAR = 400  # candidates around each anchor
 _ANCHORS = 5
 _ASCENTS = 8  # gradient ascents per width
-_HARDLY = 1e-4  # points closer than this in the unit cube are duplicates
-_SAME_SUMMIT = 1e-3  # ascents that end closer than this found the same maximum
+_DUPLICATE = 1e-4  # points closer than this in the unit cube are duplicates
+_SAME_MAXIMUM = 1e-3  # ascents that end closer than this found the same maximum
 _WIDTHS = (0.5, 2.0)  # of the bounds that are climbed: near the best mean, and near the best UCB
 _TRIES = 128  # blocks drawn before a constraint is declared too tight for rejection sampling
 _PATIENCE = 16  # ... or this many, where another method can take over
@@ -365,7 +365,7 @@ class ContinuousSet:
         return at[np.argsort(-mean, kind="stable")[:_ANCHORS]]
 
     def _apart(self, at: Array, k: int) -> Array:
-        """The candidates without near duplicates (`_HARDLY`) of earlier or excluded ones.
+        """The candidates without near duplicates (`_DUPLICATE`) of earlier or excluded ones.
 
         Towards the end of a run the best candidates crowd together, and a batch of them would be
         redundant. In a space so small that fewer than k are left, all stay.
@@ -374,13 +374,13 @@ class ContinuousSet:
 
         # One per cell first, so that few pairs are left to compare.
         short = self.space.condensed(at)
-        _, first = np.unique(np.round(short / _HARDLY), axis=0, return_index=True)
+        _, first = np.unique(np.round(short / _DUPLICATE), axis=0, return_index=True)
         kept = np.sort(first)
         every, at, short = at, at[kept], short[kept]
         crowded = np.zeros(len(at), dtype=bool)
         if len(self._excluded_at):
-            crowded = np.asarray(cKDTree(self._excluded_at).query(short)[0] < _HARDLY)
-        pairs = cKDTree(short).query_pairs(_HARDLY, output_type="ndarray")
+            crowded = np.asarray(cKDTree(self._excluded_at).query(short)[0] < _DUPLICATE)
+        pairs = cKDTree(short).query_pairs(_DUPLICATE, output_type="ndarray")
         for i, j in pairs[np.lexsort(pairs.T[::-1])]:
             if not crowded[i]:
                 crowded[j] = True
@@ -409,14 +409,14 @@ def _highest(belief: Belief, width: float) -> Array:
 
 
 def _merged(at: Array) -> Array:
-    """The points without those within `_SAME_SUMMIT` of an earlier one.
+    """The points without those within `_SAME_MAXIMUM` of an earlier one.
 
     Several ascents reach the same maximum. EST treats candidates as independent, so copies would
     raise its estimate of max f.
     """
     kept: list[Array] = []
     for point in at:
-        if all(np.abs(point - other).max() > _SAME_SUMMIT for other in kept):
+        if all(np.abs(point - other).max() > _SAME_MAXIMUM for other in kept):
             kept.append(point)
     return np.array(kept).reshape(-1, at.shape[1])
 

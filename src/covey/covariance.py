@@ -115,7 +115,7 @@ class Subset:
         return self.whole.diagonal[like(self.items, self.whole.diagonal)]
 
     def block(self, rows: Indices, cols: Indices, /) -> Array:
-        """Entries of the whole."""
+        """Entries, read from the whole."""
         return self.whole.block(self.items[rows], self.items[cols])
 
     def columns(self, cols: Indices, /) -> Array:

@@ -69,8 +69,8 @@ def understand(
         _log.info("took %d of %d results for penalties", data.penalties, data.looks)
     # A failed point will not be evaluated again. The covariance treats it as pending, so that the
     # next batch does not crowd around it.
-    looked = [t.point for t in (*history.pending, *history.failed)] if waiting else []
-    pending = recipe.space.encode(looked) if looked else None
+    unseen = [t.point for t in (*history.pending, *history.failed)] if waiting else []
+    pending = recipe.space.encode(unseen) if unseen else None
     posterior = (recall or Recall()).condition(models, data, pending)
     if pending is None or not history.failed:
         return posterior

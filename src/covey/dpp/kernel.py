@@ -126,6 +126,7 @@ def check_count(k: int, n: int) -> int:
 
 
 def _dense(values: ArrayLike) -> Dense:
+    """An array as a covariance, checked for shape, nan and symmetry. Cost n²."""
     try:
         matrix = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -164,6 +165,7 @@ def _asymmetry(matrix: Array) -> float:
 
 
 def _diagonal(values: Array) -> Array:
+    """The diagonal (n,), checked and clipped at zero."""
     if callable(values):
         raise NumericsError("a kernel's diagonal is an attribute or property, not a method.")
     diagonal = _array(values)
@@ -185,6 +187,7 @@ def _diagonal(values: Array) -> Array:
 
 
 def _checked(values: Array, shape: tuple[int, int]) -> Array:
+    """An array that the kernel gave, checked for shape and nan."""
     found = _array(values)
     if tuple(found.shape) != shape:
         raise NumericsError(

@@ -24,7 +24,10 @@ from covey.errors import NumericsError
 _BOUND_SLACK, _ROUNDING = 1e-6, 1e-8
 # Ranks at which a factorisation with ``hurry`` decides whether to go on.
 _CHECKPOINTS = (16, 32, 64, 128, 256, 512)
-_WITNESSES, _LOOKED_AT = 16, 65_536  # columns checked at the end, and at most so many rows of them
+_WITNESSES, _CHECKED_ROWS = (
+    16,
+    65_536,
+)  # columns checked at the end, and rows of each
 _FEW = 4096  # least number of items of a large kernel among which the pivots are chosen
 
 
@@ -151,6 +154,7 @@ def _check_decay(factor: PivotedCholesky, goal: TruncationGoal, past: float) -> 
 
 
 def _check_semidefinite(residual: Array, diagonal: Array) -> None:
+    """Raise if a residual variance of L - I is negative beyond `_slack`."""
     worst = int(namespace(residual).argmin(residual + _slack(diagonal)))
     if float(residual[worst]) < -float(_slack(diagonal)[worst]):
         raise _not_psd_error(f"item {worst} is left with variance {float(residual[worst]):.3g}")
@@ -168,7 +172,7 @@ def _check_witnesses(kernel: Covariance, factor: PivotedCholesky) -> None:
     """
     n = len(kernel.diagonal)
     at = np.unique(np.linspace(0, n - 1, min(n, _WITNESSES)).astype(np.intp))
-    near = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.intp))
+    near = np.unique(np.linspace(0, n - 1, min(n, _CHECKED_ROWS)).astype(np.intp))
     xp = namespace(factor.residual)
     rows, cols = (factor.rows[:, like(some, factor.rows)] for some in (near, at))
     rest = _less_one(kernel.block(near, at) - rows.T @ cols, np.searchsorted(near, at))

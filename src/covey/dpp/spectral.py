@@ -111,7 +111,7 @@ def draw_projection(basis: Array, rng: np.random.Generator) -> Indices:
 _EPS = float(np.finfo(np.float64).eps)
 # Our choices: the smallest eigenvalue of a correlation matrix for which `_graded` is accurate to
 # 1e-8; the largest error of a log normaliser; and the smallest total variation that is reported.
-_GRADED, _TOLERATED, _WORTH_A_WORD = 1e-6, 1e-6, 1e-9
+_GRADED, _TOLERATED, _REPORTED = 1e-6, 1e-6, 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +146,7 @@ def prepare_spectral(kernel: Covariance, k: int) -> Spectral:
     spectrum = _decomposed(densify(kernel))
     table = spectrum.table(k)
     missed = -math.expm1(-spectrum.doubt(k))
-    return Spectral(spectrum.vectors, table, missed if missed > _WORTH_A_WORD else 0.0)
+    return Spectral(spectrum.vectors, table, missed if missed > _REPORTED else 0.0)
 
 
 def spectral_log_normalizer(kernel: Covariance, k: int) -> float:

@@ -101,12 +101,14 @@ class _State:
         return self._precisions[positions] * np.maximum(variance, 0.0) + here * here
 
     def _exchange(self, position: int, new: int) -> None:
+        """Put the item ``new`` at a position."""
         self.items[position] = new
         column = to_numpy(self._kernel.block(self.items, np.array([new])))[:, 0]
         self._square[position] = self._square[:, position] = column
         self._settle()
 
     def _settle(self) -> None:
+        """Factor L_S anew. Cost k³."""
         self._factor = cholesky(self._square)
         self._root = inverse_lower(self._factor)
         self._precisions = np.einsum("ij,ij->j", self._root, self._root)  # M_ii

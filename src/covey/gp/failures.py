@@ -16,7 +16,7 @@ from covey.kernels import squared_distance
 # trial that ended otherwise; shorter for results, or many distant results would hide a failure.
 _TOLD, _FAILED = 0.25, 0.35
 _LEAST, _MOST = 1e-4, 0.25  # bounds on h; the upper one is per root dimension
-_NOBODY = 0.03  # c: weight of success everywhere, so that q vanishes far from all trials
+_BACKGROUND = 0.03  # c: weight of success everywhere, so that q vanishes far from all trials
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Failures:
 
         def some(part: slice) -> Array:
             weights = self._weights(at[part])
-            return (self.failed @ weights) / (_NOBODY + weights.sum(axis=0))
+            return (self.failed @ weights) / (_BACKGROUND + weights.sum(axis=0))
 
         return np.concatenate(list(each_chunk(some, at, len(self.at))))
 
@@ -61,7 +61,7 @@ class Failures:
     def climbed(self, mean: Array, slope: Array, at: Array) -> tuple[Array, Array]:
         """μ' (n,) and its gradient (n, d), from μ (n,) and its gradient ``slope`` (n, d)."""
         weights = self._weights(at)
-        total = _NOBODY + weights.sum(axis=0)
+        total = _BACKGROUND + weights.sum(axis=0)
         share = (self.failed @ weights) / total
         # ∂q = Σ_i (1_failed - q) ∂k_i / total, with ∂k_i = k_i (x_i - x)/h².
         pull = (self.failed[:, None] - share) * weights / np.square(self.reach)[:, None] / total

@@ -193,4 +193,5 @@ def outgrown(now: Observations, then: Observations) -> bool:
 
 
 def _keys(data: Observations) -> np.ndarray:
+    """What identifies a row: its point, and whether its noise is learnt, (n, d + 1)."""
     return np.column_stack([data.at, data.learnt])

@@ -44,6 +44,7 @@ class Likelihood:
 
     @cached_property
     def _priors(self) -> tuple[Prior, ...]:
+        """The prior of each entry of θ."""
         d = self.data.at.shape[1]
         priors = PRIORS[self.gp.priors](d)
         noise = () if self.given_noise is not None else (priors.noise,)
@@ -144,6 +145,7 @@ class Likelihood:
         return plus_diagonal(kernel(self.data.at, self.data.at), self.data.noise(noise))
 
     def _unpack(self, theta: Array) -> tuple[Kernel, float]:
+        """The kernel and the noise σ² at θ."""
         d = self.data.at.shape[1]
         values = np.exp(theta)
         kernel = KERNELS[self.gp.kernel](tuple(map(float, values[:d])), float(values[d]))

@@ -64,6 +64,7 @@ class Posterior:
         return Belief(at, parts, self.data.best, round, looks, self.known)
 
     def _part(self, model: Model, seen: Evidence, at: Array, memory: int) -> Gaussian:
+        """The posterior of one model at the candidates (n, d)."""
         made = StreamedRows(model.kernel, like(seen.at, at), seen.factor, at, memory)
         survey = made.survey(seen.weights)
         mean = model.mean + to_numpy(survey.sums)
@@ -181,7 +182,7 @@ def condition(
 
 # Conditioning on many results, with factors that grow between asks.
 
-_DROWNED = 1e4  # ratio of noise to the variance of f above which `Recall.told` would lose digits
+_NOISY = 1e4  # ratio of noise to the variance of f above which `Recall.told` would lose digits
 
 
 class Recall:
@@ -209,6 +210,7 @@ class Recall:
         return Posterior(tuple(models), evidence, data)
 
     def _evidence(self, model: Model, data: Observations, at: Array) -> Evidence:
+        """Factor and weights of one model at the data and the pending locations, ``at`` (m, d)."""
         n, more = len(data), len(at) - len(data)
         noise = np.concatenate([data.noise(model.noise), np.full(more, model.noise)])
         old = self._kept.get(model.kernel) or empty(model.kernel, at.shape[1])
@@ -230,11 +232,11 @@ class Recall:
         """
         data, models = posterior.data, posterior.models
         noises = [seen.noise[: len(data)] for seen in posterior.evidence]
-        drowned = any(
-            noise.max() > _DROWNED * model.kernel.variance
+        noisy = any(
+            noise.max() > _NOISY * model.kernel.variance
             for noise, model in zip(noises, models, strict=True)
         )
-        if drowned or len(posterior.evidence[0].at) <= MANY:
+        if noisy or len(posterior.evidence[0].at) <= MANY:
             belief = posterior.belief(data.at)
             return belief.mean, belief.std
         means, variances = [], []
@@ -248,6 +250,7 @@ class Recall:
         return np.mean(means, axis=0), np.sqrt(spread)
 
     def _factor(self, model: Model, seen: Evidence) -> Factor:
+        """The `Factor` of this evidence: the one that is kept, if it is the same."""
         kept = self._kept.get(model.kernel)
         if kept is not None and kept.lower is seen.factor:
             return kept

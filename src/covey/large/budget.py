@@ -287,8 +287,8 @@ def waiting(
     ``progress``: True shows it in any case, False never, None only if stderr is a terminal. Without
     a bar nothing is estimated, which may take a moment.
     """
-    looked_at = sys.stderr.isatty() if progress is None else progress
-    cost = estimated() if looked_at else None
+    shown = sys.stderr.isatty() if progress is None else progress
+    cost = estimated() if shown else None
     if cost is None or (progress is None and cost.seconds <= LONG):
         yield
         return

@@ -137,6 +137,7 @@ class RunningArgmax:
             self._merge(int(row), offset + some.places[mine], some.values[mine])
 
     def _merge(self, row: int, places: Indices, values: Array) -> None:
+        """Add the new records of one row, and drop those that have become too small."""
         before = np.maximum.accumulate(np.append(self.most[row], values))
         new = values > before[:-1]
         at = np.append(self._records[row][0], places[new])

@@ -73,7 +73,7 @@ class HeldRows:
         return self.rows[:, cols]
 
     def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """Cost len(cols) · m · p; no copy if these are most of the candidates."""
+        """V[:, cols]ᵀ w. Cost len(cols) · m · p; no copy if these are most of the candidates."""
         if isinstance(cols, slice):
             return self.rows[:, cols].T @ weights
         return SelectedRows(self.rows, cols).product(slice(None), weights)
@@ -99,7 +99,7 @@ class SelectedRows:
         return self.rows[:, self.places[cols]]
 
     def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """Cost len(cols) · m · p, or N · m · p if these are more than half of N."""
+        """V[:, cols]ᵀ w. Cost len(cols) · m · p, or N · m · p if these are more than half of N."""
         places = self.places[cols]
         if 2 * len(places) > self.rows.shape[1]:
             return (self.rows.T @ weights)[places]
@@ -139,11 +139,11 @@ class StreamedRows:
         return Whitening(self.factor, self.at)
 
     def of(self, cols: Indices) -> Array:
-        """Cost len(cols) · m²."""
+        """V[:, cols], (m, len(cols)). Cost len(cols) · m²."""
         return self._whiten(self.kernel(self.seen, self.at[cols]))
 
     def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """Cost len(cols) · m · (d + p)."""
+        """V[:, cols]ᵀ w. Cost len(cols) · m · (d + p)."""
         at = self.at[cols]
         back = like(solve_lower(self.factor, to_numpy(weights), transposed=True), at)
         parts = each_chunk(lambda part: self.kernel(at[part], self.seen) @ back, at, len(self))
@@ -279,7 +279,7 @@ class ImaginedRows:
         return Whitening(self._looks.corner, self._before.explained.squares)
 
     def of(self, cols: Indices) -> Array:
-        """Cost len(cols) · p · (m + p)."""
+        """V[:, cols] for these rows, (p, len(cols)). Cost len(cols) · p · (m + p)."""
         names = self._looks.places[cols]
         inner = self._before.explained.product(names, self._own)
 
@@ -309,6 +309,7 @@ class ImaginedRows:
         return ImaginedRows(self._looks.on(indices))
 
     def _slabs(self, cols: Indices | slice) -> Iterator[Indices]:
+        """The columns in slabs whose rows take at most `_ENTRIES` entries."""
         chosen = np.arange(len(self._looks.places))[cols]
         size = max(_ROWS, _ENTRIES // len(self))
         return (chosen[low : low + size] for low in range(0, max(1, len(chosen)), size))

@@ -1,4 +1,4 @@
-"""Advice: what the model expects, and which point it would use."""
+"""Advice: predictions of f at given points, and the point to use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covey.arrays import Array
-from covey.candidates import Excluded, candidate_set
+from covey.candidates import Exclusions, candidate_set
 from covey.gp import Posterior
 from covey.history import History, Trial
 from covey.learn import Recipe
@@ -19,19 +19,19 @@ from covey.space import Pool
 class Prediction(NamedTuple):
     """Mean and standard deviation of f at some points, in the user's units.
 
-    f(x) is the mean of a measurement at x, so that ``mean`` is what measurements will average to,
-    and ``std`` how well that average is known; a single measurement scatters more. This holds where
-    outcomes were bent, too: there noise is taken to be even after the bend, so skewed before it,
+    f(x) is the mean of a measurement at x, so ``mean`` is what measurements will average to, and
+    ``std`` how well that average is known; a single measurement scatters more. This holds where
+    outcomes were warped, too: there noise is symmetric in warped units, so skewed in the user's,
     and the mean is not the median.
     """
 
-    mean: Array
-    std: Array
+    mean: Array  # (n,)
+    std: Array  # (n,)
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """A point to use, with what the model expects there; ``trial`` if it was told."""
+    """A point to use, with the mean and standard deviation of f there; ``trial`` if it was told."""
 
     point: Mapping[str, Any]
     mean: float
@@ -42,13 +42,13 @@ class Recommendation:
 def predict(
     posterior: Posterior, recipe: Recipe, points: tuple[Mapping[str, Any], ...]
 ) -> Prediction:
-    """What is expected of f at the points."""
+    """Mean and standard deviation of f at the points."""
     mean, std = posterior.predict(recipe.space.encode(points))
     return Prediction(recipe.sign * mean, std)
 
 
 def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Recommendation:
-    """The told trial of best posterior mean; of a pool, one of its rows if any was told."""
+    """The told trial of best posterior mean; in a pool, one of its rows if any was told."""
     told = history.counted
     if isinstance(recipe.space, Pool):
         places = recipe.space.locate([trial.point for trial in told])
@@ -59,8 +59,8 @@ def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Re
 
 
 def recommend_anywhere(posterior: Posterior, recipe: Recipe) -> Recommendation:
-    """The point of best posterior mean in the whole space, seen before or not."""
-    nothing = Excluded((), recipe.seed, 0)
+    """The point of best posterior mean in the whole space, observed or not."""
+    nothing = Exclusions((), recipe.seed, 0)
     where = candidate_set(recipe.space, {}, nothing)
     candidates = where.promising(1, posterior, np.random.default_rng(recipe.seed))
     mean, std = posterior.predict(candidates.at)

@@ -1,6 +1,6 @@
-"""Array types, where arrays are, and the few operations NumPy lacks.
+"""Arrays of NumPy or torch: types, factorisations, order statistics, and work chunk by chunk.
 
-The one room that knows two array libraries. SciPy and torch are imported when first needed.
+The only module that knows both array libraries. SciPy and torch are imported when first needed.
 """
 
 from __future__ import annotations
@@ -22,18 +22,17 @@ Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 
-TIE = 1e-9  # gains that agree so far are equal, and the lowest index wins
-MARGIN = 1e-8  # values this close count as equal where a short list is made: wider than a tie
-_LARGE = 2**20  # bytes from which on a copy off a GPU is worth memory of its own
-# Jitter is tried in these fractions until the factorisation succeeds.
-_JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
+TIE = 1e-9  # relative difference below which gains are equal, and the lowest index wins
+MARGIN = 1e-8  # the same where a short list is made: wider than a tie
+_LARGE = 2**20  # bytes above which a copy from a GPU goes through pinned memory
+_JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)  # fractions tried until the factorisation succeeds
 
 
 def cholesky(matrix: Array, scale: float | None = None) -> Array:
-    """Lower Cholesky factor of a symmetric positive (semi)definite matrix.
+    """Lower Cholesky factor of a symmetric positive (semi)definite matrix (n, n). Cost n³/3.
 
-    Where rounding has made it indefinite, jitter is added in fractions of ``scale`` (None: of the
-    mean diagonal).
+    Where rounding has made it indefinite, jitter is added to the diagonal, in fractions of
+    ``scale`` (None: of the mean diagonal).
 
     >>> cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))
     array([[2., 0.],
@@ -57,17 +56,17 @@ def cholesky(matrix: Array, scale: float | None = None) -> Array:
 
 
 def plus_diagonal(matrix: Array, values: Array | float) -> Array:
-    """The matrix with values added to its diagonal."""
+    """A copy of the matrix with values added to its diagonal."""
     out = matrix.copy()
     out.flat[:: len(matrix) + 1] += values
     return out
 
 
 def namespace(array: Any) -> Any:
-    """The functions that go with an array: NumPy's, or those of the library that holds it.
+    """The array API namespace of an array: NumPy, or that of the library that holds it.
 
-    Arrays of n candidates may be torch tensors, on any device (`Array` stands for both); what is
-    of the size of a batch or of the data stays with NumPy, on the host.
+    Arrays over n candidates may be torch tensors on any device (`Array` stands for both). Arrays
+    the size of a batch or of the data are NumPy's, on the host.
     """
     if isinstance(array, np.ndarray):
         return np
@@ -82,23 +81,23 @@ def is_numpy(array: Any) -> bool:
 
 
 def to_numpy(array: Any) -> Array:
-    """The array as NumPy's, copied only if it is not."""
+    """The array as a NumPy array; copied only if it is not one."""
     if isinstance(array, np.ndarray):
         return array
     array = array.detach()
     if array.is_cuda and array.nbytes > _LARGE:
         import torch
 
-        # Into memory that the card can write to directly: ten times as fast for a million numbers.
+        # Pinned memory, which the GPU writes to directly: ten times as fast for a million numbers.
         array = torch.empty(array.shape, dtype=array.dtype, pin_memory=True).copy_(array)
     moved: Array = array.cpu().numpy()
     return moved
 
 
 def like(values: Any, array: Any) -> Any:
-    """NumPy's values (or a number) as an array of the library, device and precision of another.
+    """NumPy values (or a number) in the library, on the device and in the precision of ``array``.
 
-    Whole numbers and booleans keep their kind.
+    Integers and booleans keep their type.
     """
     if isinstance(array, np.ndarray):
         return values
@@ -112,7 +111,7 @@ def like(values: Any, array: Any) -> Any:
 
 
 def to_device(array: Array, device: str, precision: str) -> Array:
-    """NumPy's array as a torch tensor on a device."""
+    """A NumPy array as a torch tensor of this precision on a device."""
     try:
         import torch
     except ImportError as error:
@@ -128,7 +127,7 @@ def to_device(array: Array, device: str, precision: str) -> Array:
 
 
 def free_memory(device: str) -> int:
-    """Bytes free on a device of torch's; of a device that does not tell, 4 GiB."""
+    """Bytes free on a torch device; 4 GiB is assumed where it cannot be asked."""
     import torch
 
     if torch.device(device).type == "cuda":
@@ -146,9 +145,9 @@ def at_least(array: Any, least: float) -> Array:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Linear algebra on one thread.
+    """Run the linear algebra inside on one thread.
 
-    At the size of an ask several threads were seen to be seven times slower; and they round
+    Several threads were measured seven times slower at the size of an ask, and they round
     differently, so that a batch would depend on the machine's settings.
     """
     import scipy.linalg  # noqa: F401 - loads its own BLAS, for the limit to reach
@@ -159,9 +158,9 @@ def one_thread() -> Iterator[None]:
 
 
 def first_largest(values: Array) -> int:
-    """Index of the largest value; of values that agree to a billionth the first.
+    """Index of the largest of the values (n,); the first of those that agree to a billionth.
 
-    Two ways to compute the same gains differ by rounding, and that must not decide.
+    Two ways to compute the same gains differ by rounding, which must not decide.
 
     >>> first_largest(np.array([1.0, 3.0, 3.0 + 1e-12]))
     1
@@ -174,13 +173,13 @@ def first_largest(values: Array) -> int:
 
 
 def unit(array: Array, rank: int) -> float:
-    """What rounding may leave of one after so many pivots, in the precision of the array."""
+    """Rounding error, in the array's precision, of a residual that was 1 before ``rank`` pivots."""
     eps = float(namespace(array).finfo(array.dtype).eps)
     return (128.0 + 16.0 * rank) * eps
 
 
 def spread(values: Array, count: int) -> Indices:
-    """About ``count`` items, ascending: half with the largest values, half evenly spread.
+    """Indices of about ``count`` of the values, ascending: half the largest, half evenly spread.
 
     >>> spread(np.array([0.0, 1.0, 0.0, 7.0, 8.0, 0.0]), 4)
     array([0, 3, 4, 5])
@@ -190,7 +189,7 @@ def spread(values: Array, count: int) -> Indices:
 
 
 def largest(values: Array, count: int) -> Indices:
-    """Where the largest values are; of those about as large as the least of them, the first.
+    """Indices of the ``count`` largest values; of those equal to the least of them, the first.
 
     >>> largest(np.array([2.0, 2.0, 5.0, 2.0 + 1e-12]), 2)
     array([2, 0])
@@ -207,10 +206,10 @@ def largest(values: Array, count: int) -> Indices:
 
 
 def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Array:
-    """Solve C x = b (or Cᵀ x = b) for a lower triangular C.
+    """Solve C x = b (or Cᵀ x = b) for a lower triangular C (m, m), b (m,) or (m, p). Cost p m².
 
-    LAPACK directly: in a fit the wrapper around it costs more than the solve. LAPACK reads by
-    columns, so a C-ordered C goes in as the upper triangle Cᵀ and is not copied.
+    Calls LAPACK directly: in a fit SciPy's wrapper costs more than the solve. LAPACK reads by
+    columns, so a C-ordered factor is passed as the upper triangle Cᵀ and not copied.
     """
     from scipy.linalg.lapack import dtrtrs
 
@@ -229,7 +228,7 @@ def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Arr
 
 
 def inverse_lower(factor: Array) -> Array:
-    """C⁻¹ of the Cholesky factor C of something positive."""
+    """C⁻¹ for a lower triangular C (m, m) with positive diagonal. Cost m³/3."""
     from scipy.linalg.lapack import dtrtri
 
     if len(factor) == 0:
@@ -239,7 +238,7 @@ def inverse_lower(factor: Array) -> Array:
 
 
 def sum_of_squares(array: Any) -> Array:
-    """Of each column of an array (m, n): (n,)."""
+    """The sum of squares of each column of an array (m, n): (n,)."""
     if isinstance(array, np.ndarray):
         return np.asarray(np.sum(array * array, axis=0))
     squares: Array = namespace(array).linalg.vector_norm(array, axis=0) ** 2  # one pass, not three
@@ -253,20 +252,19 @@ def log_normal_cdf(z: Array) -> Array:
     return np.asarray(log_ndtr(z))
 
 
-# Whitening: the inverse of a Cholesky factor, applied to very many columns.
+# The inverse of a Cholesky factor, applied to very many columns.
 
-# Rows taken together on the host: only blocks of this size on the diagonal are inverted. With 16
-# or 64 it was seen to take a fifth more. (Our choice.)
+# Rows per diagonal block on the host; 16 or 64 took a fifth longer. (Our choice.)
 _BLOCK = 32
 
 
 class Whitening:
-    """C⁻¹ of a lower triangular C (m, m), applied to arrays (m, p) wherever they are. Cost p m².
+    """C⁻¹ of a lower triangular C (m, m), applied to arrays (m, p) on any device. Cost p m².
 
-    All of it is products of matrices. A triangular solve with very many right sides keeps other
-    threads waiting on the host, and on a GPU is slow and was seen to hang. So there the inverse
-    multiplies them; here it is forward substitution by blocks, and what the inverse of a block
-    loses in accuracy one step of refinement gets back.
+    It uses matrix products only: a triangular solve with very many right sides blocks other threads
+    on the host, and on a GPU is slow and was seen to hang. On a GPU C⁻¹ is formed and multiplied.
+    On the host it is forward substitution by blocks, where one step of refinement restores the
+    accuracy that inverting a block loses.
 
     >>> Whitening(np.array([[2.0, 0.0], [1.0, 1.0]]), np.zeros(1))(np.array([[2.0], [3.0]]))
     array([[1.],
@@ -292,7 +290,7 @@ class Whitening:
 
 
 class _Block:
-    """Some rows of C."""
+    """The rows of C that belong to one diagonal block."""
 
     __slots__ = ("_corner", "_inverse", "_left", "rows")
 
@@ -303,7 +301,7 @@ class _Block:
         self._inverse = np.ascontiguousarray(inverse_lower(self._corner))
 
     def solve(self, right: Array, above: Array) -> Array:
-        """C⁻¹ times these rows, given what it came to above them."""
+        """The solution at these rows, from the right side there and the solution ``above``."""
         if self.rows.start:
             right = right - self._left @ above[: self.rows.start]
         first = self._inverse @ right
@@ -314,27 +312,27 @@ class _Block:
 
 # Work on many rows, chunk by chunk, on all cores.
 #
-# A chunk is worked on by one thread, and chunks do not depend on the number of threads; so
-# neither do results, to the last bit.
+# Each chunk is one thread's, and chunks do not depend on the number of threads, so results do not
+# either, to the last bit.
 
 Made = TypeVar("Made")
 Report = Callable[[int], None]
-"""Is told how many rows were worked on since it was told last."""
+"""Called with the number of rows done since the last call."""
 
-MEMORY = 2 * 2**30  # bytes over the pool itself, unless the user says otherwise
+MEMORY = 2 * 2**30  # bytes beside the pool itself, unless the user says otherwise
 _report: ContextVar[Report | None] = ContextVar("report", default=None)
 # Entries of an (m, chunk) block that stay in a core's cache, and that keep a GPU busy. With four
-# times as many on the host, kernels were seen to take three times as long.
+# times as many on the host, kernels took three times as long.
 CACHE, _CARD = 2**17, 2**27
 
 
 def each_chunk(work: Callable[[slice], Made], rows: Array, per_row: int) -> Iterator[Made]:
-    """What the work makes of each chunk of the rows, in order, if a row takes so many entries.
+    """``work(chunk)`` for each chunk of the rows, in order, where a row needs ``per_row`` entries.
 
-    Only a few chunks are ahead of the one that is being read, so memory stays bounded.
+    At most a few chunks are computed ahead of the one being read, so memory stays bounded.
     """
     size = max(64, (CACHE if is_numpy(rows) else _CARD) // max(1, per_row))
-    starts = range(0, max(1, len(rows)), size)  # of no rows one chunk, so that nobody has to ask
+    starts = range(0, max(1, len(rows)), size)  # no rows are one empty chunk
     parts = [slice(low, min(low + size, len(rows))) for low in starts]
     made = side_by_side(work, parts) if is_numpy(rows) else map(work, parts)
     tell = _report.get()
@@ -345,7 +343,7 @@ def each_chunk(work: Callable[[slice], Made], rows: Array, per_row: int) -> Iter
 
 
 def side_by_side(work: Callable[[slice], Made], parts: Sequence[slice]) -> Iterator[Made]:
-    """What the work makes of each part, in order: each by one thread, on all cores."""
+    """``work(part)`` for each part, in order: one thread per part, on all cores."""
     workers = min(cores(), len(parts))
     if workers <= 1:
         yield from map(work, parts)
@@ -365,7 +363,7 @@ def side_by_side(work: Callable[[slice], Made], parts: Sequence[slice]) -> Itera
 
 @contextmanager
 def reporting_chunks(report: Report) -> Iterator[None]:
-    """Have the chunks worked on inside reported."""
+    """Report the chunks that are done inside."""
     token = _report.set(report)
     try:
         yield
@@ -374,7 +372,7 @@ def reporting_chunks(report: Report) -> Iterator[None]:
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """The number of cores this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux

@@ -24,13 +24,13 @@ from covey.policies import (
 )
 from covey.selection import Selection, distinct_maxima
 
-# Candidates picked in turn, each imagined seen before the next, seldom looking at all of them.
+# Sequential greedy choice: each pick is imagined as observed before the next.
 #
-# A score that only falls as looks are imagined need not be kept up to date for every candidate:
-# what it was is a bound on what it is (Minoux 1978). So the best few thousand are followed
-# closely, for as long as the best of them is above the bound of every other.
+# A score that only falls within a batch need not be updated for every candidate: an earlier score
+# is an upper bound (Minoux 1978). So the best few thousand are scored after each pick, for as long
+# as the best of them is above the bound of every other.
 
-_LEAST, _PER_PICK = 8192, 16  # candidates on the list, at least and for each pick (our choice)
+_LEAST, _PER_PICK = 8192, 16  # length of the short list: at least, and per pick (our choice)
 
 
 def sequential_greedy(
@@ -40,16 +40,17 @@ def sequential_greedy(
     score: Callable[[Belief], Array],
     size: int | None = None,
 ) -> list[int]:
-    """The candidate ``first``, then k - 1 times that of the largest score given those before.
+    """``first``, then k - 1 times the candidate with the largest score given the picks before.
 
-    ``score`` may depend on the belief's round, which counts looks here, and must not rise as the
-    covariance falls or the round is earlier; of one that may, ``size`` has to be all candidates.
+    ``score`` may use the belief's round, which counts observations here. It must not rise as the
+    covariance falls or for an earlier round; if it may, ``size``, the length of the short list, has
+    to be the number of candidates.
     """
     batch = [first]
     size = max(_LEAST, _PER_PICK * k) if size is None else size
     while len(batch) < k:
         seen = belief.after_looking_at(batch)
-        # The widest the policy will be in this batch bounds all it will be.
+        # Scores of the last round of the batch, where the width is largest, bound all others.
         bounds = np.array(score(replace(seen, round=belief.looks + k)))
         bounds[batch] = -np.inf
         listed = _best(bounds, size)
@@ -59,13 +60,13 @@ def sequential_greedy(
         rest = _Rest(bounds, listed)
         picks = _follow(some, bounds[listed] > -np.inf, rest, score, k - len(batch))
         batch += [int(listed[i]) for i in picks]
-        if not picks:  # the bounds are loose: follow more of them
+        if not picks:  # the bounds are loose: make the list longer
             size *= 2
     return batch
 
 
 class _Rest:
-    """The candidates that are not on the list, of whom no more is known than bounds."""
+    """The candidates that are not on the short list, of which only upper bounds are known."""
 
     def __init__(self, bounds: Array, listed: Indices) -> None:
         self._listed = listed
@@ -74,9 +75,9 @@ class _Rest:
         self._most = float(self._bounds.max())
 
     def may_win(self, place: int, score: float) -> bool:
-        """Whether one of them may come before this place of the list, which has this score.
+        """Whether one of them may beat the entry ``place`` of the list, which has this score.
 
-        Scores that agree to a billionth are equal, and then the first of all candidates wins.
+        Scores that agree to a billionth are equal, and the candidate with the lowest index wins.
         """
         level = score - TIE * abs(score)
         if self._most < level:
@@ -88,7 +89,7 @@ class _Rest:
 def _follow(
     seen: Belief, free: Mask, rest: _Rest, score: Callable[[Belief], Array], most: int
 ) -> list[int]:
-    """Picks in turn, up to ``most``, while none of the rest may come before them."""
+    """At most ``most`` successive picks from the list, while no other candidate may beat them."""
     picks: list[int] = []
     while len(picks) < most:
         scores = np.where(free, score(seen), -np.inf)
@@ -102,7 +103,7 @@ def _follow(
 
 
 def _best(bounds: Array, size: int) -> Indices:
-    """Indices of the largest bounds, in order; of equal ones the first."""
+    """Indices of the ``size`` largest bounds, ascending; all of them if they are few."""
     if len(bounds) <= 2 * size:
         return np.arange(len(bounds))
     return np.sort(largest(bounds, size))
@@ -112,7 +113,8 @@ def _best(bounds: Array, size: int) -> Indices:
 class PureExploration:
     """UCB-PE and EST-PE (Contal et al. 2013): after the policy's point, the largest variance.
 
-    Written as pure exploration, so that "DPP-MAX is PE" is a theorem and not a definition.
+    Computed from variances, not determinants, so that its equality to DPP-MAX (MATH 5) can be
+    tested.
     """
 
     first: Policy
@@ -120,7 +122,7 @@ class PureExploration:
     needs_model: ClassVar[bool] = True
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
-        """Look at the most uncertain point of the region, imagine it observed, repeat."""
+        """The policy's point, then the largest variance in the region given the picks before."""
         del rng
         judgement = judge(self.first, belief)
         head = int(np.argmax(judgement.scores))
@@ -140,12 +142,11 @@ class Hallucinated:
     Attributes:
         first: UCB() gives BUCB, EST() gives B-EST.
         widen: C', by which the width is multiplied (practice: 1).
-        budget: C of the two-stage initialisation: until what a batch can still learn is at most C,
-            choose by variance alone; then C' = exp(C). None: no initialisation (practice).
+        budget: C of the two-stage initialisation: choose by variance alone until a batch can learn
+            at most C nats, then set C' = exp(C). None: no initialisation (practice).
         scout: another policy, for the first point of each batch only.
-        design: results to wait for, but no more than two for each encoded input; until then, and
-            while all of them are equal, points fill the space instead. 1: begin with the first
-            result, whatever it is (the paper).
+        design: results to wait for, at most two for each encoded input; until then, and while all
+            results are equal, points fill the space. 1: start with the first result (the paper).
     """
 
     first: Policy
@@ -156,16 +157,16 @@ class Hallucinated:
     needs_model: ClassVar[bool] = True
 
     def ready(self, values: Array, width: int, /) -> bool:
-        """Whether results (n,) of points with so many encoded inputs say enough for a model.
+        """Whether the results (n,) are enough for a model, for ``width`` encoded inputs.
 
-        From one or two results, or from equal ones, a fit reads "flat": it would sit in corners.
+        A fit to one or two results, or to equal ones, is flat, and its points go to the corners.
         """
         if self.design <= 1:
             return True
         return len(values) >= min(self.design, 2 * width) and not _all_equal(values)
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
-        """One point at a time, each imagined at its mean before the next."""
+        """One point at a time, each imagined as observed at its mean before the next."""
         del rng
         exploring = self.budget is not None and _can_learn(belief, k) > self.budget
         widen = self.widen if self.budget is None else math.exp(self.budget)
@@ -178,7 +179,7 @@ class Hallucinated:
         leader = usual if self.scout is None else scoring(self.scout)
         # t counts evaluations here, not batches (the paper's fb[t]).
         scores, width = leader(replace(belief, round=belief.looks + 1))
-        # C' times EST's ν, which is a minimum over candidates and rises as they are looked at.
+        # C' times EST's ν, a minimum over candidates that rises as they are observed.
         moving = widen != 1.0 and isinstance(self.first, EST | Restless)
         bounded = exploring or (only_falls(self.first) and not moving)
         size = None if bounded else len(belief)
@@ -189,7 +190,7 @@ class Hallucinated:
 
 
 def _all_equal(values: Array) -> bool:
-    """Whether results differ by no more than rounding."""
+    """Whether the results (n,) differ by no more than rounding."""
     most = float(np.abs(values).max())
     return most == 0.0 or float(np.ptp(values / most)) <= 1e-12
 
@@ -197,7 +198,7 @@ def _all_equal(values: Array) -> bool:
 def _scores(
     seen: Belief, policies: Sequence[Policy], widen: float, *, exploring: bool
 ) -> tuple[Array, float]:
-    """Scores of the candidates, averaged over members, and the width they stand for."""
+    """Scores of the candidates (n,) and the width, averaged over members."""
     each = [p.judge(m) for p, m in zip(policies, seen.members, strict=True)]
     width = widen * float(np.mean([one.width for one in each]))
     if exploring:
@@ -207,19 +208,19 @@ def _scores(
 
 
 def _widened(belief: Belief, judged: Judgement, widen: float) -> Array:
-    """The policy's scores; with C' > 1 the bound μ + C'wσ, which for EST is not the same order."""
+    """The policy's scores; with C' > 1 the bound μ + C'wσ, which ranks differently for EST."""
     if widen == 1.0:
         return judged.scores
     return belief.mean + widen * judged.width * belief.std
 
 
 def _relative_variance(belief: Belief) -> Array:
-    """σ²(x)/σ², averaged over members."""
+    """σ²(x)/σ² (n,), averaged over members."""
     return np.mean([member.var / member.noise for member in belief.members], axis=0)
 
 
 def _can_learn(belief: Belief, k: int) -> float:
-    """Most that k - 1 looks can tell: (k-1) ½ log(1 + max σ²(x)/σ²) (MATH section 4)."""
+    """A bound in nats on what k - 1 observations tell: (k-1) ½ log(1 + max σ²(x)/σ²) (MATH 4)."""
     return (k - 1) * 0.5 * math.log1p(float(_relative_variance(belief).max()))
 
 
@@ -237,7 +238,7 @@ class LocalPenalization:
     needs_model: ClassVar[bool] = True
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
-        """Largest softplus(score) times penalties, in logs."""
+        """k times the largest softplus(score) times the penalties, in logs (MATH 7)."""
         del rng
         judgement = judge(self.first, belief)
         scores = np.log(np.maximum(np.logaddexp(0.0, judgement.scores), 1e-300))
@@ -253,7 +254,7 @@ class LocalPenalization:
 
 
 def log_penalty(belief: Belief, j: int, slope: float) -> Array:
-    """log φ(x; x_j) at every candidate: 0 far away, very negative near candidate j."""
+    """log φ(x; x_j) at every candidate (n,): 0 far away, very negative near candidate j."""
     slope = slope if slope > 1e-7 else 10.0  # a flat mean gives no radius (GPyOpt's choice)
     top = max(belief.best, float(belief.mean.max()))
     at = to_numpy(belief.at)
@@ -274,7 +275,7 @@ class Thompson:
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Uniformly at random."""
+    """Candidates drawn uniformly at random."""
 
     needs_model: ClassVar[bool] = False
 
@@ -290,6 +291,6 @@ class Sobol:
     needs_model: ClassVar[bool] = False
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
-        """The first k."""
+        """The first k candidates."""
         del belief, rng
         return Selection(tuple(range(k)))

@@ -1,4 +1,8 @@
-"""What is believed about f at some candidates: all that a strategy sees."""
+"""The belief about f at n candidates: a posterior over a finite set, all that a strategy sees.
+
+`Gaussian` is one joint Gaussian with its covariance by blocks; `Belief` averages several, one per
+draw of the hyper-parameters, and is what strategies and policies take.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +33,20 @@ from covey.large.lowrank import (
     held_rows,
 )
 
-# Gaussian: one joint Gaussian about f at n candidates, with its covariance by blocks.
-#
 # Notation: μ (n,) and Σ (n, n) are mean and covariance of f, σ² is the noise variance of one
-# look. Σ is never formed: it is a prior covariance given by blocks, less what observations have
-# explained, Σ = K - VᵀV with V (m, n).
+# observation. Σ is never formed: Σ = K - VᵀV, a prior covariance K given by blocks, less what m
+# observations explain, V (m, n).
 
 _EXACT_DRAW = 4000  # candidates up to which a joint draw factorises Σ; above it is pathwise
-LEAST_VARIANCE = 1e-12  # of the prior's: below this a standard deviation is rounding error
+LEAST_VARIANCE = 1e-12  # as a fraction of the prior variance; smaller ones are rounding errors
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """One joint Gaussian about f at n candidates, and the noise of a future look.
+    """One joint Gaussian about f at n candidates, and the noise of a future observation.
 
-    As a `Covariance` it is its own Σ, and what is left of it after a look is a Gaussian again.
-
-    Mean and variances are on the host; covariances are where the candidates are.
+    As a `Covariance` it is its own Σ; conditioned on an observation it is a Gaussian again. Mean
+    and variances are on the host, covariances on the device of the candidates.
     """
 
     prior: Covariance
@@ -53,11 +54,11 @@ class Gaussian:
     explained: ExplainedCovariance  # V (m, n)
     noise: float  # σ²
     evidence: Evidence | None = None
-    looks: ImaginedLooks | None = None  # that a batch has imagined
+    looks: ImaginedLooks | None = None  # observations that a batch has imagined
 
     @cached_property
     def diagonal(self) -> Array:
-        """σ²(x) = k(x, x) - Σ_m V², kept above rounding error."""
+        """σ²(x) = k(x, x) - Σ_m V², (n,), kept above rounding error."""
         prior = self.prior.diagonal
         return namespace(prior).maximum(prior - self.explained.squares, LEAST_VARIANCE * prior)
 
@@ -69,7 +70,7 @@ class Gaussian:
     def block(self, rows: Indices, cols: Indices) -> Array:
         """Posterior covariances (len(rows), len(cols)).
 
-        Where V is made on demand, m² for each of the fewer, m for each of the others.
+        Where V is streamed, cost m² for each index on the shorter side and m on the longer.
         """
         if len(rows) < len(cols):
             return self.block(cols, rows).T
@@ -82,7 +83,7 @@ class Gaussian:
         return self.prior.columns(cols) - inner
 
     def on(self, indices: Indices) -> Gaussian:
-        """The same Gaussian about a subset."""
+        """The Gaussian restricted to a subset of the candidates."""
         return replace(
             self,
             prior=self.prior.on(indices),
@@ -92,9 +93,12 @@ class Gaussian:
         )
 
     def after_looking_at(self, indices: Indices, at: Array, on: Indices | None = None) -> Gaussian:
-        r"""Once the candidates ``indices`` (at ``at``) will have been observed; of a subset ``on``.
+        r"""Conditioned on future observations at the candidates J = ``indices``, values unknown.
 
         .. math:: \Sigma' = \Sigma - \Sigma_{\cdot J}(\Sigma_{JJ} + \sigma^2 I)^{-1}\Sigma_{J\cdot}
+
+        (MATH 1, hallucination.) The mean stays. ``at`` are the coordinates of J; the result is
+        about the subset ``on``, or about all candidates. Cost n |J| (m + d + |J|).
         """
         corner = cholesky(plus_diagonal(to_numpy(self.block(indices, indices)), self.noise))
         looks = ImaginedLooks.none(self) if self.looks is None else self.looks
@@ -114,19 +118,17 @@ class Gaussian:
         return replace(rest, explained=explained, looks=looks)
 
     def draw(self, rng: np.random.Generator, draws: int) -> Array:
-        """Joint draws (draws, n): exact while n is small, pathwise (Matheron's rule) above.
+        """Joint draws (draws, n): exact for n <= 4000, cost n³/3; pathwise (Matheron's rule) above.
 
-        A pathwise draw stands on random Fourier features. With Matérn kernels and next to no
-        noise their error shows near the data: standard deviations off by a third were seen at
-        σ² = 1e-6.
+        A pathwise draw uses random Fourier features. With Matérn kernels and next to no noise
+        their error shows near the data: at σ² = 1e-6 standard deviations were off by a third.
         """
         return np.concatenate(list(self.each_draw(rng, draws)))
 
     def each_draw(self, rng: np.random.Generator, draws: int) -> Iterator[Array]:
-        """The same draws, as many at a time as a part of the memory holds.
+        """The draws of `draw`, as many at a time as fit in the memory.
 
-        All that is random is drawn at once: the memory decides how much is worked out together,
-        and nothing else.
+        All random numbers are drawn first, so the draws do not depend on the memory.
         """
         n, seen = len(self.mean), self.evidence if self.looks is None else self.looks.evidence
         if seen is None or n <= _EXACT_DRAW or not isinstance(self.prior, RandomFunction):
@@ -139,7 +141,7 @@ class Gaussian:
         here, there = self.prior.paths(rng, draws, seen.at)
         noisy = there + rng.standard_normal(there.shape) * np.sqrt(seen.noise)
         weights = solve_lower(seen.factor, noisy.T)
-        size = max(1, self.explained.room // (16 * n))  # of draws, and half as much to make them
+        size = max(1, self.explained.room // (16 * n))  # draws at a time: half the room holds them
         for low in range(0, draws, size):
             some = slice(low, low + size)
             wrong = self.explained.product(
@@ -148,22 +150,19 @@ class Gaussian:
             yield self.mean + here(some) - to_numpy(wrong).T
 
 
-# Belief: the narrow waist between any model and any choice.
-
-
 @dataclass(frozen=True)
 class Belief:
-    """Joint belief about f at n candidates: the only thing a strategy sees.
+    """The joint posterior of f at n candidates: the only thing a strategy sees.
 
-    With sampled hyper-parameters a belief is several Gaussians (``parts``), equally weighted; a
-    policy scores each of its ``members`` and averages. Usually there is one.
+    With sampled hyper-parameters it is an equally weighted mixture of Gaussians (``parts``); a
+    policy scores each of the ``members`` and averages. Usually there is one.
     """
 
     at: Array  # (n, d)
     parts: tuple[Gaussian, ...]
     best: float  # largest value observed so far
     round: int = 1  # the paper's t: batches asked for, this one included
-    looks: int = 0  # number of observations, those under way included
+    looks: int = 0  # number of observations, pending ones included
     told: tuple[Array, Array] | None = None  # mean and standard deviation where values are known
     shortlisted_from: int | None = None  # candidates in all, where these are the best of more
 
@@ -171,7 +170,7 @@ class Belief:
     def dense(
         at: Array, mean: Sequence[float] | Array, cov: Array, noise: float, best: float = 0.0
     ) -> Belief:
-        """A belief from a mean and a covariance matrix: how a foreign model enters, if n is small.
+        """A belief from a mean (n,) and a covariance matrix (n, n), as of a model of one's own.
 
         >>> belief = Belief.dense(at=np.zeros((2, 1)), mean=[0, 1], cov=np.eye(2), noise=0.1)
         >>> belief.after_looking_at([1]).var.round(3)
@@ -189,12 +188,12 @@ class Belief:
 
     @property
     def offered(self) -> int:
-        """How many candidates there are in all."""
+        """The number of candidates before any shortlist was made."""
         return len(self) if self.shortlisted_from is None else self.shortlisted_from
 
     @property
     def members(self) -> tuple[Belief, ...]:
-        """The beliefs this one averages; itself if there is one."""
+        """One belief per Gaussian of the mixture; itself if there is one."""
         if len(self.parts) == 1:
             return (self,)
         return tuple(replace(self, parts=(part,)) for part in self.parts)
@@ -221,11 +220,11 @@ class Belief:
 
     @property
     def noise(self) -> float:
-        """Variance of one future look."""
+        """σ², the variance of one future observation, averaged over the members."""
         return float(np.mean([part.noise for part in self.parts]))
 
     def columns(self, indices: Sequence[int] | Indices) -> Array:
-        """Columns (n, len) of the posterior covariance."""
+        """Columns (n, len(indices)) of the posterior covariance, on the host."""
         cols = np.asarray(indices, dtype=np.intp)
         within = np.mean([to_numpy(part.columns(cols)) for part in self.parts], axis=0)
         if len(self.parts) == 1:
@@ -241,10 +240,10 @@ class Belief:
     def after_looking_at(
         self, indices: Sequence[int] | Indices, on: Sequence[int] | Indices | None = None
     ) -> Belief:
-        """The belief once these candidates will have been observed, their values unknown.
+        """The belief after future observations of these candidates, whose values are unknown.
 
-        Only the covariance moves, and it does not depend on the values; that is what makes
-        batches possible at all. With ``on``, the belief about a subset.
+        Only the covariance changes, and it does not depend on the values, so the next point of a
+        batch can be chosen before the last is evaluated. With ``on``, the belief about a subset.
         """
         cols = np.asarray(indices, dtype=np.intp)
         keep = None if on is None else np.asarray(on, dtype=np.intp)
@@ -252,16 +251,16 @@ class Belief:
         return replace(self, at=self.at if keep is None else self.at[keep], parts=parts)
 
     def highest_lower(self, width: float) -> float:
-        """The largest μ - width·σ, among candidates and where values are known."""
+        """The largest μ - width·σ among the candidates and the observed points."""
         return self.highest_upper(-width)
 
     def highest_upper(self, width: float) -> float:
-        """The largest μ + width·σ, among candidates and where values are known."""
+        """The largest μ + width·σ among the candidates and the observed points."""
         known = [(self.mean, self.std), *([] if self.told is None else [self.told])]
         return max(float((mean + width * std).max()) for mean, std in known)
 
     def information(self) -> Information:
-        """The kernel I + Σ/σ² of the DPP (eq. of Algorithm 2, MATH 0.6), by columns."""
+        """The kernel K_{t,1} = I + Σ/σ² of the DPP (Algorithm 2, MATH 0.6), read by parts."""
         noises = tuple(part.noise for part in self.parts)
         return Information(self.parts, noises, self.parts[0].explained.room)
 
@@ -269,7 +268,7 @@ class Belief:
         """Joint posterior draws (draws, n), shared evenly among the members."""
         if len(self.parts) == 1:
             return self.parts[0].draw(rng, draws)
-        # Which member a row comes from is random, so that fewer draws than members favour none.
+        # The member of each row is random, so that fewer draws than members favour none of them.
         owner = rng.permutation(len(self.parts))[np.arange(draws) % len(self.parts)]
         drawn = np.empty((draws, len(self)))
         for i, part in enumerate(self.parts):
@@ -279,7 +278,7 @@ class Belief:
         return drawn[rng.permutation(draws)]
 
     def each_draw(self, rng: np.random.Generator, draws: int) -> Iterator[Array]:
-        """The same draws, (n,) one after the other; of one member they are not held all at once."""
+        """The draws of `draw` one by one, (n,) each; with one member they are not all held."""
         if len(self.parts) > 1:
             yield from self.draw(rng, draws)
         else:
@@ -302,7 +301,7 @@ class Belief:
 
 
 def _guarded(array: Array) -> Array:
-    """The same numbers, which a strategy cannot write over."""
+    """A read-only view, so that a strategy cannot change a belief."""
     view = array.view()
     view.flags.writeable = False
     return view

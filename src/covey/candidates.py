@@ -1,4 +1,9 @@
-"""Where to look: the field of points that may be asked for now."""
+"""Candidate sets: the points that may be asked for now, offered to a strategy as rows (n, d).
+
+`FiniteSet` lists a pool or a small grid. `ContinuousSet` samples a space that is too large to list
+and climbs the posterior's upper confidence bound by gradient. `candidate_set` takes the one that
+suits the space.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +22,21 @@ from covey.gp import Posterior
 from covey.space import Pool, Space
 from covey.space.inside import many_inside, one_inside
 
-# What a field is: the points that may be asked for now, as candidates for a strategy.
-
 BLOCK = 1024  # a power of two: Sobol blocks stay balanced
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Encoded points a strategy may choose among, and how to read them back."""
+    """Encoded points that a strategy may choose among, and how to decode them."""
 
     at: Array  # (n, d)
-    read: Callable[[Indices], list[dict[str, Any]]]
+    read: Callable[[Indices], list[dict[str, Any]]]  # rows -> points
 
     def __len__(self) -> int:
         return len(self.at)
 
     def some(self, keep: Indices) -> Candidates:
-        """A part of them."""
+        """The candidates at the rows ``keep``."""
         return Candidates(self.at[keep], lambda i: self.read(keep[i]))
 
     def points(self, indices: Sequence[int]) -> list[dict[str, Any]]:
@@ -42,7 +45,7 @@ class Candidates:
 
 
 class CandidateSet(Protocol):
-    """Everything that may be asked for now: feasible, with what is fixed held, not yet taken."""
+    """All points that may be asked for now: feasible, equal to what is fixed, not excluded."""
 
     def in_order(self, k: int, /) -> Candidates:
         """At least k candidates, the next points of the study's Sobol sequence first."""
@@ -58,33 +61,33 @@ class CandidateSet(Protocol):
 
 
 @dataclass(frozen=True)
-class Excluded:
-    """What a field must leave out, and where its Sobol sequence stands."""
+class Exclusions:
+    """Points that must not be proposed again, and the position in the study's Sobol sequence."""
 
     points: Sequence[Mapping[str, Any]]
-    seed: int
+    seed: int  # of the sequence
     asked: int  # points asked so far: the index into the sequence
 
 
 def row_keys(at: Array) -> NDArray[np.void]:
-    """Rows as comparable keys; rounding absorbs the last bits of decode and encode.
+    """Rows (n, d) as keys (n,) that compare equal up to the rounding of decode and encode.
 
-    Their bytes, and not records of numbers: a Ctrl-C while NumPy compares records is turned into a
-    TypeError by it, and they take four times as long.
+    Keys are bytes and not records of numbers: records take four times as long to compare, and NumPy
+    turns a Ctrl-C while it compares them into a TypeError.
     """
     rounded = np.ascontiguousarray(np.round(at, 13) + 0.0)  # + 0.0 turns -0.0 into 0.0
     return rounded.view(np.dtype((np.void, rounded.itemsize * at.shape[1]))).reshape(-1)
 
 
 def among(at: Array, others: Array) -> Mask:
-    """Which rows of ``at`` are among the others."""
+    """Which rows of ``at`` (n, d) are among the rows of ``others`` (m, d): (n,)."""
     if len(at) == 0 or len(others) == 0:
         return np.zeros(len(at), dtype=bool)
     return np.isin(row_keys(at), row_keys(others))
 
 
 def sobol_blocks(width: int, seed: int | np.random.Generator, skip: int = 0) -> Iterator[Array]:
-    """Blocks of a scrambled Sobol sequence in [0, 1)^width, from a position on."""
+    """Blocks (BLOCK, width) of a scrambled Sobol sequence in [0, 1)^width, from ``skip`` on."""
     from scipy.stats import qmc
 
     engine = qmc.Sobol(width, scramble=True, rng=seed)
@@ -94,24 +97,24 @@ def sobol_blocks(width: int, seed: int | np.random.Generator, skip: int = 0) -> 
         yield engine.random(BLOCK)
 
 
-# FiniteSet: a field small enough to name every point of it.
+# Finite sets: pools, and grids small enough to list.
 
-_ROWS = 2**13  # rows at a time, which fit a processor's cache
+_ROWS = 2**13  # rows worked on at a time, which fit a processor's cache
 
 
 @dataclass(frozen=True)
 class FiniteSet:
-    """A finite field: every remaining point is a candidate."""
+    """A finite set: every remaining point is a candidate."""
 
     rows: Array  # (n, d)
-    read: Callable[[Indices], list[dict[str, Any]]]
-    taken: Excluded
-    places: Indices  # of the rows in what they are left of
+    read: Callable[[Indices], list[dict[str, Any]]]  # rows -> points
+    excluded: Exclusions
+    places: Indices  # (n,), positions of the rows in the whole pool or grid
 
     def in_order(self, k: int, /) -> Candidates:
-        """For each next Sobol point the nearest remaining row."""
+        """The remaining row nearest to each of the next k Sobol points. Cost k n d."""
         self._require(k)
-        block = next(sobol_blocks(self.rows.shape[1], self.taken.seed, self.taken.asked))
+        block = next(sobol_blocks(self.rows.shape[1], self.excluded.seed, self.excluded.asked))
         order: list[int] = []
         for target in np.resize(block, (k, self.rows.shape[1])):
             distance = _square_distances(self.rows, target)
@@ -121,17 +124,17 @@ class FiniteSet:
         return Candidates(self.rows[chosen], lambda i: self.read(chosen[i]))
 
     def scattered(self, k: int, rng: np.random.Generator, /) -> Candidates:
-        """All of them."""
+        """All remaining rows."""
         del rng
         return self.everything(k)
 
     def promising(self, k: int, posterior: Posterior, rng: np.random.Generator, /) -> Candidates:
-        """All of them."""
+        """All remaining rows."""
         del posterior, rng
         return self.everything(k)
 
     def everything(self, k: int) -> Candidates:
-        """All of them, if they are at least k."""
+        """All remaining rows, if there are at least k."""
         self._require(k)
         return Candidates(self.rows, self.read)
 
@@ -145,27 +148,29 @@ class FiniteSet:
             )
 
 
-def remaining_pool(pool: Pool, fixed: Mapping[str, Any], taken: Excluded) -> FiniteSet:
-    """What is left of a pool."""
+def remaining_pool(pool: Pool, fixed: Mapping[str, Any], excluded: Exclusions) -> FiniteSet:
+    """The rows of a pool that match what is fixed and are not excluded."""
     left = pool.matching(fixed)
-    places = pool.locate(taken.points)
+    places = pool.locate(excluded.points)
     left[places[places >= 0]] = False
     free = np.flatnonzero(left)
-    return FiniteSet(pool.rows[free], lambda i: [pool.point(int(j)) for j in free[i]], taken, free)
+    return FiniteSet(
+        pool.rows[free], lambda i: [pool.point(int(j)) for j in free[i]], excluded, free
+    )
 
 
 def remaining_grid(
-    space: Space, grid: Array, fixed: Mapping[str, Any], taken: Excluded
+    space: Space, grid: Array, fixed: Mapping[str, Any], excluded: Exclusions
 ) -> FiniteSet:
-    """What is left of a grid of feasible points."""
-    taken_at = space.condensed(space.encode(taken.points))
-    places = np.flatnonzero(~among(space.condensed(grid), taken_at))
+    """The points of a feasible grid (n, d) that are not excluded."""
+    excluded_at = space.condensed(space.encode(excluded.points))
+    places = np.flatnonzero(~among(space.condensed(grid), excluded_at))
     rows = grid[places]
-    return FiniteSet(rows, lambda i: read_points(space, rows[i], fixed), taken, places)
+    return FiniteSet(rows, lambda i: read_points(space, rows[i], fixed), excluded, places)
 
 
 def _square_distances(rows: Array, target: Array) -> Array:
-    """From each of n rows (n,), a few at a time, so that a million need no copy."""
+    """|row - target|² for rows (n, d): (n,). In chunks, so that a million rows need no copy."""
     distances = np.empty(len(rows))
     for start in range(0, len(rows), _ROWS):
         part = slice(start, start + _ROWS)
@@ -174,17 +179,17 @@ def _square_distances(rows: Array, target: Array) -> Array:
 
 
 def read_points(space: Space, at: Array, fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Decoded points; what is fixed is exactly so, not up to rounding."""
+    """Decoded points, with the fixed values put in exactly and not up to rounding."""
     return [{**point, **fixed} for point in space.decode(at)]
 
 
-# Gradient ascent on the model's upper bound.
+# Gradient ascent on the posterior's upper confidence bound.
 
 
 def ascend(posterior: Posterior, starts: Array, width: float, free: Mask) -> Array:
-    """Climb μ + width·σ from each start (m, d) by L-BFGS-B, moving the free columns only.
+    """Maximise μ + width·σ from each start (m, d) by L-BFGS-B, in the free columns (d,) only.
 
-    The starts are independent, so their sum is climbed at once.
+    The starts are independent, so one run maximises the sum over them. Returns (m, d).
     """
     from scipy.optimize import minimize
 
@@ -212,38 +217,38 @@ def ascend(posterior: Posterior, starts: Array, width: float, free: Mask) -> Arr
 
 
 def nearby_steps(count: int, width: int, rng: np.random.Generator) -> Array:
-    """Steps (count, width) in the unit cube: of all sizes up to a third of it, in a few columns."""
+    """Gaussian steps (count, width): scales 10^-3 to 10^-0.5, in a random few of the columns."""
     scale = 10.0 ** rng.uniform(-3.0, -0.5, size=(count, 1))
     moved = rng.random((count, width)) < max(0.3, min(1.0, 3.0 / width))
     return np.where(moved, scale * rng.standard_normal((count, width)), 0.0)
 
 
-# ContinuousSet: a field too large to list, sampled and climbed.
+# Sets too large to list, sampled and climbed by gradient.
 
-_LAST_RESORT_GRID = 2_000_000  # a finite space is listed up to this size when sampling starves
+_LAST_RESORT_GRID = 2_000_000  # a finite space up to this size is listed when sampling fails
 _WIDE = 2048  # Sobol candidates of a search
 _NEAR = 400  # candidates around each anchor
 _ANCHORS = 5
 _ASCENTS = 8  # gradient ascents per width
-_HARDLY = 1e-4  # of the unit cube: points closer than this are hardly different
-_SAME_SUMMIT = 1e-3  # of the unit cube: ascents that end closer than this are one
+_DUPLICATE = 1e-4  # points closer than this in the unit cube are duplicates
+_SAME_MAXIMUM = 1e-3  # ascents that end closer than this found the same maximum
 _WIDTHS = (0.5, 2.0)  # of the bounds that are climbed: near the best mean, and near the best UCB
-_TRIES = 128  # blocks drawn before a constraint is declared too tight for rejection
-_PATIENCE = 16  # ... or fewer, where there is something better to do
+_TRIES = 128  # blocks drawn before a constraint is declared too tight for rejection sampling
+_PATIENCE = 16  # ... or this many, where another method can take over
 
 
 @dataclass(frozen=True)
 class ContinuousSet:
-    """A field too large to list: it is sampled, and climbed by gradient."""
+    """A set too large to list: sampled, and climbed by gradient."""
 
     space: Space
     fixed: Mapping[str, Any]
-    taken: Excluded
+    excluded: Exclusions
 
     def in_order(self, k: int, /) -> Candidates:
         """The next feasible points of the Sobol sequence of the study's seed."""
-        blocks = sobol_blocks(self.space.width, self.taken.seed, self.taken.asked)
-        rng = np.random.default_rng([self.taken.seed, self.taken.asked])
+        blocks = sobol_blocks(self.space.width, self.excluded.seed, self.excluded.asked)
+        rng = np.random.default_rng([self.excluded.seed, self.excluded.asked])
         return self._candidates(self._gather(blocks, k, rng))
 
     def scattered(self, k: int, rng: np.random.Generator, /) -> Candidates:
@@ -253,7 +258,7 @@ class ContinuousSet:
         )
 
     def promising(self, k: int, posterior: Posterior, rng: np.random.Generator, /) -> Candidates:
-        """A fresh Sobol set, points near the best seen, and what gradient ascent makes of them."""
+        """A fresh Sobol set, points near the best observed ones, and gradient ascents from both."""
         wide = self._gather(sobol_blocks(self.space.width, rng), max(_WIDE, 16 * k), rng, k)
         near = self._around(self._anchors(posterior), wide, rng)
         at = self._admissible(np.vstack([wide, near]))
@@ -266,30 +271,34 @@ class ContinuousSet:
         return Candidates(at, lambda i: read_points(self.space, at[i], self.fixed))
 
     @cached_property
-    def _taken_at(self) -> Array:
-        return self.space.condensed(self.space.encode(self.taken.points))
+    def _excluded_at(self) -> Array:
+        return self.space.condensed(self.space.encode(self.excluded.points))
 
     @cached_property
     def _free(self) -> Mask:
-        """Columns that gradient ascent may move."""
+        """Columns (d,) that gradient ascent may move: continuous and not fixed."""
         free = self.space.continuous.copy()
         for name in self.fixed:
             free[self.space.columns_of(name)] = False
         return free
 
     def _admissible(self, at: Array) -> Array:
-        """Held, snapped, feasible, untaken, distinct; in the order given."""
+        """The rows clipped, fixed and snapped, less the infeasible, excluded and repeated ones."""
         at = self.space.snap(self.space.hold(np.clip(at, 0.0, 1.0), self.fixed))
         short = self.space.condensed(at)
         _, first = np.unique(row_keys(short), return_index=True)
         kept = np.sort(first)
-        at = at[kept[~among(short[kept], self._taken_at)]]
+        at = at[kept[~among(short[kept], self._excluded_at)]]
         return at[self.space.feasible(at)]
 
     def _gather(
         self, blocks: Iterator[Array], wanted: int, rng: np.random.Generator, least: int = 0
     ) -> Array:
-        """``wanted`` admissible points, at the least ``least`` (0: all wanted)."""
+        """``wanted`` admissible points, or at least ``least`` of them (0: all wanted).
+
+        Tries rejection sampling from the blocks, then points inside the linear constraints, then
+        random steps from feasible points, then a list of the whole space if it is finite.
+        """
         least = least or wanted
         found, tried = np.zeros((0, self.space.width)), 0
         for block in blocks:
@@ -297,7 +306,7 @@ class ContinuousSet:
             tried += len(block)
             if len(found) >= wanted:
                 return found[:wanted]
-            # A tight constraint shows early; what follows is better at it, given a start.
+            # A tight constraint shows early; the methods below do better, given a start.
             starving = tried >= _PATIENCE * BLOCK and len(found) * _TRIES * BLOCK < wanted * tried
             if tried >= _TRIES * BLOCK or (starving and (len(found) > 0 or self.space.linear)):
                 break
@@ -308,7 +317,7 @@ class ContinuousSet:
         return self._list_after_all(least, len(found), tried)
 
     def _inside(self, found: Array, wanted: int, rng: np.random.Generator) -> Array:
-        """More points, spread over what linear constraints leave."""
+        """More points, spread over the polytope of the linear constraints."""
         for _ in range(4):
             more = many_inside(self.space, self.fixed, max(wanted, BLOCK), rng)
             if more is None:
@@ -319,7 +328,7 @@ class ContinuousSet:
         return found[rng.permutation(len(found))[:wanted]]
 
     def _spread(self, found: Array, wanted: int, rng: np.random.Generator) -> Array:
-        """More points by random steps from feasible ones: the last resort, for predicates."""
+        """More points by random steps from feasible ones: for constraints that are predicates."""
         if len(found) >= wanted:
             return found
         if len(found) == 0:
@@ -327,8 +336,8 @@ class ContinuousSet:
             if seed is None:
                 return found
             found = seed[None, :]
-        starts = found  # kept as parents even where they are taken themselves
-        for _ in range(_PATIENCE):  # all of it: the first steps stay close to where they began
+        starts = found  # kept as parents even where they are excluded themselves
+        for _ in range(_PATIENCE):  # all rounds: the first steps stay close to their parents
             parents = np.vstack([starts, found])
             parents = parents[rng.integers(len(parents), size=BLOCK)]
             scale = 10.0 ** rng.uniform(-4.0, 0.0, size=(BLOCK, 1))
@@ -337,10 +346,10 @@ class ContinuousSet:
         return found[rng.permutation(len(found))[:wanted]]
 
     def _list_after_all(self, k: int, found: int, tried: int) -> Array:
-        """A finite space that sampling cannot exhaust is listed, however large."""
+        """List a finite space in which sampling found too few points; an error if it is not."""
         grid = self.space.grid(_LAST_RESORT_GRID, self.fixed)
         if grid is not None:
-            return remaining_grid(self.space, grid, self.fixed, self.taken).everything(k).at
+            return remaining_grid(self.space, grid, self.fixed, self.excluded).everything(k).at
         hint = "" if self.space.linear else " A narrow region is found more easily as covey.Linear."
         raise ExhaustedError(
             f"asked for {several(k, 'point')} but found {found} that are feasible and new among "
@@ -350,35 +359,38 @@ class ContinuousSet:
         )
 
     def _anchors(self, posterior: Posterior) -> Array:
-        """The observed points of highest posterior mean."""
+        """The `_ANCHORS` observed points of highest posterior mean."""
         at = posterior.data.at
         mean = posterior.belief(at).mean if posterior.known is None else posterior.known[0]
         return at[np.argsort(-mean, kind="stable")[:_ANCHORS]]
 
     def _apart(self, at: Array, k: int) -> Array:
-        """Candidates less those hardly different from an earlier one, or from one already taken.
+        """The candidates without near duplicates (`_DUPLICATE`) of earlier or excluded ones.
 
-        Towards the end of a run the best points crowd; a batch of them would tell nothing. Where
-        the space itself is so small that too few are left, all stay.
+        Towards the end of a run the best candidates crowd together, and a batch of them would be
+        redundant. In a space so small that fewer than k are left, all stay.
         """
         from scipy.spatial import cKDTree
 
-        # One per cell first, so that the pairs left to look at are few.
+        # One per cell first, so that few pairs are left to compare.
         short = self.space.condensed(at)
-        _, first = np.unique(np.round(short / _HARDLY), axis=0, return_index=True)
+        _, first = np.unique(np.round(short / _DUPLICATE), axis=0, return_index=True)
         kept = np.sort(first)
         every, at, short = at, at[kept], short[kept]
         crowded = np.zeros(len(at), dtype=bool)
-        if len(self._taken_at):
-            crowded = np.asarray(cKDTree(self._taken_at).query(short)[0] < _HARDLY)
-        pairs = cKDTree(short).query_pairs(_HARDLY, output_type="ndarray")
+        if len(self._excluded_at):
+            crowded = np.asarray(cKDTree(self._excluded_at).query(short)[0] < _DUPLICATE)
+        pairs = cKDTree(short).query_pairs(_DUPLICATE, output_type="ndarray")
         for i, j in pairs[np.lexsort(pairs.T[::-1])]:
             if not crowded[i]:
                 crowded[j] = True
         return at[~crowded] if np.sum(~crowded) >= k else every
 
     def _around(self, anchors: Array, wide: Array, rng: np.random.Generator) -> Array:
-        """Points near the anchors: small steps in some columns, some discrete values redrawn."""
+        """`_NEAR` points around each anchor: steps in some columns, some discrete values redrawn.
+
+        Discrete values are redrawn from the rows of ``wide``.
+        """
         at = np.repeat(anchors, _NEAR, axis=0)
         at = np.where(self.space.continuous, at + nearby_steps(len(at), self.space.width, rng), at)
         donors = wide[rng.integers(len(wide), size=len(at))]
@@ -391,20 +403,20 @@ class ContinuousSet:
 
 
 def _highest(belief: Belief, width: float) -> Array:
-    """Where the upper bounds μ + width·σ are largest, (_ASCENTS, d): an ascent starts at each."""
+    """The candidates with the largest μ + width·σ, (_ASCENTS, d): the starts of the ascents."""
     scores = belief.mean + width * belief.std
     return belief.at[np.argsort(-scores, kind="stable")[:_ASCENTS]]
 
 
 def _merged(at: Array) -> Array:
-    """Points without those that ended where an earlier one did.
+    """The points without those within `_SAME_MAXIMUM` of an earlier one.
 
-    Several ascents reach one summit; EST, which counts candidates as independent, would take the
-    copies for as many chances.
+    Several ascents reach the same maximum. EST treats candidates as independent, so copies would
+    raise its estimate of max f.
     """
     kept: list[Array] = []
     for point in at:
-        if all(np.abs(point - other).max() > _SAME_SUMMIT for other in kept):
+        if all(np.abs(point - other).max() > _SAME_MAXIMUM for other in kept):
             kept.append(point)
     return np.array(kept).reshape(-1, at.shape[1])
 
@@ -412,11 +424,13 @@ def _merged(at: Array) -> Array:
 _GRID = 20_000  # a finite space up to this size is listed outright
 
 
-def candidate_set(space: Space | Pool, fixed: Mapping[str, Any], taken: Excluded) -> CandidateSet:
-    """The field of a space: listed when it is finite and small, searched otherwise."""
+def candidate_set(
+    space: Space | Pool, fixed: Mapping[str, Any], excluded: Exclusions
+) -> CandidateSet:
+    """The candidates of a space: listed if it is finite and small, sampled otherwise."""
     if isinstance(space, Pool):
-        return remaining_pool(space, fixed, taken)
+        return remaining_pool(space, fixed, excluded)
     grid = space.grid(_GRID, fixed)
     if grid is not None:
-        return remaining_grid(space, grid, fixed, taken)
-    return ContinuousSet(space, fixed, taken)
+        return remaining_grid(space, grid, fixed, excluded)
+    return ContinuousSet(space, fixed, excluded)

@@ -1,4 +1,4 @@
-"""Strategies by name."""
+"""The strategies by name."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Covariance: the one protocol of every symmetric matrix here, read by parts, never whole unasked.
+"""The `Covariance` protocol, conditional variances, and the pivoted Cholesky factor.
 
-A kernel on n points (`covey.kernels.KernelMatrix`), what observations leave of it
-(`covey.belief.Gaussian`, K - VᵀV), the kernel of a DPP (`Information`) and a user's own matrix
-(`covey.dpp`) all tell their diagonal, blocks, columns, and the matrix of a subset. So does what is
-made of them: to condition, to cut down or to add the identity gives a covariance again.
+Every symmetric matrix here is read by parts: its diagonal, blocks, columns, and the matrix of a
+subset. A prior on n points (`covey.kernels.KernelMatrix`), a posterior (`covey.belief.Gaussian`,
+K - VᵀV), the kernel of a DPP (`Information`) and a user's own matrix (`covey.dpp`) are covariances,
+and so is each of them conditioned, restricted to a subset, or with the identity added.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ from covey.arrays import (
 )
 from covey.errors import NumericsError
 
-# A matrix may miss symmetry or semidefiniteness by this fraction of its diagonal: what single
-# precision leaves behind. (Our choice.)
+# A matrix may miss symmetry or semidefiniteness by this fraction of its diagonal, as single
+# precision does. (Our choice.)
 TOLERANCE = 1e-6
-# Bytes of a kernel that is held whole on a device. (Our choice.)
-_GATHERED = 2**32
-_UNITS = 4096.0  # of rounding that single precision may leave behind (our choice)
+_GATHERED = 2**32  # bytes up to which a kernel is held whole on a device (our choice)
+_UNITS = 4096.0  # machine epsilons of rounding that are tolerated (our choice)
 
 
 class Covariance(Protocol):
@@ -55,18 +54,18 @@ class Covariance(Protocol):
         ...
 
     def on(self, indices: Indices, /) -> Covariance:
-        """The matrix of these items alone, which may make it quicker to read."""
+        """The matrix of these items alone, which may be quicker to read."""
         ...
 
 
 @runtime_checkable
 class RandomFunction(Covariance, Protocol):
-    """The covariance of a random function, known at n items and anywhere else besides."""
+    """The covariance of a random function at n items, which can also be evaluated elsewhere."""
 
     def paths(
         self, rng: np.random.Generator, draws: int, elsewhere: Array, /
     ) -> tuple[Callable[[slice], Array], Array]:
-        """Joint draws of the function: at the items, some draws at a time; and elsewhere."""
+        """Joint draws at the items, a slice of the draws at a time; and elsewhere, (draws, m)."""
         ...
 
     def gradient(self, elsewhere: Array, weights: Array, /) -> Array:
@@ -87,11 +86,11 @@ class Dense:
 
     @staticmethod
     def of(matrix: Array) -> Dense:
-        """A matrix with the diagonal it has."""
+        """A matrix and its own diagonal."""
         return Dense(matrix, matrix.diagonal())
 
     def block(self, rows: Indices, cols: Indices, /) -> Array:
-        """Read off."""
+        """Entries of the matrix."""
         return self.matrix[rows[:, None], cols]
 
     def columns(self, cols: Indices, /) -> Array:
@@ -99,24 +98,24 @@ class Dense:
         return self.matrix[cols].T
 
     def on(self, indices: Indices, /) -> Dense:
-        """A copy of the rows and columns of some items."""
+        """A copy of the rows and columns of these items."""
         return Dense(self.block(indices, indices), self.diagonal[indices])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subset:
-    """Some items of a covariance that cannot be cut down itself, read through the whole."""
+    """A subset of the items of a covariance, read through the whole of it."""
 
     whole: Covariance
-    items: Indices
+    items: Indices  # (m,)
 
     @property
     def diagonal(self) -> Array:
-        """Their variances, (len(items),)."""
+        """The variances of the items, (m,)."""
         return self.whole.diagonal[like(self.items, self.whole.diagonal)]
 
     def block(self, rows: Indices, cols: Indices, /) -> Array:
-        """Entries of the whole."""
+        """Entries, read from the whole."""
         return self.whole.block(self.items[rows], self.items[cols])
 
     def columns(self, cols: Indices, /) -> Array:
@@ -130,7 +129,7 @@ class Subset:
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """L = I + mean over members of Σ/σ² (MATH 0.6): the kernel of the DPP; all eigenvalues >= 1.
+    """L = I + mean over members of Σ/σ², the kernel of the DPP; all eigenvalues >= 1 (MATH 0.6).
 
     >>> half = Dense.of(0.5 * np.eye(2))
     >>> Information((half,), (0.25,)).columns(np.array([1]))
@@ -140,7 +139,7 @@ class Information:
 
     members: tuple[Covariance, ...]  # Σ of each
     noises: tuple[float, ...]  # σ² of each
-    room: int | None = None  # bytes that a factor of it may take, where that is known
+    room: int | None = None  # bytes that a factor of it may take, where there is a limit
 
     @cached_property
     def diagonal(self) -> Array:
@@ -155,7 +154,7 @@ class Information:
         return out
 
     def columns(self, cols: Indices, /) -> Array:
-        """Columns, at the cost of one of each member."""
+        """Columns, at the cost of the columns of each member."""
         out = self._mean([member.columns(cols) for member in self.members])
         out[cols, np.arange(len(cols))] += 1.0
         return out
@@ -166,7 +165,7 @@ class Information:
         return Information(some, self.noises, self.room)
 
     def _mean(self, arrays: Sequence[Array]) -> Array:
-        """Of Σ/σ² of one shape, wherever they are; the only one is itself."""
+        """The mean of Σ/σ² over the members, for arrays of one shape."""
         scaled = [array / noise for array, noise in zip(arrays, self.noises, strict=True)]
         if len(scaled) == 1:
             return scaled[0]
@@ -176,7 +175,7 @@ class Information:
 
 
 def _crossings(rows: Indices, cols: Indices) -> tuple[Indices, Indices]:
-    """Where a row and a column are the same item, which may come more than once.
+    """The positions (i, j) with rows[i] == cols[j]; items may occur more than once.
 
     >>> i, j = _crossings(np.array([7, 5, 7]), np.array([5, 9, 7]))
     >>> i.tolist(), j.tolist()
@@ -192,14 +191,14 @@ def _crossings(rows: Indices, cols: Indices) -> tuple[Indices, Indices]:
     return i, order[np.repeat(low, times) + step]
 
 
-# Conditional variances, given some items.
+# Conditional variances, given a set of items.
 
 
 def conditional_variances(diagonal: Array, white: Array) -> Array:
     r"""v(j|S) = L_jj - |C⁻¹ L_Sj|², C Cᵀ = L_SS, for columns ``white`` = C⁻¹ L_Sj: (p,).
 
-    It is the factor det L_{S+j} / det L_S by which one more item multiplies the determinant
-    (Schur complements, MATH 5). Rounding may leave a little below zero where the variance vanishes.
+    It is det L_{S+j} / det L_S, the factor by which item j multiplies the determinant (Schur
+    complement, MATH 5). Rounding may make it slightly negative where it vanishes. Cost p |S|.
 
     >>> conditional_variances(np.array([2.0]), np.array([[1.0], [0.5]]))
     array([0.75])
@@ -210,7 +209,7 @@ def conditional_variances(diagonal: Array, white: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Conditional:
-    """The items S that are given, and the Cholesky factor of L_SS."""
+    """A set S of given items and the Cholesky factor of L_SS, for conditional variances."""
 
     kernel: Covariance
     items: Indices  # (m,)
@@ -221,10 +220,7 @@ class Conditional:
         return Whitening(self.factor, self.kernel.diagonal)
 
     def variances(self, at: Indices) -> Array:
-        """v(j|S) for the items ``at``, on the host; zero for those in S.
-
-        Reads m entries of L for each. Cost m² each.
-        """
+        """v(j|S) for the items ``at``, on the host; zero for those in S. Cost m² for each."""
         diagonal = self.kernel.diagonal
         white = self._whiten(self.kernel.block(self.items, at))
         variances = to_numpy(conditional_variances(diagonal[like(at, diagonal)], white))
@@ -232,7 +228,7 @@ class Conditional:
         return np.maximum(variances, 0.0)
 
     def all_variances(self) -> Array:
-        """v(j|S) for all n items, chunk by chunk. Cost n m²."""
+        """v(j|S) for all items, (n,), chunk by chunk. Cost n m²."""
         diagonal = self.kernel.diagonal
         every = np.arange(len(diagonal))
         size = entries_each(self.items, diagonal)
@@ -242,18 +238,18 @@ class Conditional:
 
 
 def entries_each(items: Indices, where: Array) -> int:
-    """Entries counted for each candidate of a chunk, with so many items to condition on.
+    """``per_row`` of `each_chunk` for conditioning on these items.
 
-    On the host fewer than there are, since a kernel may spend as much on these items for each chunk
-    as on hundreds of candidates; an array of the chunk then takes 16 MB. (Our choice.)
+    On the host a quarter of their number, so chunks are larger than the cache: a kernel may spend
+    as much on the items, once a chunk, as on hundreds of candidates. (Our choice.)
     """
     return max(1, len(items) // 4 if is_numpy(where) else len(items))
 
 
 def gathered(kernel: Covariance) -> Covariance:
-    """A kernel of few items, held whole if it is on a device.
+    """The kernel, held whole if it is on a device and small enough.
 
-    There a column takes as long as a thousand of them, being all calls and no work.
+    On a device one column takes as long to read as a thousand: launching dominates.
     """
     n = len(kernel.diagonal)
     if is_numpy(kernel.diagonal) or 8 * n * n > _GATHERED:
@@ -272,7 +268,7 @@ def rank_error(k: int, rank: int) -> NumericsError:
 
 
 def not_psd_error(what: str) -> NumericsError:
-    """The error for a matrix that no determinantal process can have."""
+    """The error for a kernel that is not positive semidefinite."""
     return NumericsError(
         f"the kernel is not positive semidefinite: {what}; "
         "a k-DPP needs a covariance, or any matrix of the form F Fᵀ"
@@ -280,10 +276,9 @@ def not_psd_error(what: str) -> NumericsError:
 
 
 def check_semidefinite(residual: Array, diagonal: Array, items: Indices | None = None) -> None:
-    """Whether conditional variances (of all, or of some items) are those of a covariance.
+    """Raise if a conditional variance (of all items, or of ``items``) is negative beyond rounding.
 
-    A chosen item has residual 0, and a duplicate of it a few units of rounding below; in single
-    precision, a few of that.
+    A chosen item has residual 0, and a duplicate of it a few units of rounding below.
     """
     xp = namespace(residual)
     worst = int(xp.argmin(residual))
@@ -298,12 +293,12 @@ def check_semidefinite(residual: Array, diagonal: Array, items: Indices | None =
 
 
 class PivotedCholesky:
-    r"""Rows C with L ≈ CᵀC, exact on the pivots, and what they leave of the diagonal.
+    r"""Rows C with L ≈ CᵀC, exact on the pivots, and the residual diagonal.
 
     .. math:: r_i = L_{ii} - \sum_m C_{mi}^2 = L_{ii} - L_{iS} L_{SS}^{-1} L_{Si}
 
-    Only the diagonal and one column per pivot are read. Cost n·rank per pivot, memory n·rank, where
-    the diagonal is.
+    Reads the diagonal and one column per pivot. Cost n·rank per pivot, memory n·rank on the device
+    of the diagonal (Chen, Zhang & Zhou 2018).
 
     >>> L = np.array([[2.0, 1.0], [1.0, 2.0]])
     >>> factor = PivotedCholesky(L.diagonal(), capacity=2)
@@ -329,18 +324,18 @@ class PivotedCholesky:
 
     @property
     def floor(self) -> Array:
-        """Below this a residual is rounding, (n,): some units in the last place per pivot."""
+        """Residuals below this are rounding errors, (n,)."""
         return unit(self._diagonal, self.rank) * self._diagonal
 
     def largest(self) -> tuple[float, int]:
-        """The largest residual that is not rounding and the first index to have it, or -inf."""
+        """The largest residual above `floor` and the first index that has it; -inf if none is."""
         xp = namespace(self.residual)
         left = xp.where(self.residual > self.floor, self.residual, -np.inf)
         most = float(xp.max(left))
         return most, 0 if most == -np.inf else int(first_largest(left))
 
     def grow(self, pivot: int, column: Array) -> None:
-        """Add one pivot, given its column of L, (n,)."""
+        """Add one pivot, given its column (n,) of L. Cost n·rank."""
         rows = self.rows
         # e_i = (L_ji - <c_j, c_i>) / d_j, then d_i² -= e_i² (Chen, Zhang & Zhou 2018; MATH 5).
         row = (column - rows[:, pivot] @ rows) / math.sqrt(float(self.residual[pivot]))
@@ -350,7 +345,7 @@ class PivotedCholesky:
         self.rank += 1
 
     def take(self, pivots: Indices, parts: Iterable[tuple[slice, Array]]) -> None:
-        """Begin with pivots whose rows of C are known, for one part of the items after another."""
+        """Start from pivots whose rows of C are known, given slice by slice of the items."""
         self.rank = len(pivots)
         for part, rows in parts:
             self._rows[: self.rank, part] = rows

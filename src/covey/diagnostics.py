@@ -1,8 +1,8 @@
-r"""What an ask is worth: information gained, the paper's bounds, and a certificate that holds.
+r"""Diagnostics of an ask: information gained, the paper's regret bounds, and a valid certificate.
 
-Notation: σ² noise, s amplitude k(x, x) (1 in the paper), T batches of B points, γ the information
-that many looks can gain, β the squared width, ζ the extra width of EST. Bounds are in units of the
-belief (standardised outcomes) and assume its hyper-parameters.
+Notation: σ² noise, s amplitude k(x, x) (1 in the paper), T batches of B points, γ the most
+information that as many observations can gain, β the squared width, ζ the extra width of EST.
+Bounds are in units of the belief (standardised outcomes) and assume its hyper-parameters.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-_AFFORDABLE = 20_000  # candidates of a region in which a second choice is made to compare with
+_AFFORDABLE = 20_000  # largest region in which the greedy choice is made to compare with
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +30,26 @@ class Diagnostics:
     """The last ask, explained.
 
     Attributes:
-        strategy: its name.
-        batch: points asked for.
-        candidates: points it chose among.
-        left_out: points it did not look at, at random: a `time_budget` was too short for them, or
-            this is the first batch of a large pool.
+        strategy: the strategy's name.
+        batch: number of points asked for.
+        candidates: number of points it chose among.
+        left_out: candidates dropped at random: a `time_budget` was too short for them, or this is
+            the first batch of a large pool.
         region: size of the relevance region (None: the strategy has none).
         width: √β, the policy's confidence width (None: no policy).
         repulsive: expected share of the DPP's picks that repel; the rest are uniform in the region.
-        log_determinant: of the chosen set in the DPP's kernel.
-        greedy_log_determinant: of what greedy maximisation would have chosen there (None: not
-            worked out, the region being too large).
+        log_determinant: log det of the chosen set in the DPP's kernel.
+        greedy_log_determinant: the same for the greedy choice (None: not computed, the region
+            being too large).
         information: nats the whole batch tells about f, ½ log det(I + Σ/σ²).
-        certificate: largest regret of any point of the batch, against the candidates and what was
-            told, if f lies in the band μ ± width·σ; in outcome units, infinite where outcomes were
-            bent and the band has no end in them. None while trials are open or where some failed,
-            since a band shrunk by values not known is none. Theory's width makes the band likely,
-            EST's does not claim to.
+        certificate: largest regret of any point of the batch, against the candidates and the
+            observed points, if f lies in the band μ ± width·σ; in outcome units, infinite where a
+            warp leaves the band unbounded in them. None while trials are pending or where some
+            failed: the band then counts on values that are not known. The width of the theory
+            makes the band likely; EST's makes no such claim.
         sampler: how the batch was drawn; with `error`, a bound on its total variation.
-        seconds: by stage.
-        penalties: results that were taken for penalties, such as -1e6 for a crash, and brought to
+        seconds: time spent, by stage.
+        penalties: results that were treated as penalties, such as -1e6 for a crash, and raised to
             just below the rest (`covey.gp.observations.clipped_penalties`).
     """
 
@@ -71,7 +71,7 @@ class Diagnostics:
 
 
 def information_gain(belief: Belief, indices: Sequence[int]) -> float:
-    r"""I(f; y_S) = ½ log det(I + Σ_S/σ²): nats that looking at these candidates will give.
+    r"""I(f; y_S) = ½ log det(I + Σ_S/σ²), nats gained by observing these candidates (MATH 8.1).
 
     >>> belief = Belief.dense(np.zeros((2, 1)), [0, 0], np.eye(2), noise=1.0)
     >>> round(information_gain(belief, [0, 1]) / math.log(2), 6)
@@ -82,7 +82,7 @@ def information_gain(belief: Belief, indices: Sequence[int]) -> float:
 
 
 def information_capacity(belief: Belief, looks: int) -> tuple[float, float]:
-    """Lower and upper bound on γ, the most that so many distinct looks can tell.
+    """Lower and upper bound on γ, the most information in so many distinct observations.
 
     Greedy gives G ≤ γ ≤ G / (1 - 1/e), since the gain is monotone and submodular (MATH 8.1).
     """
@@ -101,9 +101,9 @@ def repulsive_share(belief: Belief, indices: Sequence[int]) -> float:
 
 
 def certificate(belief: Belief, width: float, indices: Sequence[int]) -> Array:
-    """Largest regret of each chosen candidate while |f - μ| ≤ width·σ (MATH 8.3).
+    """Largest regret of each chosen candidate if |f - μ| ≤ width·σ (MATH 8.3): (len(indices),).
 
-    max_x (μ + wσ) - (μ(x_b) - wσ(x_b)): valid wherever the point came from.
+    max_x (μ + wσ) - (μ(x_b) - wσ(x_b)), valid however the point was chosen.
     """
     chosen = np.asarray(indices, dtype=np.intp)
     return belief.highest_upper(width) - (belief.mean[chosen] - width * belief.std[chosen])
@@ -126,7 +126,7 @@ def batched_est_bound(sequential: float, widen: float, sup_norm: float, initial:
 
 
 def zeta_width(looks: int, delta: float = 0.05) -> float:
-    """√ζ of EST in batches: √(2 log(π² T² / 3δ)) (Theorem 3.3), at T = all looks (MATH E27)."""
+    """√ζ of EST in batches: √(2 log(π²T²/3δ)) (Theorem 3.3), T all observations (MATH E27)."""
     return math.sqrt(2.0 * math.log(math.pi**2 * looks**2 / (3.0 * delta)))
 
 
@@ -155,7 +155,7 @@ def _per_nat(noise: float, amplitude: float) -> float:
 
 
 def _greedy(belief: Belief, selection: Selection) -> float | None:
-    """log det of what greedy maximisation would have chosen; None where that is not affordable."""
+    """log det of the greedy choice in the same region; None where that is too large."""
     if selection.region is None or len(selection.region) > _AFFORDABLE:
         return None
     head, count = selection.indices[0], len(selection.indices) - 1
@@ -171,9 +171,9 @@ def explain(
     outcome: Callable[[Array], Array] | None,
     seconds: Mapping[str, float],
 ) -> Diagnostics:
-    """Diagnostics of one selection.
+    """The diagnostics of one selection.
 
-    ``outcome`` turns values of the belief into outcome units; None where nothing can be certified.
+    ``outcome`` turns values of the belief into outcome units; None: no certificate.
     """
     head, tail = selection.indices[0], list(selection.indices[1:])
     chosen = list(selection.indices)

@@ -1,4 +1,4 @@
-r"""Stationary kernels with one length-scale per input, as frozen values you can call.
+r"""Stationary kernels with one length-scale per input, and their matrix on n points.
 
 Notation: r² = Σ_d (a_d - b_d)² / ℓ_d² is the scaled squared distance, s the variance (paper: γ²).
 """
@@ -21,7 +21,7 @@ _FEATURES = 1024  # cosine/sine pairs of a pathwise prior draw: its error falls 
 
 
 class Kernel(Protocol):
-    """A covariance function; both kernels here are functions of the scaled distance alone."""
+    """A stationary covariance function, k(a, b) as a function of r²."""
 
     @property
     def lengths(self) -> tuple[float, ...]:
@@ -51,7 +51,7 @@ class Kernel(Protocol):
 
 
 def squared_distance(a: Array, b: Array, lengths: tuple[float, ...]) -> Array:
-    """r² between the rows of a (n, d) and b (m, d), by one matrix product."""
+    """r² between the rows of a (n, d) and b (m, d): (n, m), by one matrix product. Cost n m d."""
     if a.shape[1] != len(lengths):
         raise NumericsError(
             f"points have {a.shape[1]} coordinates but the kernel has {len(lengths)} "
@@ -61,7 +61,7 @@ def squared_distance(a: Array, b: Array, lengths: tuple[float, ...]) -> Array:
     # Centring keeps |a|² + |b|² - 2ab from cancelling when points lie far from the origin.
     centre = xp.sum(b, axis=0) / len(b) if len(b) else 0.0
     a, b = (a - centre) / scale, (b - centre) / scale
-    # |a|² · 1 + a · (-2b) + 1 · |b|²: two more columns spare two passes over n · m entries.
+    # |a|² · 1 + a · (-2b) + 1 · |b|²: two more columns save two passes over n · m entries.
     left = xp.concat([a, xp.sum(a * a, axis=1)[:, None], xp.ones_like(a[:, :1])], axis=1)
     right = xp.concat([-2.0 * b, xp.ones_like(b[:, :1]), xp.sum(b * b, axis=1)[:, None]], axis=1)
     return at_least(left @ right.T, 0.0)
@@ -93,7 +93,7 @@ class SquaredExponential:
         return -0.5 * self.at_distance(r2)
 
     def frequencies(self, rng: np.random.Generator, pairs: int, /) -> Array:
-        """The spectral density is Gaussian with standard deviation 1/ℓ_d."""
+        """Gaussian with standard deviations 1/ℓ_d, (pairs, d)."""
         return rng.standard_normal((pairs, len(self.lengths))) / np.asarray(self.lengths)
 
 
@@ -117,7 +117,7 @@ class Matern52:
     def at_distance(self, r2: Array, /) -> Array:
         """s (1 + q + q²/3) exp(-q) with q = √5 r."""
         xp = namespace(r2)
-        p = xp.sqrt(r2)  # in place from here on: this is the innermost loop of everything
+        p = xp.sqrt(r2)  # in place from here on, since most of an ask's time is spent here
         p *= -(5.0**0.5)  # -q
         value = p / 3.0
         value -= 1.0
@@ -135,33 +135,33 @@ class Matern52:
         return (-5.0 / 6.0) * self.variance * (1.0 + q) * xp.exp(-q)
 
     def frequencies(self, rng: np.random.Generator, pairs: int, /) -> Array:
-        """The spectral density is a multivariate Student t with 5 degrees of freedom."""
+        """Multivariate Student t with 5 degrees of freedom and scales 1/ℓ_d, (pairs, d)."""
         normal = rng.standard_normal((pairs, len(self.lengths))) / np.asarray(self.lengths)
         return normal * np.sqrt(5.0 / rng.chisquare(5.0, size=(pairs, 1)))
 
 
 KERNELS: Mapping[str, Any] = {"squared-exponential": SquaredExponential, "matern52": Matern52}
-"""The kernels by the name a log or a user gives them."""
+"""The kernels by the name that a log or a user gives them."""
 
 
 @dataclass(frozen=True)
 class KernelMatrix:
-    """A kernel bound to n points: their prior covariance, by blocks, never n x n unasked."""
+    """The prior covariance of n points, computed by blocks."""
 
     kernel: Kernel
     at: Array  # (n, d)
 
     @cached_property
     def diagonal(self) -> Array:
-        """k(x, x) at every point."""
+        """k(x, x) at every point, (n,)."""
         return like(np.full(len(self.at), self.kernel.variance), self.at)
 
     def block(self, rows: Indices, cols: Indices) -> Array:
-        """Covariances of some points with others: (len(rows), len(cols))."""
+        """Covariances of the points ``rows`` with ``cols``: (len(rows), len(cols))."""
         return self.kernel(self.at[rows], self.at[cols])
 
     def columns(self, cols: Indices) -> Array:
-        """Covariances of every point with some: (n, len(cols))."""
+        """Covariances of all points with ``cols``: (n, len(cols))."""
         return self.kernel(self.at, self.at[cols])
 
     def on(self, indices: Indices) -> KernelMatrix:
@@ -171,10 +171,11 @@ class KernelMatrix:
     def paths(
         self, rng: np.random.Generator, draws: int, elsewhere: Array
     ) -> tuple[Callable[[slice], Array], Array]:
-        """Prior functions drawn by random Fourier features: here, some at a time; and elsewhere.
+        """Draws of the prior by random Fourier features (Rahimi & Recht 2007).
 
-        The draws share their frequencies and differ in their weights.
-        Shapes: elsewhere (m, d) -> (some, n), (draws, m). Cost pairs · draws · (n + m).
+        Returns a function from a slice of the draws to their values at the n points, (len, n), and
+        the values of all draws at ``elsewhere`` (m, d), (draws, m). The draws share frequencies and
+        differ in their weights. Cost pairs · draws · (n + m).
         """
         omega = self.kernel.frequencies(rng, _FEATURES)
         scale = np.sqrt(self.kernel.variance / _FEATURES)
@@ -193,6 +194,8 @@ class KernelMatrix:
         r"""Gradient at each point of x ↦ Σ_i w_i k(x, x_i): (n, d).
 
         .. math:: \partial_d = \sum_i w_i\, 2 k'(r^2) (x_d - x_{i,d}) / \ell_d^2
+
+        for x_i = ``elsewhere`` (m, d) and weights (m,). Cost n · m · d.
         """
         mine, lengths = to_numpy(self.at), np.square(self.kernel.lengths)
 

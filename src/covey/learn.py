@@ -1,6 +1,6 @@
-"""From a history to a model of it: what was told, encoded, fitted, conditioned.
+"""Learning: from a history to a posterior (history -> observations -> fit -> posterior).
 
-history -> observations -> fit -> posterior
+`understand` is the whole of it; `LastModel` keeps the posterior of a log until the log grows.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ def understand(
     waiting: bool = True,
     recall: Recall | None = None,
 ) -> Posterior:
-    """The model after all that was told; ``waiting``: as a batch is chosen by.
+    """The posterior after all results.
 
-    Then the covariance is also after what is open, and the mean lowered where trials failed.
-
-    What it can ``recall`` of the last model makes this one quicker, and changes nothing else.
+    With ``waiting``, as for choosing a batch, the covariance is also conditioned on pending and
+    failed points, and the mean is lowered around failed ones. ``recall`` of the last posterior
+    saves time and changes nothing else.
     """
     data, models = _standing(history, recipe) or _fitted(history, recipe, rng)
     if data.penalties:
         _log.info("took %d of %d results for penalties", data.penalties, data.looks)
-    # A failed point will not be looked at again: to the covariance it is as good as pending, so
-    # that the next batch does not crowd around it.
-    looked = [t.point for t in (*history.pending, *history.failed)] if waiting else []
-    pending = recipe.space.encode(looked) if looked else None
+    # A failed point will not be evaluated again. The covariance treats it as pending, so that the
+    # next batch does not crowd around it.
+    unseen = [t.point for t in (*history.pending, *history.failed)] if waiting else []
+    pending = recipe.space.encode(unseen) if unseen else None
     posterior = (recall or Recall()).condition(models, data, pending)
     if pending is None or not history.failed:
         return posterior
@@ -81,13 +81,14 @@ def understand(
 def _fitted(
     history: History, recipe: Recipe, rng: np.random.Generator
 ) -> tuple[Observations, tuple[Model, ...]]:
+    """The data in their most probable view, and hyper-parameters fitted to them now."""
     data, models = fit_best(_views(history, recipe), recipe.gp, rng, _last(history))
-    bent = data.warp != Warp()
-    return data, tuple(replace(model, bent=bent) for model in models)
+    warped = data.warp != Warp()
+    return data, tuple(replace(model, bent=warped) for model in models)
 
 
 def _last(history: History) -> tuple[Model, ...]:
-    """The hyper-parameters of the last ask that had some."""
+    """The hyper-parameters of the last ask that logged some; empty if there is none."""
     try:
         return tuple(Model.from_description(model) for model in history.models or ())
     except HistoryError as error:
@@ -100,7 +101,10 @@ def _last(history: History) -> tuple[Model, ...]:
 
 
 def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Model, ...]] | None:
-    """Of many results, the last hyper-parameters for as long as they stand (`gp.outgrown`)."""
+    """The data and the last hyper-parameters, if these still hold; None if a fit is due.
+
+    They hold for more than `MANY` results that have not `outgrown` them.
+    """
     models, gp = _last(history), recipe.gp
     if len(history.counted) <= MANY or len(models) != max(1, gp.samples):
         return None
@@ -108,8 +112,8 @@ def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Mod
     if not before.counted:
         return None
     now, then = (observations(h, recipe, bent=models[0].bent) for h in (history, before))
-    stand = len(now) > MANY and all(model.suits(gp, now.at.shape[1]) for model in models)
-    return (now, models) if stand and not outgrown(now, then) else None
+    suited = len(now) > MANY and all(model.suits(gp, now.at.shape[1]) for model in models)
+    return (now, models) if suited and not outgrown(now, then) else None
 
 
 def _fitted_at(history: History) -> int:
@@ -127,20 +131,23 @@ def _fitted_at(history: History) -> int:
 
 
 def _views(history: History, recipe: Recipe) -> list[Observations]:
-    """The outcomes straight; and bent, where they may be and it makes a difference."""
+    """The outcomes warped, where the recipe allows it and it makes a difference; and unwarped."""
     results = _results(history, recipe)
-    straight = observe(*results)
-    bent = observe(*results, warped=_may_bend(recipe))
-    return [straight] if bent.warp == Warp() else [bent, straight]
+    unwarped = observe(*results)
+    warped = observe(*results, warped=_may_warp(recipe))
+    return [unwarped] if warped.warp == Warp() else [warped, unwarped]
 
 
 def observations(history: History, recipe: Recipe, *, bent: bool = False) -> Observations:
-    """What counts, encoded and turned to maximising; ``bent`` if the recipe allows it."""
-    return observe(*_results(history, recipe), warped=bent and _may_bend(recipe))
+    """The results that count, encoded and with the sign to maximise.
+
+    ``bent``: warped, as `Model.bent` has it, if the recipe allows it.
+    """
+    return observe(*_results(history, recipe), warped=bent and _may_warp(recipe))
 
 
-def _may_bend(recipe: Recipe) -> bool:
-    """A noise that was given is in the units of straight outcomes."""
+def _may_warp(recipe: Recipe) -> bool:
+    """Whether outcomes may be warped; not with a given noise, which is in unwarped units."""
     return recipe.gp.warp and recipe.gp.noise is None
 
 
@@ -156,9 +163,9 @@ def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array]:
 
 
 class LastModel:
-    """The model of a log, kept until the log grows: the same log gives the same model.
+    """The posterior of a log, kept until the log grows: the same log gives the same posterior.
 
-    Those who ask may use its ``recall``, which spares both what the other has done.
+    An ask may share its ``recall``, so that neither repeats a factorisation of the other.
     """
 
     def __init__(self, recipe: Recipe) -> None:
@@ -166,14 +173,14 @@ class LastModel:
         self._kept: tuple[int, Posterior] | None = None
 
     def forget(self) -> None:
-        """Hold nothing: the factor of many results is large, and the log is about to grow."""
+        """Free the posterior, whose factor is large with many results: the log is about to grow."""
         self._kept = None
 
     def of(self, history: History) -> Posterior:
-        """The posterior after all that was told; what is open plays no part."""
+        """The posterior after all results; pending and failed trials play no part."""
         length = len(history.events)
         if self._kept is None or self._kept[0] != length:
-            self._kept = None  # the factor of many results is not held twice
+            self._kept = None  # so that two large factors are never held at once
             rng = np.random.default_rng([self._recipe.seed, history.asked_count])
             posterior = understand(history, self._recipe, rng, waiting=False, recall=self.recall)
             self._kept = (length, posterior)

@@ -1,7 +1,7 @@
-"""Policies judge a belief: which candidates are worth a look, and how sure they are of it.
+"""Policies: acquisition scores of the candidates of a belief, and the relevance region.
 
-Notation: μ, σ posterior mean and standard deviation, w = √β the width of a policy's confidence
-band, t the round, n the number of candidates, m̂ the estimated maximum of f.
+Notation: μ, σ posterior mean and standard deviation (n,), w = √β the width of a policy's confidence
+band μ ± wσ, t the round, n the number of candidates, m̂ the estimated maximum of f.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ _LAST = -1e9  # a score below all others, in standard deviations of the outcomes
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Scores (n,) of the candidates, and the width that goes with them."""
+    """Scores of the candidates, and the confidence width behind them."""
 
-    scores: Array
+    scores: Array  # (n,)
     width: float  # √β_t
-    next_width: float  # √β_{t+1}: the relevance region looks one round ahead
+    next_width: float  # √β_{t+1}, which the relevance region uses
 
 
 class Policy(Protocol):
-    """Scores every candidate of a belief with one member; the batch starts at the largest score."""
+    """Scores every candidate of a belief with one member; a batch starts at the largest score."""
 
     def judge(self, belief: Belief, /) -> Judgement:
-        """Scores and width."""
+        """The scores and the width."""
         ...
 
     def frozen_at(self, belief: Belief, /) -> Policy:
-        """This policy with whatever it estimates from the data fixed for a whole batch."""
+        """This policy with its estimates from the data fixed for a whole batch."""
         ...
 
 
 def only_falls(policy: Policy) -> bool:
-    """Whether scores of the frozen policy only fall as looks are imagined.
+    """Whether scores of the frozen policy never rise as σ falls within a batch.
 
-    Then a score depends on μ, σ and the round alone, and what it was bounds what it is, so that few
-    candidates need be followed (`covey.baselines`). A policy of one's own says so by an attribute
-    ``only_falls``; of one that does not, every candidate is followed.
+    Then an earlier score is an upper bound, and few candidates need new scores after each pick
+    (`covey.baselines.sequential_greedy`). A policy of one's own says so by an attribute
+    ``only_falls``; without it, every candidate is scored again.
     """
     return bool(getattr(policy, "only_falls", False))
 
 
 def judge(policy: Policy, belief: Belief) -> Judgement:
-    """A policy's judgement of any belief: the mean of its judgements of the members."""
+    """The mean of a policy's judgements of the members of a belief."""
     each = [policy.judge(member) for member in belief.members]
     return Judgement(
         np.mean([one.scores for one in each], axis=0),
@@ -88,7 +88,7 @@ class UCB:
     Attributes:
         beta: "theory" (grows with n and t), "practical" (grows with d and t), a constant β, or a
             function of the round t.
-        delta: for "theory": probability that the band fails.
+        delta: for "theory": probability that f leaves the band.
     """
 
     beta: Beta = "theory"
@@ -112,13 +112,13 @@ class UCB:
         )
 
     def frozen_at(self, belief: Belief, /) -> Self:
-        """Nothing is estimated from the data."""
+        """Itself: nothing is estimated from the data."""
         del belief
         return self
 
     @property
     def only_falls(self) -> bool:
-        """Whether β_t rises with t, which of a function nobody knows."""
+        """Whether β_t is known not to fall with t; of a function it is not."""
         return not callable(self.beta)
 
     def width(self, belief: Belief, t: int) -> float:
@@ -134,22 +134,22 @@ class UCB:
 
 @dataclass(frozen=True, slots=True)
 class Restless:
-    r"""UCB while there is something to gain; where there is nothing, where a gain is most likely.
+    r"""UCB where the bound promises an improvement; elsewhere, the probability of one.
 
     .. math:: s(x) = \begin{cases} u(x) & u(x) > 0 \\ (\mu(x) - m - r) / \sigma(x) & u(x) \le 0
               \end{cases}, \qquad u(x) = \mu(x) + \sqrt\beta\, \sigma(x) - m - \epsilon
 
-    m is the largest mean where values are known, ε what counts as a gain. Candidates whose upper
-    bound promises one come first, in the order of UCB. The others are ranked as EST ranks them
-    (Lemma 2.1) with the target m + r: the summit is known as well as anyone needs, and what is left
-    to fear is that the model errs. Either score only falls as σ falls.
+    m is the largest mean at the observed points, ε the least improvement that counts. Candidates
+    whose upper bound exceeds m + ε come first, in the order of UCB. The others are ranked as EST
+    ranks them (Lemma 2.1) with the target m + r: the maximum of the model is known to within ε, and
+    the batch looks elsewhere in case the model is wrong. Either score only falls as σ falls.
 
     Attributes:
         beta: β, a constant.
         gain: ε, in standard deviations of the outcomes.
-        reach: r > ε, in the same units: how much a look elsewhere is to bring. (With r = ε it
-            would go back to the rim of the summit; measured on Branin.)
-        known: m where it is fixed for a batch.
+        reach: r > ε, in the same units: the improvement sought elsewhere. (With r = ε points
+            return to the edge of the known maximum; measured on Branin.)
+        known: m, where it is fixed for a batch.
     """
 
     beta: float = 4.0
@@ -166,7 +166,7 @@ class Restless:
             )
 
     def judge(self, belief: Belief, /) -> Judgement:
-        """Scores s, and the width that they stand for: that of UCB, or the one EST would need."""
+        """Scores s; the width is √β, or ν of EST with target m + r where that is larger."""
         best, width = best_known(belief, self.known), math.sqrt(self.beta)
         upper = belief.mean + width * belief.std - best - self.gain
         likely = (belief.mean - best - self.reach) / belief.std
@@ -175,26 +175,26 @@ class Restless:
         return Judgement(scores, width, width)
 
     def frozen_at(self, belief: Belief, /) -> Restless:
-        """What is known is known before the batch."""
+        """With m fixed at its value before the batch."""
         return replace(self, known=best_known(belief, self.known))
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvingUCB:
-    r"""UCB that looks at nothing twice: candidates whose value is known well enough come last.
+    r"""UCB in which candidates whose value is already known to within ε come last.
 
     .. math:: s(x) = \mu(x) + \sqrt\beta\, \sigma(x) \quad\text{where}\quad
               \sqrt\beta\, \sigma(x) > \epsilon \quad\text{or}\quad s(x) > m + \epsilon
 
-    m is the largest mean where values are known, ε the resolution: a value that is known to within
-    ε is not worth a look, unless its bound promises more than ε. So a batch does not fill up with
-    copies of a summit, each a hair beside the last; its points move to the best place that is not
-    resolved yet. A score only falls as σ falls.
+    m is the largest mean at the observed points, ε the resolution: a value known to within ε is not
+    worth an observation, unless its upper bound exceeds m + ε. So a batch does not fill up with
+    near copies of one maximum; its points move to the best place that is not resolved yet. A score
+    only falls as σ falls.
 
     Attributes:
         beta: β, a constant.
         resolution: ε, in standard deviations of the outcomes.
-        known: m where it is fixed for a batch.
+        known: m, where it is fixed for a batch.
     """
 
     beta: float = 4.0
@@ -210,7 +210,7 @@ class ResolvingUCB:
             )
 
     def judge(self, belief: Belief, /) -> Judgement:
-        """Scores s; those of resolved candidates lie below all others, the least known first."""
+        """Scores s; resolved candidates are below all others, in order of decreasing σ."""
         best, width = best_known(belief, self.known), math.sqrt(self.beta)
         band = width * belief.std
         upper = belief.mean + band
@@ -219,12 +219,12 @@ class ResolvingUCB:
         return Judgement(scores, width, width)
 
     def frozen_at(self, belief: Belief, /) -> ResolvingUCB:
-        """What is known is known before the batch."""
+        """With m fixed at its value before the batch."""
         return replace(self, known=best_known(belief, self.known))
 
 
 def best_known(belief: Belief, fixed: float | None = None) -> float:
-    """m: the largest mean where values are known, unless it was fixed for a batch."""
+    """m: the largest mean at the observed points, unless it was fixed for a batch."""
     if fixed is not None:
         return fixed
     return belief.best if belief.told is None else float(belief.told[0].max())
@@ -232,7 +232,7 @@ def best_known(belief: Belief, fixed: float | None = None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class EST:
-    r"""Most likely to reach the estimated maximum (Wang, Zhou & Jegelka 2016).
+    r"""The candidate most likely to reach the estimated maximum (Wang, Zhou & Jegelka 2016).
 
     .. math:: \arg\min_x (\hat m - \mu(x)) / \sigma(x), \qquad \nu = \min_x (\hat m - \mu) / \sigma
 
@@ -259,13 +259,13 @@ class EST:
 
     def judge(self, belief: Belief, /) -> Judgement:
         """Scores (μ - m̂)/σ; width ν, never negative (a negative one would prefer certainty)."""
-        scores = (belief.mean - self.maximum(belief)) / belief.std
-        width = max(0.0, float(-scores.max()))
+        scores = (belief.mean - self.maximum(belief)) / belief.std  # Lemma 2.1; MATH 3
+        width = max(0.0, float(-scores.max()))  # ν = min (m̂ - μ)/σ
         # β_{t+1} depends on outcomes of round t, which are not known yet: ν_t serves (MATH E12).
         return Judgement(scores, width, width)
 
     def frozen_at(self, belief: Belief, /) -> EST:
-        """m̂ is estimated once per batch, from the belief at its start."""
+        """With m̂ estimated from the belief at the start of the batch."""
         return replace(self, target=self.maximum(belief))
 
     def maximum(self, belief: Belief) -> float:
@@ -284,7 +284,9 @@ def estimated_maximum(
 
     .. math:: \hat m = m_0 + \int_{m_0}^\infty 1 - \prod_x \Phi((w - \mu(x)) / \sigma(x))\, dw
 
-    The guard: m̂ is kept above the largest mean, else ν would turn negative. Cost 200 n.
+    m₀ is the largest value observed or, with ``start`` "mean", the larger of that and the largest
+    mean. "n" integrates on a grid of 201 levels, cost 200 n; "a" takes the closed form of the
+    paper, cost 2 n. A guard keeps m̂ above the largest mean, else ν would be negative.
     """
     top = float(belief.mean.max())
     m0 = belief.best if start == "observed" else max(belief.best, top)
@@ -292,8 +294,8 @@ def estimated_maximum(
         far = max(m0 + 1e-9, float((belief.mean + 8.0 * belief.std).max()))
         # Finer towards m₀, where many confident candidates make the integrand fall fast.
         grid = m0 + (far - m0) * np.square(np.linspace(0.0, 1.0, 201))
-        maximum = m0 + float(np.trapezoid(_exceedance(belief, grid), grid))
-    else:
+        maximum = m0 + float(np.trapezoid(_exceedance(belief, grid), grid))  # ESTn, MATH 3
+    else:  # ESTa, MATH 3
         maximum = m0 + _half_gaussian_area(*_exceedance(belief, np.array([m0, m0 + 1.0])))
     if maximum < top + 1e-6:
         _log.debug("EST guard: estimated maximum %.6g lies below the largest mean", maximum)
@@ -302,26 +304,27 @@ def estimated_maximum(
 
 
 def _exceedance(belief: Belief, levels: Array) -> Array:
-    """g(w) = 1 - Π_x Φ((w - μ)/σ) at each level, in logs so that nothing underflows."""
+    """g(w) = 1 - Π_x Φ((w - μ)/σ) at each level w (MATH 3), in logs against underflow."""
     logs = [log_normal_cdf((w - belief.mean) / belief.std).sum() for w in levels]
     return np.asarray(-np.expm1(logs))
 
 
 def _half_gaussian_area(here: float, one_above: float) -> float:
-    """ESTa: g as a half Gaussian of height g(m0) whose width is read off g(m0 + 1)."""
+    """∫ g from m₀ on if g is a half Gaussian, from g(m₀) and g(m₀ + 1) (ESTa, MATH 3)."""
     if one_above <= 0.0:
         return 0.0
+    # exp(-1/(2c²)) = g(m₀ + 1), at most 50; the area is √(π/2) c g(m₀).
     width = 50.0 if one_above >= 1.0 else math.sqrt(-0.5 / math.log(one_above))
     return math.sqrt(math.pi / 2.0) * width * here
 
 
 @dataclass(frozen=True, slots=True)
 class EI:
-    r"""Log expected improvement over the best value seen, stable where EI itself underflows.
+    r"""Log expected improvement over the best value observed, stable where EI itself underflows.
 
     .. math:: \log\sigma + \log(\varphi(z) + z\Phi(z)), \qquad z = (\mu - y^*)/\sigma
 
-    ``width`` is what the relevance region uses (our choice: EI itself has none).
+    ``width`` is for the relevance region (our choice: EI has none of its own).
     """
 
     width: float = 2.0
@@ -338,7 +341,7 @@ class EI:
         return Judgement(np.log(belief.std) + log_improvement(z), self.width, self.width)
 
     def frozen_at(self, belief: Belief, /) -> Self:
-        """Nothing is estimated beyond the belief itself."""
+        """Itself: nothing is estimated from the data."""
         del belief
         return self
 
@@ -367,10 +370,6 @@ def log_improvement(z: Array) -> Array:
 
 
 # The relevance region: the candidates that may still be the maximiser.
-#
-# Notation: μ, σ posterior mean and standard deviation, w the width of a policy's confidence band.
-
-_log = logging.getLogger("covey")
 
 
 def relevant(
@@ -381,15 +380,13 @@ def relevant(
     .. math:: R^+ = \{x : \mu + c\sqrt{\beta_{t+1}}\,\sigma \ge y^\bullet\}, \qquad
               y^\bullet = \max_x \mu - \sqrt{\beta_t}\,\sigma
 
-    The maximum is over the candidates and the points whose value is known (in a finite space those
-    are no candidates any more).
-
-    The factor c is 2 in the paper and 1 in Contal's code. Late in a run R⁺ can hold fewer points
-    than a batch needs; it is then widened to the ``at_least`` highest. (Our choice: the paper is
-    silent.)
+    (Section 3.2 of the paper, MATH 5.) The maximum is over the candidates and the observed points,
+    which in a finite space are no longer candidates. The factor c is 2 in the paper and 1 in
+    Contal's code. Late in a run R⁺ can hold fewer points than a batch needs; it is then widened to
+    the ``at_least`` highest upper bounds (our choice: the paper does not say). Cost n.
     """
     upper = belief.mean + factor * judgement.next_width * belief.std
-    inside = np.flatnonzero(upper >= belief.highest_lower(judgement.width))
+    inside = np.flatnonzero(upper >= belief.highest_lower(judgement.width))  # ≥ y•
     wanted = min(at_least, len(belief))
     if len(inside) >= wanted:
         return inside
@@ -398,8 +395,8 @@ def relevant(
 
 
 def enough(k: int, n: int) -> int:
-    """How many candidates the region must hold for a batch of k (MATH section 5).
+    """The least size of the region for a batch of k: max(10 k, 1 % of n) (MATH 5).
 
-    Exactly k would make sampling deterministic and clumped.
+    With exactly k candidates sampling would be deterministic, and its points close together.
     """
     return min(n, max(10 * k, -(-n // 100)))

@@ -1,4 +1,4 @@
-"""The method on one page: from a history to the next batch.
+"""The method on one page: `propose`, from a history to the next batch.
 
 history -> observations -> fit -> posterior -> candidates -> belief -> strategy -> points
 """
@@ -18,7 +18,7 @@ from covey import dpp
 from covey.arrays import Array
 from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
-from covey.candidates import CandidateSet, Excluded, FiniteSet, candidate_set
+from covey.candidates import CandidateSet, Exclusions, FiniteSet, candidate_set
 from covey.diagnostics import Diagnostics, explain
 from covey.gp import (
     GP,
@@ -38,7 +38,7 @@ _log = logging.getLogger("covey")
 
 @dataclass(frozen=True)
 class Request:
-    """What one ask wants."""
+    """One ask: k points by a strategy, with fixed parameters and limits on the machine."""
 
     k: int
     strategy: Strategy
@@ -49,7 +49,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The next batch, the hyper-parameters behind it, and an account of it."""
+    """The next batch, the hyper-parameters that it was chosen with, and its diagnostics."""
 
     points: list[dict[str, Any]]
     models: tuple[Model, ...]
@@ -57,18 +57,20 @@ class Proposal:
 
 
 Proposer = Callable[[History, Recipe, Request, Recall | None], Proposal]
-"""What `propose` is: another may work it out elsewhere."""
+"""The type of `propose`; another function may do the same in another process."""
 
 
 def propose(
     history: History, recipe: Recipe, request: Request, recall: Recall | None = None
 ) -> Proposal:
-    """The next k points: a function of the log, the recipe and the request, nothing else.
+    """The next k points: a function of the log, the recipe and the request alone.
 
-    What it can ``recall`` of the last proposal makes the next one quicker, and does not change it.
+    ``recall`` of the last proposal saves time and changes nothing. Without enough results, or for a
+    strategy that needs no model, the points are a design. Else: fit, make candidates, form the
+    belief about them, choose (MATH 0).
     """
     rng = np.random.default_rng([recipe.seed, history.asked_count])
-    where = candidate_set(recipe.space, request.fixed, taken(history, recipe))
+    where = candidate_set(recipe.space, request.fixed, excluded(history, recipe))
     if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
         return _without_model(where, recipe, request, rng, told=len(history.counted))
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
@@ -82,7 +84,7 @@ def propose(
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
     with watch.timing("choose"):
-        chosen = limit.hasten(request.strategy).choose(belief, k, rng)
+        chosen = limit.apply(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
     _log.info("chose %d points by %s: %s", k, request.name, watch.seconds)
     outcome = None if history.pending or history.failed else posterior.bound
@@ -92,14 +94,14 @@ def propose(
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
-def taken(history: History, recipe: Recipe) -> Excluded:
-    """Nothing pending, failed or told is proposed again; what was cancelled or lost is free."""
+def excluded(history: History, recipe: Recipe) -> Exclusions:
+    """Points that are pending, failed or told; cancelled and lost ones may be proposed again."""
     points = [t.point for t in history.trials if t.status not in ("cancelled", "lost")]
-    return Excluded(points, recipe.seed, history.asked_count)
+    return Exclusions(points, recipe.seed, history.asked_count)
 
 
 def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
-    """Whether there is enough to learn a model from, in the eyes of the strategy."""
+    """Whether there are enough results for a model: any, or what the strategy `Waits` for."""
     values = np.array([t.value for t in history.counted], dtype=float)
     if not len(values) or not isinstance(strategy, Waits):
         return len(values) > 0
@@ -109,10 +111,11 @@ def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
 def _without_model(
     where: CandidateSet, recipe: Recipe, request: Request, rng: np.random.Generator, *, told: int
 ) -> Proposal:
-    """By strategies that need no model; and for the others, a design to learn one from.
+    """A batch by a strategy that needs no model, or an initial design for one that does.
 
-    Rows of a finite space are spread out at first. If that told nothing they come at random: the
-    most different ones lie at the edges, and what is sought is where the rows are.
+    The design of a continuous space is its Sobol sequence. In a finite set the first batch is
+    spread out; if its results are not enough, later ones are random: the most different rows lie at
+    the edges of the set, and the optimum is more likely where there are many rows.
     """
     k, left_out = request.k, 0
     if request.strategy.needs_model and isinstance(where, FiniteSet) and told:
@@ -139,7 +142,7 @@ def _without_model(
 
 
 def _spread_out(at: Array, gp: GP, k: int, rng: np.random.Generator) -> Selection:
-    """A first batch in a finite space: one point at random, the rest by greedy DPP on the prior."""
+    """A first batch among rows (n, d): one at random, the rest by greedy DPP under the prior."""
     belief = prior_belief(at, gp)
     head = int(rng.integers(len(at)))
     rest = np.flatnonzero(np.arange(len(at)) != head)
@@ -149,7 +152,7 @@ def _spread_out(at: Array, gp: GP, k: int, rng: np.random.Generator) -> Selectio
 
 
 def prior_belief(at: Array, gp: GP) -> Belief:
-    """What is believed before anything was told: the kernel at the priors' own suggestion."""
+    """The belief before any result: mean zero, the kernel at the modes of its priors."""
     priors = PRIORS[gp.priors](at.shape[1])
     length = float(np.exp(priors.length.start))
     kernel = KERNELS[gp.kernel]((length,) * at.shape[1], 1.0)
@@ -160,7 +163,7 @@ def prior_belief(at: Array, gp: GP) -> Belief:
 
 
 class Stopwatch:
-    """Seconds by stage."""
+    """Measures the seconds spent in each stage."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What a strategy is, and what it chose: the shape that every strategy has."""
+"""The protocols of a strategy, and `Selection`, the batch that it chose."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN = 12  # indices in a message
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """Indices of k distinct candidates in order of choice, with the strategy's own account.
+    """Indices of k distinct candidates in order of choice, with details for the diagnostics.
 
     Attributes:
         indices: positions in the belief.
@@ -35,23 +35,23 @@ class Selection:
 
 
 def distinct_maxima(draws: Iterable[Array]) -> tuple[int, ...]:
-    """The maximiser of each draw (n,), passing over candidates an earlier draw has taken.
+    """The maximiser of each draw (n,), among the candidates that no earlier draw has chosen.
 
     >>> distinct_maxima(np.array([[0.0, 2.0, 1.0], [0.0, 2.0, 1.0]]))
     (1, 2)
     """
-    taken: list[int] = []
+    chosen: list[int] = []
     for draw in draws:
         values = draw.copy()
-        values[taken] = -np.inf
-        taken.append(int(np.argmax(values)))
-    return tuple(taken)
+        values[chosen] = -np.inf
+        chosen.append(int(np.argmax(values)))
+    return tuple(chosen)
 
 
 def checked_selection(chosen: Selection | Sequence[int], k: int, n: int) -> Selection:
-    """What a strategy returned, if it is k distinct candidates of n.
+    """The selection that a strategy returned, if it is k distinct candidates of n; else an error.
 
-    A strategy of one's own may return the plain indices.
+    A strategy of one's own may return plain indices.
     """
     wanted = f"a strategy must choose {k} distinct indices from 0 to {n - 1}"
     if not isinstance(chosen, Selection):
@@ -76,7 +76,7 @@ class Strategy(Protocol):
 
     @property
     def needs_model(self) -> bool:
-        """Whether it looks at more than where the candidates are."""
+        """Whether it uses more than the coordinates of the candidates."""
         ...
 
     def choose(
@@ -91,14 +91,14 @@ class Waits(Protocol):
     """A strategy that wants more than one result before it trusts a model."""
 
     def ready(self, values: Array, width: int, /) -> bool:
-        """Whether results (n,) of points with so many encoded inputs are enough."""
+        """Whether the results (n,) are enough, for points with ``width`` encoded inputs."""
         ...
 
 
 @runtime_checkable
 class TimeLimited(Protocol):
-    """A strategy that can do with less time, at a price that it states."""
+    """A strategy that can work within a time limit, at a loss of accuracy that it reports."""
 
     def within(self, seconds: float, /) -> Strategy:
-        """This strategy, to be done in about so many seconds."""
+        """This strategy, limited to about so many seconds."""
         ...

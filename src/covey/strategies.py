@@ -1,4 +1,4 @@
-"""The strategies built on determinantal point processes: from a belief to a batch."""
+"""The strategies built on determinantal point processes: the paper's Algorithm 2, and DPP-TS."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class DPP:
     Attributes:
         first: the policy that picks the first point and sets the width.
         then: "max" picks the rest by greedy maximisation, "sample" draws it.
-        factor: of the width in the relevance region: 2 in the paper, 1 in Contal's code.
-        method: how to sample (see `covey.dpp.sample`).
-        seconds: that drawing may take, about: then a chain is cut short, and its error says so.
+        factor: multiple of the width in the relevance region: 2 in the paper, 1 in Contal's code.
+        method: how to sample (see `covey.dpp.prepare`).
+        seconds: time limit of the draw, about: a Markov chain is then cut short, and the error of
+            the selection says so.
     """
 
     first: Policy
@@ -47,18 +48,18 @@ class DPP:
             raise StrategyError(f"seconds must be at least 0, or None; got {self.seconds}.")
 
     def within(self, seconds: float, /) -> DPP:
-        """This strategy with so much time for drawing."""
+        """This strategy with a time limit for the draw."""
         return replace(self, seconds=seconds)
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
-        """The paper's batch; distinct, so the first point leaves the region (our choice)."""
+        """The paper's batch, without repeats: the first point leaves the region (our choice)."""
         judgement = judge(self.first, belief)
-        head = int(np.argmax(judgement.scores))
-        region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))
+        head = int(np.argmax(judgement.scores))  # x_{t,1}, MATH 0.3
+        region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))  # R⁺
         if k == 1:
             return Selection((head,), judgement.width, region)
         inside = region[region != head]
-        kernel = belief.after_looking_at([head], on=inside).information()  # K_{t,1}
+        kernel = belief.after_looking_at([head], on=inside).information()  # K_{t,1}, MATH 0.5-0.6
         if self.then == "max":
             tail, sampler, error = dpp.maximize(kernel, k - 1), "greedy", 0.0
         else:
@@ -68,7 +69,7 @@ class DPP:
         return Selection(batch, judgement.width, region, sampler, error)
 
     def _sampler(self, kernel: Covariance, k: int) -> tuple[dpp.Sampler, str]:
-        """Ready to draw, and what there is to say about it."""
+        """The sampler, cut to the time limit, and its description for the diagnostics."""
         began = time.perf_counter()
         full = dpp.prepare(kernel, k, self.method)
         if not full.steps:
@@ -86,8 +87,8 @@ class DPPThompson:
 
     .. math:: P(x_1 \dots x_B) \propto \prod_b p_{\max}(x_b)\, \det(I + \sigma^{-2}\Sigma_{1..B})
 
-    A Metropolis chain: replace one member by a fresh Thompson draw, accept with the ratio of
-    determinants (p_max cancels).
+    A Metropolis chain: replace one point by a new Thompson draw, and accept with the ratio of
+    determinants (p_max cancels; MATH 10). Cost k³ a step beside the draws.
     """
 
     steps: int = field(default=50)
@@ -107,6 +108,6 @@ class DPPThompson:
             trial = list(batch)
             trial[int(rng.integers(k))] = proposal
             proposed = dpp.log_determinant(kernel, trial)
-            if np.log(rng.random()) < proposed - value:
+            if np.log(rng.random()) < proposed - value:  # min(1, det'/det)
                 batch, value = trial, proposed
         return Selection(tuple(batch), sampler=f"thompson chain, {self.steps} steps")

@@ -1,6 +1,6 @@
-"""k-determinantal point processes: sets of k items drawn, or chosen, by the determinant of L_S.
+"""k-determinantal point processes: sets S of k items, drawn or chosen by det L_S.
 
-Which file is which method, at what cost and from where: README.md beside this file.
+README.md says which file holds which method, its cost and its source.
 
 >>> import numpy as np
 >>> L = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])

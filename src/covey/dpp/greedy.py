@@ -1,4 +1,4 @@
-"""Greedy maximisation of the determinant (Chen, Zhang & Zhou 2018)."""
+"""Greedy maximisation of det L_S (Chen, Zhang & Zhou 2018), and the start of the Markov chains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from covey.errors import NumericsError
 from covey.large import lazy_greedy
 from covey.large.lazy_greedy import GreedyPicks
 
-# Above so many items, or bytes of a factor, columns are read for many picks at once. (Our choice.)
+# Number of items, or bytes of a factor, above which `large.lazy_greedy` is used. (Our choice.)
 LARGE = 50_000
 _MEMORY = 2**28
 
@@ -28,10 +28,9 @@ def maximize(L: KernelLike, k: int) -> list[int]:
     .. math:: \det L_{S+j} / \det L_S = L_{jj} - L_{jS} L_{SS}^{-1} L_{Sj},
 
     so for L = I + Σ/σ² this is pure exploration (Kathuria et al. 2016, section 3). Ties go to the
-    lowest index. Reads the diagonal and k - 1 columns; cost n k², memory n k; or, of a kernel on a
-    device that takes less than 4 GiB, all of it. A large kernel that can tell ``block(rows, cols)``
-    is read in a few passes over chunks of its items instead, in bounded memory, and the picks are
-    the same.
+    lowest index. Reads the diagonal and k - 1 columns; cost n k², memory n k. A kernel on a device
+    is read whole if it takes less than 4 GiB. A large kernel with ``block(rows, cols)`` is read in
+    a few passes over chunks of its items, in bounded memory, with the same picks.
 
     >>> maximize(np.diag([1.0, 3.0, 2.0]), 2)
     [1, 2]
@@ -41,12 +40,12 @@ def maximize(L: KernelLike, k: int) -> list[int]:
 
 
 def greedy_picks(kernel: Covariance, k: int) -> GreedyPicks:
-    """The greedy picks and their gains, for 1 <= k <= n."""
+    """The greedy picks and their gains, for 1 <= k <= n. Cost n k², or n k² a pass."""
     return lazy_greedy.lazy_picks(kernel, k) if is_large(kernel, k) else plain_picks(kernel, k)
 
 
 def is_large(kernel: Covariance, k: int) -> bool:
-    """Whether a kernel is better read by blocks, and can be; by n and k alone."""
+    """Whether a kernel can be read by blocks and is large enough to be, by n and k alone."""
     n = len(kernel.diagonal)
     return (
         isinstance(kernel, Checked)
@@ -61,7 +60,7 @@ def plain_picks(kernel: Covariance, k: int) -> GreedyPicks:
     factor = PivotedCholesky(kernel.diagonal, k)
     picks, gains = np.empty(k, dtype=np.intp), np.empty(k)
     for step in range(k):
-        gains[step], picks[step] = factor.largest()  # j = argmax d_j² = argmax v(j|S), MATH 5
+        gains[step], picks[step] = factor.largest()  # j = argmax v(j|S), MATH 5
         if gains[step] == -np.inf:
             raise rank_error(k, step)
         if step + 1 < k:
@@ -70,15 +69,14 @@ def plain_picks(kernel: Covariance, k: int) -> GreedyPicks:
     return GreedyPicks(picks, gains, k - 1)
 
 
-# Where a Markov chain on k-sets starts: at a greedy maximum, whose mass is bounded below.
+# The start of a Markov chain on k-sets: a greedy maximum, whose mass is bounded below.
 
-# Of a large kernel greedy looks at this many items, or at eight for each of the k. (Our choice.)
-_FEW = 8192
+_FEW = 8192  # items of a large kernel that greedy chooses among, or 8 k if more (our choice)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:
-    """A first set, and an upper bound on log 1/μ(S₀)."""
+    """The first set S₀ of a chain, and an upper bound on log 1/μ(S₀)."""
 
     items: Indices  # (k,)
     log_inverse_mass: float
@@ -92,26 +90,25 @@ def greedy_start(kernel: Covariance, k: int) -> Start:
         \qquad\text{and}\qquad
         \log\tbinom{n}{k} + k \log(\operatorname{tr} L / n) - \log\det L_{S_0}
 
-    The first is greedy's guarantee (Çivril & Magdon-Ismail 2009), the second Maclaurin's
-    inequality for e_k. (Our choice to take the second as well: it is usually far smaller.) The
-    second holds for any set: where n is large S₀ is the greedy maximum among a few items, so that
-    the start does not depend on n. (Our choice.)
+    The first is greedy's guarantee (Çivril & Magdon-Ismail 2009), the second Maclaurin's inequality
+    for e_k, usually far smaller. The second holds for any set: where n is large, S₀ is the greedy
+    maximum among a few items, so that its cost hardly depends on n. (Our choices.)
     """
     diagonal = to_numpy(kernel.diagonal)
     n = len(diagonal)
     few = _among_few(kernel, k) if is_large(kernel, k) else None
     choice = greedy_picks(kernel, k) if few is None else few
     guarantee = 2.0 * math.lgamma(k + 1) if few is None else math.inf  # log (k!)², MATH 6.3
-    # e_k <= C(n, k) (tr L / n)^k, and log det L_S0 is the sum of the log gains.
+    # Maclaurin: e_k <= C(n, k) (tr L / n)^k; log det L_S₀ is the sum of the log gains.
     maclaurin = k * math.log(float(diagonal.mean())) - float(np.log(choice.gains).sum())
     return Start(choice.picks, spectral.log_binomial(n, k) + min(guarantee, maclaurin))
 
 
 def _among_few(kernel: Covariance, k: int) -> GreedyPicks | None:
-    """Greedy on some of the items, half of them those with the largest variance, if it can."""
+    """Greedy on a subset of the items, half of it the largest variances; None if its rank < k."""
     items = spread(to_numpy(kernel.diagonal), max(_FEW, 8 * k))
     try:
         found = plain_picks(kernel.on(items), k)
-    except NumericsError:  # the few have too low a rank
+    except NumericsError:
         return None
     return found._replace(picks=items[found.picks])

@@ -1,4 +1,4 @@
-"""The kernel of a k-DPP: a positive semidefinite matrix, given whole or by its columns."""
+"""The user's kernel L of a k-DPP, an array or an object with columns, checked and adapted."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-# Rows of a dense matrix looked at together while it is checked, so that they stay in the cache.
-_STRIPE = 64
+_STRIPE = 64  # rows of a dense matrix that are checked at a time, so that they stay in the cache
 
 
 @runtime_checkable
 class Columns(Protocol):
-    """A symmetric matrix that can tell its diagonal and any of its columns."""
+    """A symmetric matrix that gives its diagonal and any of its columns."""
 
     @property
     def diagonal(self) -> Array:
@@ -48,7 +47,7 @@ class Columns(Protocol):
 
 @runtime_checkable
 class Blocks(Columns, Protocol):
-    """A symmetric matrix that can also tell single entries without a pass over n."""
+    """A symmetric matrix that also gives single entries, without a pass over n."""
 
     def block(self, rows: Indices, cols: Indices, /) -> Array:
         """The entries at these rows and columns, (len(rows), len(cols))."""
@@ -56,23 +55,23 @@ class Blocks(Columns, Protocol):
 
 
 KernelLike: TypeAlias = "ArrayLike | Columns"
-"""What `covey.dpp` takes as L; `adapt` makes a `Covariance` of it once."""
+"""The types that `covey.dpp` takes as L; `adapt` turns them into a `Covariance`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
-    """A user's kernel as a `Covariance`, whose answers are checked for shape and nan."""
+    """A user's kernel as a `Covariance`; each array that it gives is checked for shape and nan."""
 
     source: Columns
     diagonal: Array  # (n,), no entry below zero
-    cut: Blocks | None  # the source, if it can tell single entries
+    cut: Blocks | None  # the source, if it gives single entries
 
     def columns(self, indices: Indices, /) -> Array:
         """Columns of the source."""
         return _checked(self.source.columns(indices), (len(self.diagonal), len(indices)))
 
     def block(self, rows: Indices, cols: Indices, /) -> Array:
-        """Entries of the source; else cut from columns, on whichever side there are fewer."""
+        """Entries of the source; else cut from columns, on the side with fewer."""
         if self.cut is not None:
             return _checked(self.cut.block(rows, cols), (len(rows), len(cols)))
         if len(cols) <= len(rows):
@@ -80,7 +79,7 @@ class Checked:
         return self.columns(rows)[cols].T
 
     def on(self, indices: Indices, /) -> Covariance:
-        """Some items: cut by the source if it can, else read through the whole kernel."""
+        """The kernel of these items: the source's own ``on``, else read through the whole."""
         smaller = getattr(self.source, "on", None)
         if self.cut is None or smaller is None:
             return Subset(self, indices)
@@ -91,7 +90,8 @@ class Checked:
 def adapt(L: KernelLike) -> Covariance:
     """Any accepted kernel as a covariance.
 
-    A dense array is read once (nan, symmetry) and not copied; columns are checked as they come.
+    A dense array is checked once for nan and symmetry, cost n², and not copied; columns are checked
+    as they are read.
     """
     if isinstance(L, Dense | Checked | Subset):
         return L
@@ -126,6 +126,7 @@ def check_count(k: int, n: int) -> int:
 
 
 def _dense(values: ArrayLike) -> Dense:
+    """An array as a covariance, checked for shape, nan and symmetry. Cost n²."""
     try:
         matrix = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -164,6 +165,7 @@ def _asymmetry(matrix: Array) -> float:
 
 
 def _diagonal(values: Array) -> Array:
+    """The diagonal (n,), checked and clipped at zero."""
     if callable(values):
         raise NumericsError("a kernel's diagonal is an attribute or property, not a method.")
     diagonal = _array(values)
@@ -185,6 +187,7 @@ def _diagonal(values: Array) -> Array:
 
 
 def _checked(values: Array, shape: tuple[int, int]) -> Array:
+    """An array that the kernel gave, checked for shape and nan."""
     found = _array(values)
     if tuple(found.shape) != shape:
         raise NumericsError(
@@ -196,7 +199,7 @@ def _checked(values: Array, shape: tuple[int, int]) -> Array:
 
 
 def _array(values: Array) -> Array:
-    """Floats, where they are; what belongs to no array library becomes NumPy's."""
+    """A float array in its own library; a NumPy array if it belongs to none."""
     try:
         xp = namespace(values)
     except TypeError:

@@ -1,4 +1,4 @@
-"""The k-DPP as a probability measure: determinants, their sum, and the entropy."""
+"""The k-DPP as a probability measure: log det L_S, the normaliser e_k(λ), and the entropy."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from covey.dpp import greedy, spectral
 from covey.dpp.kernel import KernelLike, adapt, check_count, densify
 from covey.errors import NumericsError
 
-# Enumerate up to this many subsets holding this many matrix entries. (Our choice, and so is the
-# number of draws above.)
+# Enumeration is used up to this many subsets and matrix entries; above, this many draws. (Our
+# choice.)
 _SUBSETS, _ENTRIES = 100_000, 50_000_000
 _DRAWS = 1000
-# Matrix entries gathered at a time.
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # matrix entries gathered at a time
 
 
 def log_determinant(L: KernelLike, indices: Sequence[int] | Indices) -> float:
-    """log det L_S, -inf where it vanishes.
+    """log det L_S, -inf where it vanishes. Cost k³.
 
     >>> log_determinant(np.eye(3), [0, 2]), log_determinant(np.ones((3, 3)), [0, 2])
     (0.0, -inf)
@@ -35,8 +34,8 @@ def log_determinant(L: KernelLike, indices: Sequence[int] | Indices) -> float:
 def log_normalizer(L: KernelLike, k: int) -> float:
     r"""log of the sum of det L_S over |S| = k, which is log e_k(λ(L)). Cost n³.
 
-    An error where the rank is below k, or where eigenvalues that rounding has swallowed would
-    change it by more than a millionth.
+    An error if the rank is below k, or if eigenvalues lost to rounding could change it by more than
+    a millionth.
 
     >>> round(math.exp(log_normalizer(np.diag([1.0, 2.0, 3.0]), 2)), 9)
     11.0
@@ -51,8 +50,8 @@ def entropy(L: KernelLike, k: int, rng: np.random.Generator | None = None) -> fl
 
     .. math:: H = \log e_k(\lambda) - \mathbb{E} \log\det L_S, \qquad 0 \le H \le \log\tbinom{n}{k}
 
-    By enumeration while there are at most about 10⁵ subsets; above that the expectation is the
-    mean over 1000 exact samples, unbiased, and needs ``rng``.
+    (Theorem 3.4 of the paper, MATH 6.6.) By enumeration up to about 10⁵ subsets; above that the
+    expectation is the mean over 1000 exact samples, unbiased, and needs ``rng``.
 
     >>> round(entropy(np.eye(4), 2) / math.log(6), 9)
     1.0
@@ -76,7 +75,7 @@ def entropy(L: KernelLike, k: int, rng: np.random.Generator | None = None) -> fl
 
 
 def _entropy_of(weights: Array) -> float:
-    """Entropy of the law with these unnormalised log-probabilities."""
+    """Entropy of the distribution with these unnormalised log-probabilities (m,)."""
     weights = weights[weights > -np.inf]
     total = float(np.logaddexp.reduce(weights))
     return total - float(np.exp(weights - total) @ weights)
@@ -92,6 +91,7 @@ def _enumerated(matrix: Array, k: int) -> Iterator[Array]:
 
 
 def _sampled(kernel: Covariance, k: int, rng: np.random.Generator) -> float:
+    """log e_k(λ) less the mean of log det L_S over `_DRAWS` exact draws."""
     sampler = spectral.prepare_spectral(kernel, k)
     draws = np.array([sampler.draw(rng) for _ in range(_DRAWS)])
     blocks = np.stack([to_numpy(kernel.block(at, at)) for at in draws])

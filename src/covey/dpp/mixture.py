@@ -1,4 +1,7 @@
-"""Exact k-DPP samples for L = I + A with A of low rank: a few repulsive picks, the rest uniform."""
+"""Exact k-DPP samples for L = I + A with A of low rank: j repulsive picks, the others uniform.
+
+A is truncated to A ≈ F Fᵀ by pivoted Cholesky, and rejection makes the samples exact (MATH 6.2).
+"""
 
 from __future__ import annotations
 
@@ -14,26 +17,26 @@ from covey.dpp import spectral
 from covey.dpp.greedy import is_large
 from covey.errors import NumericsError
 
-# The part of L - I that a few pivots explain, and what that leaves.
+# The low-rank factor of A = L - I.
 
-# All of these are our choice. L - I may miss semidefiniteness by this, beside the identity and
-# beside the diagonal of L: a posterior covariance divided by a small noise carries that much
-# rounding.
+# All of these are our choice. L - I may miss semidefiniteness by this much, absolutely and as a
+# fraction of the diagonal of L: a posterior covariance divided by a small noise has such rounding.
 _BOUND_SLACK, _ROUNDING = 1e-6, 1e-8
-# Ranks at which a hurried factorisation asks whether to go on; columns looked at in the end, and
-# rows of them.
+# Ranks at which a factorisation with ``hurry`` decides whether to go on.
 _CHECKPOINTS = (16, 32, 64, 128, 256, 512)
-_WITNESSES, _LOOKED_AT = 16, 65_536
-# Items of a large kernel among which the pivots are sought, at least.
-_FEW = 4096
+_WITNESSES, _CHECKED_ROWS = (
+    16,
+    65_536,
+)  # columns checked at the end, and rows of each
+_FEW = 4096  # least number of items of a large kernel among which the pivots are chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truncation:
-    r"""A ≈ F Fᵀ, and the most that log det(I + A_S) may exceed log det(I + F_S F_Sᵀ).
+    r"""A ≈ F Fᵀ, and a bound on the excess log det(I + A_S) - log det(I + F_S F_Sᵀ).
 
     With E_i the diagonal of A - F Fᵀ the excess lies between 0 and the sum of log(1 + E_i) over S
-    (monotonicity, then Hadamard's inequality), at most ``excess``: the k largest of them.
+    (monotonicity, then Hadamard's inequality); ``excess`` is the sum over the k largest (MATH 6.2).
     """
 
     rows: Array  # (rank, n), Fᵀ
@@ -41,26 +44,26 @@ class Truncation:
 
 
 class TruncationGoal(NamedTuple):
-    """Sets of k items; the most pivots; the excess that is small enough, and that is too large."""
+    """When a truncation stops, and when it fails."""
 
-    k: int
-    rank: int
-    enough: float
-    most: float
+    k: int  # size of the sets
+    rank: int  # the most pivots
+    enough: float  # an excess that is small enough to stop
+    most: float  # an excess above which the truncation is of no use
 
 
 def truncated(kernel: Covariance, goal: TruncationGoal, *, hurry: bool) -> Truncation:
     """Pivoted Cholesky of L - I; with ``hurry`` it gives up when the decay so far is too slow.
 
-    The pivots of a large kernel are sought among a few of its items, and one pass tells what they
-    leave of all. Cost n·rank².
+    The pivots of a large kernel are chosen among a few of its items, and one pass over all items
+    gives their rows. Cost n·rank².
     """
     if is_large(kernel, goal.k):
         factor = _factor_by_few(kernel, goal, hurry=hurry)
         rows = factor.rows
     else:
         factor, _ = _factor(kernel, goal, hurry=hurry)
-        rows = namespace(factor.rows).asarray(factor.rows, copy=True)  # and forget the rest
+        rows = namespace(factor.rows).asarray(factor.rows, copy=True)  # frees the unused rows
     _check_witnesses(kernel, factor)
     excess = _excess(factor.residual, goal.k)
     if excess > goal.most:
@@ -71,7 +74,7 @@ def truncated(kernel: Covariance, goal: TruncationGoal, *, hurry: bool) -> Trunc
 def _factor(
     kernel: Covariance, goal: TruncationGoal, *, hurry: bool
 ) -> tuple[PivotedCholesky, Indices]:
-    """The factor, by one column of L for each pivot; and the pivots."""
+    """The factor, by one column of L for each pivot, and the pivots (rank,). Cost n·rank²."""
     diagonal = _excess_diagonal(kernel)
     rank = min(goal.rank, len(diagonal))
     factor = PivotedCholesky(diagonal, rank)
@@ -92,10 +95,10 @@ def _factor(
 
 
 def _factor_by_few(kernel: Covariance, goal: TruncationGoal, *, hurry: bool) -> PivotedCholesky:
-    """The factor of all items by the pivots of a few, in one pass."""
+    """The factor of all items by pivots chosen among a few, in one pass. Cost n·rank²."""
     items = spread(to_numpy(kernel.diagonal), max(_FEW, 4 * goal.k))
     few, places = _factor(kernel.on(items), goal, hurry=hurry)
-    if (excess := _excess(few.residual, goal.k)) > goal.most:  # of all items it is no smaller
+    if (excess := _excess(few.residual, goal.k)) > goal.most:  # over all items it is no smaller
         raise _rank_error(few.rank, excess)
     diagonal = _excess_diagonal(kernel)
     factor = PivotedCholesky(diagonal, few.rank)
@@ -114,7 +117,7 @@ def _factor_by_few(kernel: Covariance, goal: TruncationGoal, *, hurry: bool) -> 
 
 
 def _less_one(columns: Array, places: Indices) -> Array:
-    """Columns (m, p) of L - I from those of L, if column j has its one in row ``places[j]``."""
+    """Columns (m, p) of L - I from those of L, where column j has its 1 in row ``places[j]``."""
     out: Array = namespace(columns).asarray(columns, copy=True)
     inside = np.flatnonzero((places >= 0) & (places < len(out)))
     out[like(places[inside], out), like(inside, out)] -= 1.0
@@ -122,6 +125,7 @@ def _less_one(columns: Array, places: Indices) -> Array:
 
 
 def _excess_diagonal(kernel: Covariance) -> Array:
+    """The diagonal of A = L - I, (n,), checked and clipped at zero."""
     diagonal = kernel.diagonal - 1.0
     _check_semidefinite(diagonal, kernel.diagonal)
     clipped: Array = namespace(diagonal).clip(diagonal, 0.0, None)
@@ -129,16 +133,17 @@ def _excess_diagonal(kernel: Covariance) -> Array:
 
 
 def _excess(residual: Array, k: int) -> float:
+    """Σ log(1 + E_i) over the k largest E_i of the residual (n,) (Hadamard, MATH 6.2)."""
     positive = to_numpy(residual).clip(min=0.0)
     largest = np.partition(positive, len(positive) - k)[len(positive) - k :]
-    return float(np.log1p(largest).sum())  # Hadamard: Σ log(1 + E_i) over the k largest
+    return float(np.log1p(largest).sum())
 
 
 def _check_decay(factor: PivotedCholesky, goal: TruncationGoal, past: float) -> float:
-    """Give up when a decay as fast as since the last checkpoint would be too slow; else the trace.
+    """The trace of the residual; an error if its decay since the last checkpoint is too slow.
 
-    ``past`` is the trace of the residual at that checkpoint. The trace tells more than the largest
-    entry, which does not move until the whole domain is covered.
+    ``past`` is the trace at that checkpoint. The largest entry would not do: it hardly falls until
+    the whole domain is covered.
     """
     since = factor.rank - (factor.rank // 2 if factor.rank > _CHECKPOINTS[0] else 0)
     now = float(factor.residual.sum())
@@ -149,6 +154,7 @@ def _check_decay(factor: PivotedCholesky, goal: TruncationGoal, past: float) -> 
 
 
 def _check_semidefinite(residual: Array, diagonal: Array) -> None:
+    """Raise if a residual variance of L - I is negative beyond `_slack`."""
     worst = int(namespace(residual).argmin(residual + _slack(diagonal)))
     if float(residual[worst]) < -float(_slack(diagonal)[worst]):
         raise _not_psd_error(f"item {worst} is left with variance {float(residual[worst]):.3g}")
@@ -159,14 +165,14 @@ def _slack(diagonal: Array) -> Array:
 
 
 def _check_witnesses(kernel: Covariance, factor: PivotedCholesky) -> None:
-    """Whether some columns obey |R_ij| <= sqrt(R_ii R_jj), R = A - F Fᵀ, as a covariance must.
+    """Check |R_ij| <= sqrt(R_ii R_jj), R = A - F Fᵀ, on a few columns, as a covariance must obey.
 
-    The pivots cannot tell: a correlation matrix minus the identity has a diagonal of zeros, and
-    nothing to factor. (Our choice; a miss costs time in ``draw``, not exactness.)
+    The pivots do not show it: a correlation matrix minus the identity has a zero diagonal, and no
+    pivot. (Our choice; a violation that is missed costs time in ``draw``, not exactness.)
     """
     n = len(kernel.diagonal)
     at = np.unique(np.linspace(0, n - 1, min(n, _WITNESSES)).astype(np.intp))
-    near = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.intp))
+    near = np.unique(np.linspace(0, n - 1, min(n, _CHECKED_ROWS)).astype(np.intp))
     xp = namespace(factor.residual)
     rows, cols = (factor.rows[:, like(some, factor.rows)] for some in (near, at))
     rest = _less_one(kernel.block(near, at) - rows.T @ cols, np.searchsorted(near, at))
@@ -192,14 +198,14 @@ def _rank_error(rank: int, excess: float) -> NumericsError:
     )
 
 
-# All of these are our choice. An explicit request may use a factor of this rank, if it and what is
-# drawn with it take no more than so many bytes,
+# The sampler. All of these constants are our choice.
+
+# Largest rank on explicit request, and bytes for the factor and what is drawn with it.
 MOST_RANK, _BYTES = 1024, 2**31
-# is content once a proposal is accepted with probability exp(-0.1), and gives up if at the last
-# rank it could fall below exp(-5), one proposal in 150; in a hurry below exp(-1.5), one in 4.5.
+# The factorisation stops once proposals are accepted with probability exp(-0.1), and fails if at
+# the largest rank that would be below exp(-5), one in 150; with ``hurry`` exp(-1.5), one in 4.5.
 _ENOUGH, _HOPELESS, _HURRIED = 0.1, 5.0, 1.5
-# The determinant of a sample may be above its bound by this for each item, by rounding.
-_SLACK = 1e-6
+_SLACK = 1e-6  # rounding by which log det of a sample may exceed its bound, per item
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,16 +233,16 @@ class Mixture:
 
     @property
     def rank(self) -> int:
-        """Rank of the factor."""
+        """The rank of the factor F."""
         return len(self.truncation.rows)
 
     @property
     def repulsion(self) -> float:
-        """Expected share of the picks that repel; near 0 the k-DPP is a uniform sample."""
+        """Expected share E j / k of repulsive picks; near 0 the k-DPP is almost uniform."""
         return float(self.weights @ np.arange(len(self.table))) / self.k
 
     def draw(self, rng: np.random.Generator) -> list[int]:
-        """Propose from the truncated factor until accepted. Cost n·rank·k a proposal."""
+        """Propose from k-DPP(I + F Fᵀ) until accepted. Cost n·rank·k a proposal."""
         patience = 1000 * math.ceil(math.exp(self.truncation.excess))
         for _ in range(patience):
             items = self.propose(rng)
@@ -245,34 +251,36 @@ class Mixture:
         raise _not_psd_error("its samples are almost never accepted")
 
     def propose(self, rng: np.random.Generator) -> Indices:
-        """A draw from k-DPP(I + F Fᵀ), not yet corrected for the truncation."""
-        # j ~ w_j, T ~ j-DPP(F Fᵀ), then k - j others uniformly (MATH 6.2).
+        """A draw (k,) from k-DPP(I + F Fᵀ), not yet corrected for the truncation (MATH 6.2)."""
+        # j ~ w_j
         repulsive = int(spectral.draw_items(np.cumsum(self.weights), rng.random(1))[0])
+        # T ~ j-DPP(F Fᵀ): j eigenvectors by their eigenvalues, then the projection DPP on them
         chosen = spectral.draw_subset(self.table, repulsive, rng)
         rows = self.truncation.rows
         kept = spectral.draw_projection(rows.T @ like(self.rotation[:, chosen], rows), rng)
+        # k - j others uniformly
         others = np.delete(np.arange(rows.shape[1]), kept)
         return np.concatenate([kept, rng.choice(others, self.k - repulsive, replace=False)])
 
     def _log_acceptance(self, items: Indices) -> float:
+        """log of det(I + A_S) / (det(I + F_S F_Sᵀ) e^excess), MATH 6.2. Cost k² rank + k³."""
         excess = self.truncation.excess
         part = to_numpy(self.truncation.rows[:, like(items, self.truncation.rows)])
         sign, full = np.linalg.slogdet(to_numpy(self.kernel.block(items, items)))
         _, truncated = np.linalg.slogdet(np.eye(self.k) + part.T @ part)
         if full - truncated > excess + self.k * _SLACK:
             raise _not_psd_error("the determinant of a sample is above its bound")
-        # log of det(I + A_S) / (det(I + F_S F_Sᵀ) e^excess), MATH 6.2
-        return float(full - truncated) - excess if sign > 0.0 else -math.inf
+        return float(full - truncated) - excess if sign > 0.0 else -math.inf  # MATH 6.2
 
 
 def prepare_mixture(kernel: Covariance, k: int, *, rank: int = MOST_RANK) -> Mixture:
-    """PivotedCholesky L - I to at most ``rank`` and diagonalise. Cost n·rank² once."""
+    """Truncate L - I to at most ``rank`` and diagonalise. Cost n·rank² once."""
     most = room(len(kernel.diagonal), _BYTES)
     return assemble(kernel, k, truncate(kernel, k, rank=min(rank, most)))
 
 
 def room(n: int, memory: int) -> int:
-    """The largest rank with which a sampler and its draws keep within some bytes.
+    """The largest rank with which a sampler and its draws take at most ``memory`` bytes.
 
     >>> room(1_000_000, 2**29)
     22
@@ -281,7 +289,7 @@ def room(n: int, memory: int) -> int:
 
 
 def assemble(kernel: Covariance, k: int, truncation: Truncation) -> Mixture:
-    """The sampler of a given factor, through a thin QR: no eigenvalue is lost to squaring."""
+    """The sampler with a given factor. Its eigenvalues come from a thin QR, without squaring F."""
     rotation, singular = _decompose(truncation.rows)
     table = spectral.log_elementary(singular**2, min(k, len(singular)))
     n = truncation.rows.shape[1]
@@ -291,8 +299,8 @@ def assemble(kernel: Covariance, k: int, truncation: Truncation) -> Mixture:
 def _decompose(rows: Array) -> tuple[Array, Array]:
     """M and s such that F M are the left singular vectors of F = rowsᵀ, and s its singular values.
 
-    F = QR with R from the triangles of its chunks, and R = U s Vᵀ: then QU = F V s⁻¹, and neither
-    Q nor QU need be held. An s at the level of rounding makes a bad vector, but is never drawn.
+    F = QR, with R from the R factors of its chunks, and R = U s Vᵀ; then QU = F V s⁻¹, and neither
+    Q nor QU is held. A vector with s at the level of rounding is wrong, but is never drawn.
     """
     if len(rows) == 0:
         return np.empty((0, 0)), np.empty(0)
@@ -304,19 +312,19 @@ def _decompose(rows: Array) -> tuple[Array, Array]:
 
 
 def _weights(table: Array, n: int, k: int) -> Array:
-    # w_j ∝ C(n - j, k - j) e_j(λ), MATH 6.2
+    """w_j ∝ C(n - j, k - j) e_j(λ), the probability of j repulsive picks (MATH 6.2)."""
     logs = table[:, -1] + [spectral.log_binomial(n - j, k - j) for j in range(len(table))]
     scaled = np.exp(logs - logs.max())
     return np.asarray(scaled / scaled.sum())
 
 
 def truncate(kernel: Covariance, k: int, *, rank: int, hurry: bool = False) -> Truncation:
-    """Pivoted Cholesky of L - I until the rest no longer matters, with at most ``rank`` pivots.
+    """Pivoted Cholesky of L - I until the excess is small enough, with at most ``rank`` pivots.
 
-    With ``hurry`` it stops as soon as the decay so far cannot reach its goal in time.
+    With ``hurry`` it fails as soon as the decay so far would not reach that at ``rank``.
 
     Raises:
-        NumericsError: L - I is not positive semidefinite, or has not nearly so low a rank.
+        NumericsError: L - I is not positive semidefinite, or not of so low a rank.
     """
     goal = TruncationGoal(k, rank, _ENOUGH, _HURRIED if hurry else _HOPELESS)
     return truncated(kernel, goal, hurry=hurry)

@@ -1,4 +1,7 @@
-"""Which sampler to use for which kernel."""
+"""Samplers by method: `prepare` takes the one that suits the kernel, `sample` draws once.
+
+`hurried` cuts a Markov chain to a time limit.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,9 @@ from covey.dpp.swap import Swap
 from covey.dpp.walk import Walk
 from covey.errors import NumericsError, StrategyError, did_you_mean
 
-# What prepares once and draws often.
-
 
 class Sampler(Protocol):
-    """A k-DPP ready to be drawn from; a frozen value, so draws depend on ``rng`` alone."""
+    """A k-DPP prepared for drawing; immutable, so draws depend on ``rng`` alone."""
 
     @property
     def method(self) -> str:
@@ -75,11 +76,11 @@ class Everything:
 
 METHODS = ("auto", "spectral", "mixture", "walk", "swap")
 
-# Up to this n the eigendecomposition takes well under a second. (Our choice, as are the next two.)
+# All of these are our choice. Up to this n the eigendecomposition takes well under a second.
 _SMALL = 500
-# Above it n³ competes with the walk, whose cost grows with k; they were seen to cross near here.
+# Above it n³ competes with the walk, whose cost grows with k; measured, they cross near here.
 _CROSSING, _GROWTH = 1.7e7, 1.2
-# The factor that "auto" will try costs n·rank², and memory; keep it below a second or two.
+# Limits on the factor that "auto" tries for the mixture, so that it takes a second or two at most.
 _MOST_RANK, _MOST_WORK, _MOST_BYTES = 256, 2_000_000_000, 2**29
 
 
@@ -91,18 +92,18 @@ def prepare(
     epsilon: float = 0.01,
     max_steps: int | None = None,
 ) -> Sampler:
-    """Make the k-DPP with P(S) proportional to det L_S ready for drawing.
+    """Prepare a sampler of the k-DPP, P(S) proportional to det L_S.
 
     Args:
         L: the kernel, an (n, n) array or an object with ``diagonal`` and ``columns(indices)``;
             it is kept by reference, not copied. With ``block(rows, cols)`` and ``on(indices)``,
-            the kernel of some items, n may be a million. Its arrays may be tensors on any device.
+            the kernel of a subset, n may be a million. Its arrays may be tensors on any device.
         k: the size of the sets, 1 <= k <= rank of L.
         method: ``"spectral"`` (exact, n³ once), ``"mixture"`` (exact, for L = I + A with A of low
             rank), ``"walk"`` (nearly exact, hardly depends on n), ``"swap"`` (the paper's chain),
             or ``"auto"``: spectral for small n, else mixture where it applies, else walk.
         epsilon: total variation allowed to ``"walk"`` and ``"swap"``.
-        max_steps: a cap on their steps; the sampler's ``error`` then tells what is left.
+        max_steps: a cap on their steps; the sampler's ``error`` is then the bound at that number.
 
     Raises:
         NumericsError: the kernel cannot be that of a k-DPP, or not with this method.
@@ -144,7 +145,7 @@ def sample(L: KernelLike, k: int, rng: np.random.Generator, method: str = "auto"
 
 
 def _automatic(kernel: Covariance, k: int, epsilon: float, max_steps: int | None) -> Sampler:
-    """A choice by n, k and the numbers in L, never by the clock."""
+    """The sampler for "auto": chosen by n, k and the entries of L, never by the clock."""
     n = len(kernel.diagonal)
     if n <= _SMALL or n**3 <= _CROSSING * k**_GROWTH:
         return spectral.prepare_spectral(kernel, k)
@@ -158,12 +159,13 @@ def _automatic(kernel: Covariance, k: int, epsilon: float, max_steps: int | None
 
 
 def _bytes(kernel: Covariance) -> int:
-    """That a factor may take: a kernel that knows better says so by an attribute ``room``."""
+    """Bytes that a factor may take; a kernel may set fewer by an attribute ``room``."""
     room = getattr(getattr(kernel, "source", None), "room", None)
     return _MOST_BYTES if room is None else min(_MOST_BYTES, int(room))
 
 
 def _direct(kernel: Covariance, k: int) -> Sampler:
+    """The sampler for k = 1 or k = n; an error if the rank is below k."""
     if k == 1:
         cumulative = np.cumsum(to_numpy(kernel.diagonal))
         if cumulative[-1] <= 0.0:
@@ -175,7 +177,7 @@ def _direct(kernel: Covariance, k: int) -> Sampler:
     except np.linalg.LinAlgError:
         singular = True
     if singular:
-        greedy.greedy_picks(kernel, k)  # with pivots it can tell, and names the rank
+        greedy.greedy_picks(kernel, k)  # pivoting tells the rank, and raises if it is below k
     return Everything(k)
 
 
@@ -186,17 +188,17 @@ def _check_accuracy(epsilon: float, max_steps: int | None) -> None:
         raise NumericsError(f"max_steps must be at least 1, got {max_steps}; or None for no cap")
 
 
-# Chains that are cut short, where a draw would take too long.
+# Chains cut to a time limit.
 
-# The pace is found by so many steps, and by more where they take less than so many seconds.
+# Steps that are timed first, and the seconds they must take to be a measurement.
 _REHEARSAL, _MOMENT = 64, 0.01
 
 
 def hurried(sampler: Sampler, seconds: float) -> Sampler:
-    """The same sampler, if a draw takes about so long; else with a shorter chain.
+    """The sampler with its chain cut so that a draw takes about ``seconds``, if it would take more.
 
-    Its ``error`` then says what is left. The pace is found in a rehearsal with random numbers of
-    its own: how many steps are taken depends on the clock, and on nothing that is drawn.
+    Its ``error`` is then the bound at that number of steps. The speed is measured with random
+    numbers of its own, so the number of steps depends on the clock and not on the draw.
     """
     if not isinstance(sampler, Walk | Swap) or sampler.steps <= _REHEARSAL:
         return sampler

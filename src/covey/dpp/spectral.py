@@ -1,4 +1,8 @@
-"""Exact k-DPP samples through the eigendecomposition (Kulesza & Taskar 2012, section 5.2)."""
+"""Exact k-DPP samples through the eigendecomposition (Kulesza & Taskar 2012, section 5.2).
+
+Also here: e_k in logarithms, and draws from weighted items and from projection DPPs, which the
+other samplers use. MATH 6.1.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +25,8 @@ def log_elementary(values: Array, k: int) -> Array:
 
     .. math:: e_j(\lambda_{1..m}) = e_j(\lambda_{1..m-1}) + \lambda_m\, e_{j-1}(\lambda_{1..m-1})
 
-    Unrolled over m this is a running sum, taken in logarithms because e_k overflows for k above
-    about 60 (Kulesza & Taskar 2012, algorithm 7). Cost n k.
+    Unrolled over m this is a cumulative sum, in logarithms because e_k overflows for k above about
+    60 (Kulesza & Taskar 2012, algorithm 7; MATH 6.1). Cost n k.
 
     >>> np.exp(log_elementary(np.array([1.0, 2.0, 3.0]), 2))[:, -1].round(9)
     array([ 1.,  6., 11.])
@@ -32,27 +36,28 @@ def log_elementary(values: Array, k: int) -> Array:
     table = np.full((k + 1, len(values) + 1), -np.inf)
     table[0] = 0.0
     for j in range(1, k + 1):
-        table[j, 1:] = np.logaddexp.accumulate(logs + table[j - 1, :-1])
+        table[j, 1:] = np.logaddexp.accumulate(logs + table[j - 1, :-1])  # Σ_m λ_m e_{j-1}(λ_<m)
     return table
 
 
 def draw_subset(table: Array, k: int, rng: np.random.Generator) -> Indices:
-    r"""Draw J with |J| = k and P(J) proportional to the product of its λ (algorithm 8).
+    r"""Draw J (k,), ascending, with P(J) proportional to the product of its λ (algorithm 8).
 
     The largest member m of J satisfies P(m <= M) = e_k(λ_{1..M}) / e_k(λ_{1..n}), so every row of
-    the table is a distribution function, and J is found by k binary searches from the top down.
+    the table of `log_elementary` is a distribution function, and J is found by k binary searches,
+    from the largest member down. Cost k log n.
     """
     chosen = np.empty(k, dtype=np.intp)
     above = table.shape[1] - 1
     for left in range(k, 0, -1):
-        target = table[left, above] + math.log1p(-rng.random())
+        target = table[left, above] + math.log1p(-rng.random())  # log(u e_left(λ_{1..above}))
         above = int(np.searchsorted(table[left, : above + 1], target, side="left")) - 1
         chosen[left - 1] = above
     return chosen
 
 
 def log_binomial(n: int, k: int) -> float:
-    """log of the number of subsets of size k.
+    """log C(n, k), the number of subsets of size k.
 
     >>> round(math.exp(log_binomial(9, 3)))
     84
@@ -64,16 +69,17 @@ def log_binomial(n: int, k: int) -> float:
 
 
 def draw_items(cumulative: Array, uniforms: Array) -> Indices:
-    """Item i for each uniform, with probability proportional to the i-th step of ``cumulative``.
+    """For each uniform an item i, with probability proportional to its weight.
 
-    The weights need not sum to one, and an item of weight zero is never drawn. Cost log n each.
+    ``cumulative`` (n,) is the running sum of the weights, which need not sum to one; an item of
+    weight zero is never drawn. Cost log n each.
 
     >>> draw_items(np.cumsum([0.0, 1.0, 0.0, 3.0, 0.0]), np.array([0.0, 0.2, 0.3, 1.0]))
     array([1, 1, 3, 3])
     """
     xp, total = namespace(cumulative), cumulative[-1:]
     found = xp.searchsorted(cumulative, like(uniforms, cumulative) * total, side="right")
-    # u · total may round up to the total: that belongs to the last item with a weight.
+    # u · total may round up to the total, which is the last item of positive weight.
     last = xp.searchsorted(cumulative, total, side="left")
     return np.minimum(to_numpy(found), to_numpy(last))
 
@@ -84,43 +90,44 @@ def draw_items(cumulative: Array, uniforms: Array) -> Indices:
 def draw_projection(basis: Array, rng: np.random.Generator) -> Indices:
     r"""Draw S with |S| = k and P(S) = det(U_S)² for orthonormal columns U, (n, k).
 
-    The chain rule: the next item is i with probability proportional to its conditional variance
-    under UUᵀ given the items so far, which is greedy maximisation with a random pivot. The
-    variances sum to k minus the number drawn; they are renormalised, so rounding does not matter.
-    Cost n k².
+    By the chain rule the next item is i with probability proportional to its conditional variance
+    under UUᵀ given the items so far: greedy maximisation with random pivots (algorithm 1; MATH
+    6.1). The variances sum to k minus the number drawn, up to rounding, and are renormalised. Cost
+    n k².
     """
     xp, k = namespace(basis), basis.shape[1]
     factor = PivotedCholesky(xp.einsum("ij,ij->i", basis, basis), k)
     chosen = np.empty(k, dtype=np.intp)
     for step in range(k):
-        cumulative = xp.cumsum(xp.clip(factor.residual, 0.0, None), axis=0)
+        cumulative = xp.cumsum(xp.clip(factor.residual, 0.0, None), axis=0)  # Σ v(i|S)
         chosen[step] = draw_items(cumulative, rng.random(1))[0]
         if step + 1 < k:
             factor.grow(int(chosen[step]), basis @ basis[int(chosen[step])])
     return chosen
 
 
+# The sampler and its spectrum.
+
 _EPS = float(np.finfo(np.float64).eps)
-# The smallest eigenvalue of a correlation matrix from which on eigenvalues are known to 1e-8 each,
-# however far apart; what a normaliser may be off by, in logarithms; and the total variation that
-# is worth a word. (Our choice.)
-_GRADED, _TOLERATED, _WORTH_A_WORD = 1e-6, 1e-6, 1e-9
+# Our choices: the smallest eigenvalue of a correlation matrix for which `_graded` is accurate to
+# 1e-8; the largest error of a log normaliser; and the smallest total variation that is reported.
+_GRADED, _TOLERATED, _REPORTED = 1e-6, 1e-6, 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectral:
-    """A k-DPP as a mixture of projection DPPs, one for every k eigenvectors."""
+    """A k-DPP as a mixture of projection DPPs, one for every k eigenvectors (MATH 6.1)."""
 
     vectors: Array  # (n, rank)
-    table: Array  # (k + 1, rank + 1), log e_j of the leading eigenvalues
-    error: float = 0.0  # total variation, at most, for want of eigenvalues that are mere rounding
+    table: Array  # (k + 1, rank + 1), log e_j of the eigenvalues, see `log_elementary`
+    error: float = 0.0  # bound on the total variation due to eigenvalues lost to rounding
 
     method: ClassVar[str] = "spectral"
     steps: ClassVar[int] = 0
 
     @property
     def rank(self) -> int:
-        """Number of eigenvalues that are not rounding."""
+        """The number of eigenvalues above rounding error."""
         return self.vectors.shape[1]
 
     @property
@@ -129,8 +136,8 @@ class Spectral:
         return float(self.table[-1, -1])
 
     def draw(self, rng: np.random.Generator) -> list[int]:
-        """Pick k eigenvectors by weight, then draw from the projection on them. Cost n k²."""
-        chosen = draw_subset(self.table, len(self.table) - 1, rng)
+        """Draw k eigenvectors by weight, then k items from the projection DPP. Cost n k²."""
+        chosen = draw_subset(self.table, len(self.table) - 1, rng)  # P(J) ∝ Π_J λ
         return sorted(draw_projection(self.vectors[:, chosen], rng).tolist())
 
 
@@ -139,11 +146,11 @@ def prepare_spectral(kernel: Covariance, k: int) -> Spectral:
     spectrum = _decomposed(densify(kernel))
     table = spectrum.table(k)
     missed = -math.expm1(-spectrum.doubt(k))
-    return Spectral(spectrum.vectors, table, missed if missed > _WORTH_A_WORD else 0.0)
+    return Spectral(spectrum.vectors, table, missed if missed > _REPORTED else 0.0)
 
 
 def spectral_log_normalizer(kernel: Covariance, k: int) -> float:
-    """log e_k(λ), to a millionth; an error where rounding leaves it less certain. Cost n³."""
+    """log e_k(λ) to within 1e-6; an error where rounding leaves it less certain. Cost n³."""
     spectrum = _decomposed(densify(kernel))
     found, doubt = float(spectrum.table(k)[-1, -1]), spectrum.doubt(k)
     if doubt > _TOLERATED:
@@ -156,24 +163,21 @@ def spectral_log_normalizer(kernel: Covariance, k: int) -> float:
 
 
 class _Spectrum(NamedTuple):
-    """Eigenvalues that are not rounding, ascending, their vectors, and those that are."""
+    """Eigenvalues above rounding error and their vectors; a count and a bound of the others."""
 
-    values: Array  # (rank,)
+    values: Array  # (rank,), ascending
     vectors: Array  # (n, rank)
-    lost: int
-    floor: float  # the most that any of these can be
+    lost: int  # number of eigenvalues lost to rounding
+    floor: float  # upper bound on each of them
 
     def table(self, k: int) -> Array:
-        """log e_j of the leading eigenvalues (k + 1, rank + 1)."""
+        """`log_elementary` of the eigenvalues, (k + 1, rank + 1); an error if rank < k."""
         if len(self.values) < k:
             raise rank_error(k, len(self.values))
         return log_elementary(self.values, k)
 
     def doubt(self, k: int) -> float:
-        """The most by which log e_k would grow with the eigenvalues that were lost.
-
-        e_k grows with every eigenvalue, so the largest that those can be give the bound.
-        """
+        """A bound on the increase of log e_k by the lost eigenvalues: its increase at `floor`."""
         if self.lost == 0:
             return 0.0
         raised = np.concatenate([np.full(self.lost, self.floor), self.values])
@@ -182,6 +186,7 @@ class _Spectrum(NamedTuple):
 
 
 def _decomposed(matrix: Array) -> _Spectrum:
+    """The eigendecomposition of L (n, n), by `_graded` where rounding would lose eigenvalues."""
     values, vectors = np.linalg.eigh(matrix)
     largest = float(np.abs(values).max())
     if values[0] < -TOLERANCE * largest:
@@ -191,7 +196,7 @@ def _decomposed(matrix: Array) -> _Spectrum:
     if kept.all():
         return _Spectrum(values, vectors, 0, 0.0)
     weights = np.diagonal(matrix)
-    # An item of no weight is an eigenvector of its own, and not among the k.
+    # An item of weight zero is an eigenvector of eigenvalue zero, and never drawn.
     items = np.flatnonzero(weights > 0.0)
     graded = _graded(matrix[np.ix_(items, items)]) if len(items) else None
     if graded is None:
@@ -202,11 +207,11 @@ def _decomposed(matrix: Array) -> _Spectrum:
 
 
 def _graded(matrix: Array) -> tuple[Array, Array] | None:
-    """Eigenvalues and vectors of D A D, A a correlation matrix far from singular; else None.
+    """Eigenvalues (n,) and vectors (n, n) of D A D, D diagonal and A a correlation matrix.
 
-    Items may differ in weight by any factor, as where they are weighted by quality, and every
-    eigenvalue is still known to a relative n·eps/λ_min(A): from the singular values of A^½ D by
-    one-sided Jacobi (Demmel & Veselić 1992).
+    Items may differ in weight by any factor, as when weighted by quality, and every eigenvalue
+    still has relative accuracy n·eps/λ_min(A): they are the squared singular values of A^½ D, by
+    one-sided Jacobi (Demmel & Veselić 1992). None if A is nearly singular.
     """
     from scipy.linalg.lapack import dgejsv
 

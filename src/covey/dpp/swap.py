@@ -1,4 +1,7 @@
-"""Nearly exact k-DPP samples by the lazy swap chain of the paper (Anari et al. 2016)."""
+"""Nearly exact k-DPP samples by the lazy swap chain of the paper.
+
+(Anari, Oveis Gharan & Rezaei 2016; MATH 6.3. Kept to compare with: `walk` needs far fewer steps.)
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ _STREAM, _LOOKAHEAD = 8192, 512
 class Swap:
     r"""With probability ½ stay; else i ~ U(S), j ~ U(Sᶜ), accept min(1, det L_{S-i+j} / det L_S).
 
-    This is the sampler Kathuria et al. (2016) ran; ``walk`` needs far fewer steps.
+    This is the sampler that Kathuria et al. (2016) ran.
     """
 
     kernel: Covariance
     start: Indices  # (k,)
     steps: int
     error: float
-    log_inverse_mass: float = math.inf  # of the start, at most
+    log_inverse_mass: float = math.inf  # upper bound on log 1/μ(S₀)
 
     method: ClassVar[str] = "swap"
 
@@ -37,18 +40,19 @@ class Swap:
         return replace(self, steps=steps, error=swap_error(self.log_inverse_mass, n, k, steps))
 
     def draw(self, rng: np.random.Generator) -> list[int]:
-        """Run the chain from the greedy start. Cost k² a step, and k³ one that moves.
+        """Run the chain from the greedy start. Cost k² a step, and k³ for one that moves.
 
-        The lazy steps change nothing but their number, which is binomial. The others are judged
-        ahead from the present state, up to the first that is accepted; those behind it are judged
-        again from the new state, so each step sees its own random numbers whatever the lookahead.
+        Only the number of lazy steps matters, which is binomial. The others are evaluated several
+        at a time from the present state, up to the first that is accepted; those after it are
+        evaluated again from the new state. Each step keeps its own random numbers, so the result
+        does not depend on the lookahead.
         """
         state = _State(self.kernel, self.start)
-        left, ahead = int(rng.binomial(self.steps, 0.5)), 8.0
+        left, ahead = int(rng.binomial(self.steps, 0.5)), 8.0  # steps that are not lazy, MATH 6.3
         while left > 0:
             size = min(left, _STREAM)
-            positions = rng.integers(len(state.items), size=size)
-            others = rng.integers(len(self.kernel.diagonal) - len(state.items), size=size)
+            positions = rng.integers(len(state.items), size=size)  # i ~ U(S)
+            others = rng.integers(len(self.kernel.diagonal) - len(state.items), size=size)  # j
             bars = rng.random(size)
             done = 0
             while done < size:
@@ -61,10 +65,10 @@ class Swap:
 
 
 class _State:
-    """The present set S, and L_S = C Cᵀ.
+    """The present set S, and the Cholesky factor L_S = C Cᵀ.
 
-    An inverse, let alone one that is updated, has lost the digits of L_jj - bᵀL_S⁻¹b long before
-    the ratio of two determinants has (once L_S is conditioned worse than 1e8); C has not.
+    C is computed anew after each accepted step: with an updated inverse L_jj - bᵀL_S⁻¹b would have
+    no correct digits once the condition number of L_S exceeds 1e8.
     """
 
     def __init__(self, kernel: Covariance, items: Indices) -> None:
@@ -75,9 +79,9 @@ class _State:
         self._settle()
 
     def advance(self, positions: Indices, others: Indices, bars: Array) -> int:
-        """Take these steps up to the first accepted one; return how many were taken."""
-        outside = others + np.searchsorted(self._gaps, others, side="right")
-        accepted = np.flatnonzero(bars < self.ratios(positions, outside))
+        """Make these steps up to the first accepted one; return how many were made."""
+        outside = others + np.searchsorted(self._gaps, others, side="right")  # others-th item of Sᶜ
+        accepted = np.flatnonzero(bars < self.ratios(positions, outside))  # MATH 6.3
         if len(accepted) == 0:
             return len(positions)
         first = int(accepted[0])
@@ -85,21 +89,26 @@ class _State:
         return first + 1
 
     def ratios(self, positions: Indices, outside: Indices) -> Array:
-        r"""det L_{S-i+j} / det L_S = M_ii (L_jj - bᵀMb) + (Mb)_i², M = L_S⁻¹, b = L_Sj."""
+        r"""det L_{S-i+j} / det L_S = M_ii (L_jj - bᵀMb) + (Mb)_i², M = L_S⁻¹, b = L_Sj: (p,).
+
+        This is v(j|S-i) / v(i|S-i) of MATH 6.3 without a factorisation of S - i. Cost k² each.
+        """
         column = to_numpy(self._kernel.block(self.items, outside))
         white = _solved(self._factor, self._root, column)
-        variance = conditional_variances(self._diagonal[outside], white)
-        solved = _solved(self._factor.T, self._root.T, white)
+        variance = conditional_variances(self._diagonal[outside], white)  # L_jj - bᵀMb
+        solved = _solved(self._factor.T, self._root.T, white)  # Mb
         here = solved[positions, np.arange(len(positions))]
         return self._precisions[positions] * np.maximum(variance, 0.0) + here * here
 
     def _exchange(self, position: int, new: int) -> None:
+        """Put the item ``new`` at a position."""
         self.items[position] = new
         column = to_numpy(self._kernel.block(self.items, np.array([new])))[:, 0]
         self._square[position] = self._square[:, position] = column
         self._settle()
 
     def _settle(self) -> None:
+        """Factor L_S anew. Cost k³."""
         self._factor = cholesky(self._square)
         self._root = inverse_lower(self._factor)
         self._precisions = np.einsum("ij,ij->j", self._root, self._root)  # M_ii
@@ -107,9 +116,9 @@ class _State:
 
 
 def _solved(factor: Array, inverse: Array, right: Array) -> Array:
-    """C⁻¹ b, where one step of refinement gets back what the inverse of C loses.
+    """C⁻¹ b by the inverse of C and one step of refinement.
 
-    By products, as in `Whitening`: at this size a triangular solve waits for its threads.
+    By products, as in `Whitening`: at this size a triangular solve waits for other threads.
     """
     first = inverse @ right
     left = right - factor @ first
@@ -118,12 +127,12 @@ def _solved(factor: Array, inverse: Array, right: Array) -> Array:
 
 
 def _gaps(items: Indices) -> Indices:
-    """Number of outside items before each item of the set, ascending."""
+    """The number of items outside the set before each of its items, ascending, (k,)."""
     return np.sort(items) - np.arange(len(items))
 
 
 def prepare_swap(kernel: Covariance, k: int, *, epsilon: float, max_steps: int | None) -> Swap:
-    """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start."""
+    """The chain with enough steps for ``epsilon``; 2 <= k < n. Cost n k² for the greedy start."""
     n = len(kernel.diagonal)
     start = greedy_start(kernel, k)
     steps = swap_steps(start, n, k, epsilon)
@@ -132,14 +141,14 @@ def prepare_swap(kernel: Covariance, k: int, *, epsilon: float, max_steps: int |
 
 
 def swap_steps(start: Start, n: int, k: int, epsilon: float) -> int:
-    r"""Steps after which the total variation is at most ε: the spectral gap is 1/(2k(n-k)).
+    r"""N_swap of MATH 6.3: steps to total variation ε, since the spectral gap is 1/(2k(n-k)).
 
     .. math:: N = \lceil 2k(n - k)\,[\log(1/\epsilon) + \log(1/\mu(S_0))] \rceil
     """
-    # N_swap, MATH 6.3
-    return max(1, math.ceil(2 * k * (n - k) * (start.log_inverse_mass - math.log(epsilon))))
+    inverse_gap = 2 * k * (n - k)
+    return max(1, math.ceil(inverse_gap * (start.log_inverse_mass - math.log(epsilon))))  # N_swap
 
 
 def swap_error(log_inverse_mass: float, n: int, k: int, steps: int) -> float:
-    r"""Total variation after any number of steps, :math:`e^{-N / (2k(n-k))} / \mu(S_0)`."""
+    r"""Bound on the total variation after N steps, :math:`e^{-N / (2k(n-k))} / \mu(S_0)`."""
     return math.exp(min(0.0, log_inverse_mass - steps / (2 * k * (n - k))))

@@ -1,4 +1,9 @@
-"""Nearly exact k-DPP samples by the down-up walk, without a pass over all items."""
+"""Nearly exact k-DPP samples by the down-up walk, without a pass over all items.
+
+A step takes out a uniform item and puts one back by its conditional variance (Cryan, Guo & Mousa
+2019; MATH 6.4). Steps are made in rounds: `State` holds the set and makes a round, `Pace` chooses
+its size, `Walk` is the sampler.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +18,11 @@ from covey.covariance import Conditional, Covariance, conditional_variances
 from covey.dpp import spectral
 from covey.dpp.greedy import Start, greedy_start
 
-# The present set of a walk, and how some of its items are renewed.
+# The present set of a walk, and a round of steps. Of one round's positions the "moving" items may
+# change; the others are "fixed".
 
-# Proposals, of those that the fixed items let pass, that are played out in one round, and how many
-# of them are judged together. (Our choice.)
+# The most proposals of a round that are kept after conditioning on the fixed items, and how many of
+# them are evaluated together. (Our choice.)
 _MOST, _SCORED_TOGETHER = 512, 4
 
 
@@ -28,14 +34,14 @@ class Proposals(NamedTuple):
 
 
 class RoundResult(NamedTuple):
-    """How far a round went: positions renewed, and proposals used up."""
+    """How far a round went: positions renewed, and proposals used."""
 
     steps: int
     used: int
 
 
 class State:
-    """A set S and L_SS, whose entries are all read from the kernel: no rounding gathers."""
+    """A set S and L_SS, whose entries are read from the kernel, so that no rounding accumulates."""
 
     __slots__ = ("_kernel", "_square", "diagonal", "items")
 
@@ -46,7 +52,7 @@ class State:
         self.items = items.copy()
 
     def without(self, positions: Indices) -> Conditional:
-        """Given the items at all other positions. Cost k³."""
+        """Conditional variances given the items at all other positions. Cost k³."""
         fixed = np.delete(np.arange(len(self.items)), positions)
         factor = cholesky(self._square[fixed[:, None], fixed])
         return Conditional(self._kernel, self.items[fixed], factor)
@@ -54,8 +60,9 @@ class State:
     def renew(self, positions: Indices, stream: Proposals) -> RoundResult:
         """Renew the items at these positions, one after the other, until the stream is used up.
 
-        The items at all other positions stay; what is conditioned on them once a round, k² for each
-        proposal, leaves a small problem for each step. Cost k³ + k² len(stream) + steps · moving³.
+        The items at all other positions are fixed. Proposals are conditioned on them once a round,
+        k² each, which leaves a problem of the size of the moving items for each step.
+        Cost k³ + k² len(stream) + steps · moving³.
         """
         moving = np.unique(positions)
         fixed = np.delete(np.arange(len(self.items)), moving)
@@ -67,27 +74,26 @@ class State:
         white = np.hstack([white[:, : len(moving)], white[:, len(moving) + passed]])
         few = _FewItems(
             np.concatenate([self.items[moving], stream.items[passed]]),
-            near - white.T @ white,
+            near - white.T @ white,  # Schur complement: L given the fixed items
             stream.bars[passed],
         )
         steps = few.play(np.searchsorted(moving, positions))
         self._settle(moving, fixed, few, near, fresh[:, passed])
         if steps == len(positions):
             return RoundResult(steps, int(passed[few.next - 1]) + 1)
-        # The stream ended, or what of it was looked at.
+        # The stream ended, or the `_MOST` proposals that were kept of it.
         return RoundResult(
             steps, int(passed[-1]) + 1 if len(passed) == _MOST else len(stream.items)
         )
 
     def _passed(self, stream: Proposals, fixed: Indices, white: Array) -> Indices:
-        """Which proposals the fixed items do not refuse already: v(j|R) <= v(j|F) for F ⊂ R."""
-        # v(j|F), F the fixed items.
+        """The proposals that the fixed items F do not reject: v(j|R) <= v(j|F) for F ⊂ R."""
         bounds = conditional_variances(self.diagonal[stream.items], white)
         bounds[np.isin(stream.items, fixed)] = -np.inf
         return np.flatnonzero(stream.bars < bounds)[:_MOST]
 
     def _near(self, moving: Indices, cross: Array, items: Indices) -> Array:
-        """L on the moving items and on proposals, of which L with the moving ones is known."""
+        """L on the moving items and the proposals; ``cross`` is the block between the two."""
         within = to_numpy(self._kernel.block(items, items))
         near = np.empty((len(moving) + len(items),) * 2)
         near[: len(moving), : len(moving)] = self._square[moving[:, None], moving]
@@ -99,6 +105,7 @@ class State:
     def _settle(
         self, moving: Indices, fixed: Indices, few: _FewItems, near: Array, fresh: Array
     ) -> None:
+        """Put the accepted proposals into the set, and their entries into L_SS."""
         place = few.place
         new = place >= len(moving)
         changed = moving[new]
@@ -110,9 +117,9 @@ class State:
 
 
 class _FewItems:
-    """Steps of the walk on few items, given all others.
+    """Steps of the walk on the moving items and the proposals, given the fixed items.
 
-    Items may come more than once; ``place`` says which of them is at each moving position.
+    An item may occur more than once; ``place`` is the entry at each moving position.
     """
 
     def __init__(self, items: Indices, schur: Array, bars: Array) -> None:
@@ -123,7 +130,7 @@ class _FewItems:
         self.next = 0  # the first proposal not used yet
 
     def play(self, positions: Indices) -> int:
-        """Renew these positions in turn; return how many of them the proposals sufficed for."""
+        """Renew these positions in turn; return for how many the proposals sufficed."""
         for done, position in enumerate(positions):
             others = np.concatenate([self.place[:position], self.place[position + 1 :]])
             found = self._accepted(others)
@@ -134,14 +141,15 @@ class _FewItems:
         return len(positions)
 
     def _accepted(self, rest: Indices) -> int | None:
-        """The first proposal above its bar, given the items at the places ``rest``."""
+        """The first proposal with v(j|R) above its bar, R the items at the places ``rest``."""
         schur, rows = self._schur, rest[:, None]
         factor = cholesky(schur[rows, rest])
         for low in range(self.next, len(self._bars), _SCORED_TOGETHER):
             some = slice(self._moving + low, self._moving + low + _SCORED_TOGETHER)
             white = np.asarray(np.linalg.solve(factor, schur[rest, some]), dtype=np.float64)
-            # v(j|R), R all items but the one taken out: the heat bath's weight, MATH 6.4.
+            # v(j|R), R all items but the one taken out: the weight of the heat bath, MATH 6.4.
             variances = conditional_variances(self._diagonal[some], white)
+            # An item that is in R already has none.
             variances[(self.items[rows] == self.items[some]).any(axis=0)] = 0.0
             above = np.maximum(variances, 0.0) > self._bars[low : low + _SCORED_TOGETHER]
             if above.any():
@@ -149,16 +157,16 @@ class _FewItems:
         return None
 
 
-# How many positions of a walk to renew at a time, and from how many proposals.
+# The size of the rounds.
 
 
 class Pace:
-    """The size of the next round, from how the last ones went; never from which items they chose.
+    """The size of the next round: how many positions to renew, and from how many proposals.
 
-    Proposals come in blocks of given sizes. When as many as all blocks hold were refused in a row,
-    the next round is anchored: its proposals come from a pass over all n items, by conditional
-    variance given the items that the round leaves in place; one that renews a single item is
-    accepted at once.
+    It depends on how many steps the last rounds made, and never on which items they chose. Once as
+    many proposals as all blocks hold were rejected in a row, the next round is anchored: it draws
+    proposals by their conditional variance given its fixed items, which takes a pass over all n
+    items; if it renews a single item, the first proposal is accepted.
     """
 
     __slots__ = ("_accepted", "_anchor", "_most", "_n", "_refused", "_sizes", "_span", "_tried")
@@ -166,8 +174,8 @@ class Pace:
     def __init__(self, sizes: tuple[int, ...], most: int, k: int, n: int) -> None:
         self._sizes, self._most, self._n = sizes, most, n
         self._span, self._anchor = most, max(1, k // 4)
-        self._accepted = self._tried = 1.0  # of late
-        self._refused = 0  # in a row
+        self._accepted = self._tried = 1.0  # steps and proposals, halved after each round
+        self._refused = 0  # proposals in a row
 
     @property
     def anchored(self) -> bool:
@@ -176,21 +184,21 @@ class Pace:
 
     @property
     def positions(self) -> int:
-        """How many to renew, at most."""
+        """The most positions to renew."""
         return self._anchor if self.anchored else self._span
 
     @property
     def proposals(self) -> int:
-        """How many to draw: enough, if they fare like those of late."""
+        """The number of proposals to draw: enough at the recent rate of acceptance."""
         if self.anchored:
             return 4 * self._anchor
         enough = math.ceil(1.1 * self._span * self._tried / self._accepted)
         return min(max(enough, self._sizes[0]), self._sizes[-1])
 
     def adjust(self, progress: RoundResult, asked: int, share: float) -> None:
-        """After a round that was to renew ``asked`` positions.
+        """Adapt to a round that was to renew ``asked`` positions.
 
-        ``share`` is that part of tr L which the weights of the proposals came to.
+        ``share`` is the sum of the weights of the proposals as a share of tr L.
         """
         if not self.anchored:
             self._span = min(self._most, 2 * progress.steps + 1)
@@ -200,17 +208,20 @@ class Pace:
             return
         if progress.steps < asked:
             self._anchor = max(1, self._anchor // 2)
-        # A pass is worth n proposals: would those have brought as much?
+        # A pass costs as much as n proposals; go back to those if they would make as many steps.
         plainly = self._n * share * progress.steps / max(1, progress.used)
         self._refused = 0 if plainly >= progress.steps else self._refused
 
 
-# Proposals come in blocks, each three times all before it, of which there are at least 64 and, in
-# larger n, up to a quarter of n: then a pass over the n items settles it, which costs as much as n
-# proposals. A block is cut where with k items it would take more bytes. (Our choice.)
+# The sampler.
+
+# Sizes of the blocks of proposals before a pass over all items, which costs as much as n proposals:
+# the first has 4, each next one three times all before it, up to 64 in all or a quarter of n. A
+# block has at most 8192 proposals, or fewer if with k items they would take more bytes. (Our
+# choice.)
 _FIRST, _LEAST, _LARGEST, _BYTES = 4, 64, 8192, 2**24
-# Positions renewed in one round: so many, and a share of k. The other items are factored once a
-# round, which costs k³; a step costs the cube of these. (Our choice.)
+# Positions renewed in one round: 32 + k/16. The fixed items are factored once a round, which costs
+# k³; a step costs the cube of the number of moving ones. (Our choice.)
 _TOGETHER, _SHARE = 32, 16
 
 
@@ -219,7 +230,8 @@ class Walk:
     r"""The down-up walk: take out a uniform item, put one back by conditional variance.
 
     The up-step is a heat bath by rejection: propose j with probability proportional to L_jj and
-    accept with probability v(j|R) / L_jj, which reads k - 1 entries of L and does not depend on n.
+    accept with probability v(j|R) / L_jj, which reads k - 1 entries of L and does not depend on n
+    (MATH 6.4).
     """
 
     kernel: Covariance
@@ -228,7 +240,7 @@ class Walk:
     steps: int
     error: float
     proposals: tuple[int, ...]  # sizes of the blocks of proposals before a pass
-    log_inverse_mass: float = math.inf  # of the start, at most
+    log_inverse_mass: float = math.inf  # upper bound on log 1/μ(S₀)
 
     method: ClassVar[str] = "walk"
 
@@ -241,8 +253,8 @@ class Walk:
     def draw(self, rng: np.random.Generator) -> list[int]:
         """Run the walk from the greedy start. Cost about k² a step.
 
-        Positions are uniform whatever the state, so they can be known beforehand; and proposals
-        are alike whatever the state, so they are drawn and judged in rounds of many steps.
+        Neither positions nor proposals depend on the state, so both are drawn ahead, and the
+        proposals are evaluated in rounds of many steps.
         """
         k, n = len(self.start), len(self.cumulative)
         state = State(self.kernel, self.start)
@@ -254,25 +266,25 @@ class Walk:
         return sorted(state.items.tolist())
 
     def _round(self, state: State, positions: Indices, pace: Pace, rng: np.random.Generator) -> int:
-        """Renew the items at some positions; return how many steps were taken."""
+        """Renew the items at some positions; return how many steps were made."""
         weights, cumulative = state.diagonal, self.cumulative
         if pace.anchored:
             weights = state.without(positions).all_variances()
             cumulative = np.cumsum(weights)
-            if cumulative[-1] <= 0.0:  # only by rounding: an old item has a variance in exact terms
+            if cumulative[-1] <= 0.0:  # by rounding only: the old items have positive variances
                 return len(positions)
-        # Up-step by rejection (MATH 6.4): j ~ L_jj, kept if u L_jj < v(j|R).
+        # Up-step by rejection (MATH 6.4): j ~ L_jj, accepted if u L_jj < v(j|R).
         tried = spectral.draw_items(cumulative, rng.random(pace.proposals))
         bars = rng.random(len(tried)) * weights[tried]
         if pace.anchored and (positions == positions[0]).all():
-            bars[:] = -1.0  # its weights are the law itself
+            bars[:] = -1.0  # v(j|R) are the weights themselves: accept the first proposal
         progress = state.renew(positions, Proposals(tried, bars))
         pace.adjust(progress, len(positions), float(cumulative[-1] / self.cumulative[-1]))
         return progress.steps
 
 
 def prepare_walk(kernel: Covariance, k: int, *, epsilon: float, max_steps: int | None) -> Walk:
-    """Choose the number of steps; 2 <= k < n. Cost n k² for the greedy start, or less."""
+    """The walk with enough steps for ``epsilon``; 2 <= k < n. Cost at most n k² for the start."""
     start = greedy_start(kernel, k)
     steps, mass = walk_steps(start, k, epsilon), start.log_inverse_mass
     cumulative = np.cumsum(to_numpy(kernel.diagonal))
@@ -282,7 +294,7 @@ def prepare_walk(kernel: Covariance, k: int, *, epsilon: float, max_steps: int |
 
 
 def blocks(n: int, k: int) -> tuple[int, ...]:
-    """Sizes of the blocks of proposals before a full pass.
+    """Sizes of the blocks of proposals before a pass over all items.
 
     >>> blocks(100, 5), blocks(2000, 5)
     ((4, 12, 48), (4, 12, 48, 192))
@@ -296,19 +308,18 @@ def blocks(n: int, k: int) -> tuple[int, ...]:
 
 
 def walk_steps(start: Start, k: int, epsilon: float) -> int:
-    r"""Steps after which the total variation is at most ε (Cryan, Guo & Mousa 2019).
+    r"""N_du of MATH 6.4: steps to total variation ε (Cryan, Guo & Mousa 2019).
 
     .. math:: N = \lceil k\,[\log\log(1/\mu(S_0)) + \log(1/(2\epsilon^2))] \rceil
     """
     entropy = max(start.log_inverse_mass, 1.0)
-    # N_du = ⌈k (log log 1/μ(S₀) + log 1/(2ε²))⌉, MATH 6.4
-    return max(1, math.ceil(k * (math.log(entropy) - math.log(2.0 * epsilon**2))))
+    return max(1, math.ceil(k * (math.log(entropy) - math.log(2.0 * epsilon**2))))  # N_du
 
 
 def walk_error(log_inverse_mass: float, k: int, steps: int) -> float:
-    r"""Total variation after any number of steps.
+    r"""Bound on the total variation after N steps.
 
-    A step shrinks the relative entropy, at first log 1/μ(S₀), by 1 - 1/k; then Pinsker:
+    A step multiplies the relative entropy, at first log 1/μ(S₀), by 1 - 1/k; then Pinsker:
 
     .. math:: \mathrm{TV} \le \sqrt{\tfrac12 (1 - 1/k)^N \log(1/\mu(S_0))}
     """

@@ -1,4 +1,4 @@
-"""A small exact Gaussian process: pooled observations in, a Posterior out."""
+"""An exact Gaussian process: results in, a `Posterior` out; README.md says which file does what."""
 
 from covey.gp.failures import Failures
 from covey.gp.fit import fit, fit_best, informative, outgrown

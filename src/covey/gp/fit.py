@@ -1,4 +1,8 @@
-"""Fitting: the most probable hyper-parameters, or draws of them."""
+"""Fitting: the most probable hyper-parameters, or slice samples of them.
+
+Of many results a subset is fitted (`informative`), and their hyper-parameters are kept until the
+data have `outgrown` them.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +22,17 @@ if TYPE_CHECKING:
     from covey.gp.observations import Observations
 
 
-# Which of many results the hyper-parameters are learnt from.
+# The subset of many results that the hyper-parameters are learnt from.
 
-MANY = 1000  # distinct points; of more, so many are picked
+MANY = 1000  # distinct points; of more, this many are picked
 
 
 def informative(at: Array, rng: np.random.Generator) -> Indices:
-    """At most `MANY` of the points (n, d): pairs of neighbours, wherever there are points.
+    """Indices of at most `MANY` of the points (n, d), ascending: random pairs of neighbours.
 
-    Points are taken at random, each with the nearest that is left: as dense as the data, for the
-    long reach of f, and close enough together for noise and for its short reach. Chosen without a
-    look at the outcomes, so that the likelihood of what is left out is not bent (decision 12).
+    Points are drawn at random, each with its nearest remaining neighbour: spread like the data, for
+    long length-scales, and in close pairs, for the noise and short length-scales. The choice does
+    not see the outcomes, so it does not bias the likelihood (decision 12). Cost n · MANY · d / 2.
     """
     n = len(at)
     if n <= MANY:
@@ -47,7 +51,9 @@ def informative(at: Array, rng: np.random.Generator) -> Indices:
     return np.sort(np.array(picks[:MANY]))
 
 
-_ONE_START = 300  # observations above which one start of the optimiser must do
+# The fit itself.
+
+_ONE_START = 300  # observations above which the optimiser has one start
 _ITERATIONS = 60
 _BURN_IN, _THIN = 3, 0.5  # updates per hyper-parameter, before the first draw and between draws
 
@@ -55,9 +61,9 @@ _BURN_IN, _THIN = 3, 0.5  # updates per hyper-parameter, before the first draw a
 def fit(
     data: Observations, gp: GP, rng: np.random.Generator, last: Sequence[Model] = ()
 ) -> tuple[Model, ...]:
-    """Hyper-parameters for the data: one most probable model, or ``gp.samples`` draws.
+    """Hyper-parameters for the data: the most probable model, or ``gp.samples`` draws.
 
-    Starts from the ``last`` models recorded in the log, so that a study's fits form one path.
+    Starts from the ``last`` models in the log, where they have the same number of inputs.
     """
     likelihood = Likelihood(data, gp)
     fitting = [m for m in last if len(m.kernel.lengths) == data.at.shape[1]]
@@ -69,10 +75,10 @@ def fit(
 def fit_best(
     data: Sequence[Observations], gp: GP, rng: np.random.Generator, last: Sequence[Model] = ()
 ) -> tuple[Observations, tuple[Model, ...]]:
-    """Of several views of the same outcomes, bent and straight, the one they are likelier under.
+    """Of several views of the same outcomes, warped and unwarped, the most probable, with its fit.
 
-    Compared by log p(w, θ) + log |dw/dz|: the density of the outcomes as they were told. Of many
-    rows both are fitted to, and compared on, the same informative few (decision 12).
+    Compared by log p(w, θ) + log |dw/dz|, the density of the outcomes as they were told. More than
+    `MANY` rows are fitted and compared on the same informative subset (decision 12).
     """
     few = list(data)
     if len(data[0]) > MANY:
@@ -84,14 +90,14 @@ def fit_best(
 
 
 def plausibility(data: Observations, models: Sequence[Model], gp: GP) -> float:
-    """log p(w, θ) + log |dw/dz|, averaged over the models."""
+    """log p(w, θ) + log |dw/dz|, averaged over the models; w is the warped outcome, z it before."""
     likelihood = Likelihood(data, gp)
     values = [likelihood.integrated(likelihood.theta_of(model)) for model in models]
     return float(np.mean(values)) + data.log_slope
 
 
 def most_probable(likelihood: Likelihood, last: Model | None = None) -> Model:
-    """Maximum a posteriori by L-BFGS-B with analytic gradients. Cost about 30 · n³."""
+    """The maximum a posteriori by L-BFGS-B with analytic gradients. Cost about 30 · n³."""
     from scipy.optimize import minimize
 
     def loss(theta: Array) -> tuple[float, Array]:
@@ -118,9 +124,9 @@ def most_probable(likelihood: Likelihood, last: Model | None = None) -> Model:
 def sample_models(
     likelihood: Likelihood, rng: np.random.Generator, last: Model | None = None
 ) -> tuple[Model, ...]:
-    """Draws of the hyper-parameters by slice sampling, continued from the last one recorded.
+    """``gp.samples`` draws of the hyper-parameters by slice sampling, continued from ``last``.
 
-    A fresh chain starts where they are most probable. Some hundreds of likelihoods an ask.
+    A new chain starts at the maximum a posteriori. Cost some hundreds of likelihoods.
     """
     start = most_probable(likelihood) if last is None else last
     theta, box = likelihood.theta_of(start), np.array(likelihood.bounds)
@@ -136,9 +142,9 @@ def sample_models(
 def slice_step(
     log_target: Callable[[Array], float], theta: Array, box: Array, rng: np.random.Generator
 ) -> Array:
-    """One update along a random direction: step out by width 1, then shrink (Neal 2003).
+    """One update of θ (d,) along a random direction: step out by 1, then shrink (Neal 2003).
 
-    Outside the box (d, 2) the target is zero.
+    The target density is zero outside the box (d, 2).
     """
     direction = rng.standard_normal(len(theta))
     direction /= np.linalg.norm(direction)
@@ -163,28 +169,29 @@ def slice_step(
         low, high = (step, high) if step < 0.0 else (low, step)
 
 
-# When many results have outgrown their hyper-parameters.
+# When hyper-parameters of many results are fitted anew.
 
-_GROWTH = 0.1  # more results than so much of those that were fitted
-_DRIFT = 0.25  # standard deviations that the fitted values have moved, root mean square
+_GROWTH = 0.1  # new results, as a share of those that were there at the fit
+_DRIFT = 0.25  # root mean square change of the standardised values since the fit
 
 
 def outgrown(now: Observations, then: Observations) -> bool:
-    """Whether hyper-parameters fitted ``then`` are to be fitted anew (our choice).
+    """Whether hyper-parameters fitted to the data ``then`` should be fitted anew (our choice).
 
-    They are in standardised units. So they stand while a tenth more results has come at most, and
-    while these have not moved the units: a new extreme, another bend or an amended value shows in
-    the standardised values of what was known then.
+    They should once there are a tenth more results, or once the standardised values of the old ones
+    have moved: a new extreme, another warp or an amended value changes the units that the
+    hyper-parameters are in.
     """
     if now.looks > (1.0 + _GROWTH) * then.looks:
         return True
     both = np.vstack([_keys(now), _keys(then)])
     place = first_and_group(both)[1][len(now) :]
-    if np.any(place >= len(now)):  # a standard error came to be known
+    if np.any(place >= len(now)):  # a row is gone: its standard error has become known
         return True
     moved = now.values[place] - then.values
     return bool(np.sqrt(np.mean(np.square(moved))) > _DRIFT)
 
 
 def _keys(data: Observations) -> np.ndarray:
+    """What identifies a row: its point, and whether its noise is learnt, (n, d + 1)."""
     return np.column_stack([data.at, data.learnt])

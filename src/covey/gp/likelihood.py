@@ -1,4 +1,4 @@
-r"""The log posterior of hyper-parameters, with its gradient.
+r"""The log posterior of the hyper-parameters and its gradient (Rasmussen & Williams 2006, ch. 5).
 
 Notation: θ = (log ℓ_1 .. log ℓ_d, log s, log σ²); the last entry is missing when σ² is known.
 """
@@ -28,14 +28,14 @@ _MEAN_PRIOR_VARIANCE = 1.0  # of the constant mean, in standardised units
 
 @dataclass(frozen=True)
 class Likelihood:
-    """log p(y | θ) + log p(θ) for one data set and one kind of Gaussian process."""
+    """log p(y | θ) + log p(θ) for one data set and one Gaussian process, up to a constant."""
 
     data: Observations
     gp: GP
 
     @cached_property
     def given_noise(self) -> float | None:
-        """σ² where it needs no learning: stated by the user, or every look's error is known."""
+        """σ² where it is not learnt: given by the user, or all standard errors are known."""
         if self.gp.noise is not None:
             return float(noise_variance(self.gp.noise, self.data.scale))
         if not self.data.learnt.any():
@@ -44,6 +44,7 @@ class Likelihood:
 
     @cached_property
     def _priors(self) -> tuple[Prior, ...]:
+        """The prior of each entry of θ."""
         d = self.data.at.shape[1]
         priors = PRIORS[self.gp.priors](d)
         noise = () if self.given_noise is not None else (priors.noise,)
@@ -58,7 +59,7 @@ class Likelihood:
 
     @property
     def start(self) -> Array:
-        """Where the priors would have us begin."""
+        """θ at the start of each prior."""
         return self.clip(np.array([prior.start for prior in self._priors]))
 
     def clip(self, theta: Array) -> Array:
@@ -72,7 +73,7 @@ class Likelihood:
         return self.clip(np.log(np.maximum(entries[: len(self._priors)], 1e-300)))
 
     def model_at(self, theta: Array) -> Model:
-        """The model with hyper-parameters θ, its constant mean at its most probable value."""
+        """The model with hyper-parameters θ and the most probable constant mean. Cost n³/3."""
         kernel, noise = self._unpack(theta)
         factor = cholesky(self._covariance(kernel, noise))
         return Model(kernel, noise, self._mean(factor))
@@ -80,7 +81,7 @@ class Likelihood:
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """log p(θ) and its gradient in θ (the logarithms)."""
         d = self.data.at.shape[1]
-        value, slopes = self._priors[0].log_density(theta[:d])  # all lengths share theirs
+        value, slopes = self._priors[0].log_density(theta[:d])  # one prior for all length-scales
         pairs = [p.log_density(t) for p, t in zip(self._priors[d:], theta[d:], strict=True)]
         total = float(value.sum()) + float(sum(v for v, _ in pairs))
         return total, np.array([*slopes, *(g for _, g in pairs)])
@@ -90,9 +91,9 @@ class Likelihood:
         return self._value(theta)[0]
 
     def integrated(self, theta: Array) -> float:
-        r"""The same with the constant mean integrated out under m ~ N(0, 1), as a sampler needs it.
+        r"""The log posterior with the constant mean integrated out under m ~ N(0, 1). Cost n³/3.
 
-        It differs from the value at the best m by -½ log(1 + 1'K⁻¹1).
+        It is the value at the most probable m, less ½ log(1 + 1'K⁻¹1).
         """
         value, factor = self._value(theta)
         if self.gp.mean == "zero":
@@ -101,14 +102,14 @@ class Likelihood:
         return value - 0.5 * math.log1p(_MEAN_PRIOR_VARIANCE * float(ones @ ones))
 
     def _value(self, theta: Array) -> tuple[float, Array]:
-        """The value, and the Cholesky factor it took."""
+        """The log posterior, and the Cholesky factor of K + D (n, n)."""
         kernel, noise = self._unpack(theta)
         factor = cholesky(self._covariance(kernel, noise))
         residual = self.data.values - self._mean(factor)
         return self._log_likelihood(factor, residual, noise) + self.log_prior(theta)[0], factor
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        r"""The same with its gradient, ½ tr((αα' - K⁻¹) ∂K/∂θ). Cost n³ + n²d.
+        r"""The log posterior and its gradient ½ tr((αα' - K⁻¹) ∂K/∂θ) (eq. 5.9). Cost n³ + n²d.
 
         The constant mean is at its optimum for θ, so its derivative vanishes (envelope theorem).
         """
@@ -140,10 +141,11 @@ class Likelihood:
         return self._log_likelihood(factor, residual, noise) + prior, slopes + prior_slopes
 
     def _covariance(self, kernel: Kernel, noise: float) -> Array:
-        """K + D at the data."""
+        """K + D at the data, (n, n)."""
         return plus_diagonal(kernel(self.data.at, self.data.at), self.data.noise(noise))
 
     def _unpack(self, theta: Array) -> tuple[Kernel, float]:
+        """The kernel and the noise σ² at θ."""
         d = self.data.at.shape[1]
         values = np.exp(theta)
         kernel = KERNELS[self.gp.kernel](tuple(map(float, values[:d])), float(values[d]))
@@ -160,13 +162,14 @@ class Likelihood:
         return float(ones @ values / (ones @ ones + 1.0 / _MEAN_PRIOR_VARIANCE))
 
     def _log_likelihood(self, factor: Array, residual: Array, noise: float) -> float:
+        """log p(y | θ) at the most probable mean (eq. 5.8), with the log prior of that mean."""
         data = self.data
         white = solve_lower(factor, residual)
         mean = data.values[0] - residual[0]
         value = -0.5 * (white @ white) - np.log(np.diagonal(factor)).sum()
         value -= 0.5 * len(residual) * math.log(2.0 * math.pi)
         value -= 0.5 * mean * mean / _MEAN_PRIOR_VARIANCE
-        # What the replicates say about σ² beyond their means (Observations).
+        # The factor of the pooled replicates, which depends on σ² alone (see `Observations`).
         value -= 0.5 * data.spare * math.log(2.0 * math.pi * noise) + 0.5 * data.scatter / noise
         value -= 0.5 * data.log_counts
         return float(value)

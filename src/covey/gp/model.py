@@ -1,4 +1,4 @@
-"""GP, what a user may set about the model, and Model, the hyper-parameters a fit found."""
+"""`GP`, the user's settings; `Model`, hyper-parameters that a fit found; and the priors on them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from covey.arrays import Array
 
 
-# Priors on hyper-parameters, as densities of t = log θ.
+# Priors on hyper-parameters θ, as densities of t = log θ.
 #
-# In t, and not in θ: a fit takes the most probable t. The most probable θ would lean towards
-# small noise and short length-scales, and read noise as signal (decision 7).
+# A fit takes the most probable t. The most probable θ would lean towards small noise and short
+# length-scales, and read noise as signal (decision 7).
 
 
 class Prior(Protocol):
     """A density of t = log θ."""
 
     def log_density(self, t: Array, /) -> tuple[Array, Array]:
-        """log p(t) up to a constant, and its slope."""
+        """log p(t) up to a constant, and its derivative; the shape of t."""
         ...
 
     @property
     def start(self) -> float:
-        """A sane t to start from: its mode, where it has one."""
+        """The t that a fit starts from: the mode, where there is one."""
         ...
 
 
@@ -80,7 +80,7 @@ class LogUniform:
     start: float
 
     def log_density(self, t: Array, /) -> tuple[Array, Array]:
-        """Flat."""
+        """Zero everywhere."""
         return 0.0 * t, 0.0 * t
 
 
@@ -94,7 +94,7 @@ class Priors:
 
 
 def scaled_priors(dimension: int) -> Priors:
-    """Length-scales that grow like √d (after Hvarfner et al. 2024): sane from one observation on.
+    """Length-scales that grow like √d (Hvarfner et al. 2024), which work from one observation on.
 
     The constants are ours: lengths about √d/2, the variance about 1, the noise about 2 % of the
     outcome's variance and within a factor of 7 of that two times out of three.
@@ -107,7 +107,7 @@ def scaled_priors(dimension: int) -> Priors:
 
 
 def paper_priors(dimension: int) -> Priors:
-    """What is read into the paper (MATH section 1): Gamma(5/2, 5) lengths, the rest log-uniform."""
+    """Our reading of the paper (MATH 1): Gamma(5/2, 5) length-scales, the rest log-uniform."""
     del dimension  # the paper's priors do not depend on it
     return Priors(
         length=Gamma(2.5, 5.0), variance=LogUniform(0.0), noise=LogUniform(math.log(1e-2))
@@ -129,9 +129,9 @@ class GP:
         samples: 0 takes the most probable hyper-parameters; m > 0 draws m of them by slice
             sampling and averages over them (the paper's mode uses 10).
         priors: "scaled" (length-scales grow with dimension) or "paper".
-        warp: whether outcomes may be bent to look Gaussian before they are modelled, which is done
-            where it makes them more probable. Not where a noise or a standard error is given, which
-            would have to bend along.
+        warp: whether outcomes may be warped to look Gaussian before they are modelled, which is
+            done where it makes them more probable. They are not where a noise or a standard error
+            is given, since that is in unwarped units.
 
     >>> paper = GP("squared-exponential", mean="zero", samples=10, priors="paper", warp=False)
     >>> paper.samples
@@ -174,12 +174,12 @@ class Model:
     """Hyper-parameters of one Gaussian process, in standardised units."""
 
     kernel: Kernel
-    noise: float
-    mean: float = 0.0
-    bent: bool = False  # whether the outcomes were bent first
+    noise: float  # σ², the variance of one observation
+    mean: float = 0.0  # m, the constant prior mean
+    bent: bool = False  # whether the outcomes were warped first; a log calls it so
 
     def suits(self, gp: GP, width: int) -> bool:
-        """Whether a fit of this process to inputs of this width could have found it."""
+        """Whether it has the kernel of this process and this number of encoded inputs."""
         return type(self.kernel) is KERNELS[gp.kernel] and len(self.kernel.lengths) == width
 
     def describe(self) -> dict[str, Any]:

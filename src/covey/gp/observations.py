@@ -1,4 +1,8 @@
-"""Observations: what was told, standardised, with replicates of a point pooled."""
+"""Results as a Gaussian process sees them: penalties clipped, standardised, warped and pooled.
+
+`observe` does all of it and returns `Observations`; `Warp` is the Yeo-Johnson transform of the
+outcomes and its inverse.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,22 @@ import numpy as np
 
 from covey.arrays import Array, Indices, Mask
 
-# Warp: a monotone bend of the outcome that makes it look Gaussian (Yeo & Johnson 2000).
+# The warp: a monotone transform that makes outcomes look Gaussian (Yeo & Johnson 2000).
 #
-# Outcomes of a search are often skewed: many terrible values, few good ones a hair apart. A
-# Gaussian process spends itself on the terrible ones; after the bend it sees the good ones.
+# Outcomes of a search are often skewed: many bad values far apart, few good ones close together.
+# Unwarped, the fit is dominated by the bad ones.
 
-_LEAST = 5  # observations below which nothing is bent
-_POWERS = (0.0, 3.0)  # within these the bend is gentle enough to be undone in float64
-_FAR = 5e8  # the most standard deviations an outcome is carried back to, about e^20
-_NODES = 20  # of the quadrature that carries a belief back to outcome units
-_TABLE = 2048  # values at which the mean outcome is worked out, to be read off between them
-_STEPS = 97  # of the noise, for each of them
+_LEAST = 5  # observations below which nothing is warped
+_POWERS = (0.0, 3.0)  # range of λ in which the transform can be inverted in float64
+_FAR = 5e8  # bound on an unwarped outcome in standard deviations, about e^20
+_NODES = 20  # of the Gauss-Hermite quadrature over a belief
+_TABLE = 2048  # values of w at which `Warp.expected` is tabulated
+_STEPS = 97  # of the quadrature over the noise, for each of them
 
 
 @dataclass(frozen=True, slots=True)
 class Warp:
-    """Standardised outcome -> bent and standardised again, w = (YJ_λ(z) - middle)/width.
+    """w = (YJ_λ(z) - middle)/width: a standardised outcome z, warped and standardised again.
 
     >>> Warp(1.0).transform(np.array([-2.0, 3.0]))
     array([-2.,  3.])
@@ -32,28 +36,28 @@ class Warp:
     array([-2.,  3.])
     """
 
-    power: float = 1.0
+    power: float = 1.0  # λ; 1 is the identity
     middle: float = 0.0
     width: float = 1.0
-    low: float = -np.inf  # z is never carried back beyond these: a bounded bend has no way back
+    low: float = -np.inf  # `untransform` stays within these: a bounded warp has no inverse beyond
     high: float = np.inf
 
     def transform(self, z: Array) -> Array:
-        """YJ_λ(z) = ((1 + z)^λ - 1)/λ for z ≥ 0, -((1 - z)^{2-λ} - 1)/(2 - λ) below."""
+        """w, by YJ_λ(z) = ((1 + z)^λ - 1)/λ for z ≥ 0, -((1 - z)^{2-λ} - 1)/(2 - λ) below."""
         if self == Warp():
             return z
         up, down = np.maximum(z, 0.0), np.maximum(-z, 0.0)
-        bent = np.where(z >= 0.0, _power(up, self.power), -_power(down, 2.0 - self.power))
-        return (bent - self.middle) / self.width
+        warped = np.where(z >= 0.0, _power(up, self.power), -_power(down, 2.0 - self.power))
+        return (warped - self.middle) / self.width
 
     def log_slopes(self, z: Array) -> Array:
-        r"""log dw/dz = (λ - 1) sign(z) log(1 + |z|) - log width; summed, the price of a bend."""
+        """log dw/dz = (λ - 1) sign(z) log(1 + |z|) - log width, the log Jacobian at each z."""
         if self == Warp():
             return np.zeros(len(z))
         return (self.power - 1.0) * np.sign(z) * np.log1p(np.abs(z)) - np.log(self.width)
 
     def undone(self, w: Array) -> Array:
-        """The inverse of `transform`: -∞ below the least that a bounded bend (λ > 2) can come to.
+        """The inverse of `transform`; -∞ below the range of a bounded warp (λ > 2).
 
         >>> Warp(3.0).undone(np.array([-0.9, -1.0, -2.0])).round(6)
         array([ -9., -inf, -inf])
@@ -67,12 +71,12 @@ class Warp:
         return np.clip(self.undone(w), max(self.low, -_FAR), min(self.high, _FAR))
 
     def expected(self, w: Array, noise: float) -> Array:
-        """E z of a look at w, to which it adds N(0, noise²) before the bend is undone.
+        """E z of an observation at w: the mean of `untransform` over w + N(0, noise²).
 
-        That is z itself, and what the noise adds, which is read off a table: z read off it would be
-        wrong between two entries where the bend is steep. It is a table of a warp with ends, as
-        fitted ones have: beyond it every look lies beyond an end, and noise adds nothing.
-        (The trapezoidal rule, since the ends are kinks that a Gaussian one misses.)
+        Computed as the unwarped w plus a correction for the noise, interpolated in a table; a table
+        of z itself would be wrong between its entries where the warp is steep. A fitted warp has
+        finite ``low`` and ``high``, and beyond the table the correction is zero. The quadrature is
+        trapezoidal, since the ends are kinks that a Gaussian rule misses.
         """
         if self == Warp():
             return w
@@ -86,9 +90,9 @@ class Warp:
         return self.untransform(w) + np.interp(w, table, means - self.untransform(table))
 
     def moments(self, mean: Array, std: Array, noise: float = 0.0) -> tuple[Array, Array]:
-        """Mean and standard deviation of `expected` when w ~ N(mean, std²), by quadrature.
+        """Mean and standard deviation of `expected` for w ~ N(mean, std²), (n,) each: quadrature.
 
-        Without noise, those of z itself.
+        With noise 0 they are those of z itself.
         """
         if self == Warp():
             return mean, std
@@ -107,7 +111,7 @@ def _power(u: Array, power: float) -> Array:
 
 
 def _root(v: Array, power: float) -> Array:
-    """The inverse of `_power`; a bounded bend (p < 0) ends at -1/p, which comes from infinity."""
+    """The inverse of `_power`; infinite from -1/p on, which bounds `_power` for p < 0."""
     with np.errstate(over="ignore", divide="ignore"):
         if abs(power) < 1e-8:
             return np.expm1(v)
@@ -115,26 +119,28 @@ def _root(v: Array, power: float) -> Array:
 
 
 def fitted_warp(z: Array) -> Warp:
-    """The λ under which standardised outcomes (n,) are most nearly Gaussian."""
+    """The warp with the most likely λ for standardised outcomes (n,); the identity for few."""
     from scipy.optimize import minimize_scalar
     from scipy.stats import yeojohnson_llf
 
-    if len(z) < _LEAST or np.std(z) < 0.5:  # constant up to rounding: there is nothing to bend
+    if len(z) < _LEAST or np.std(z) < 0.5:  # too few, or constant up to rounding
         return Warp()
     found = minimize_scalar(
         lambda power: -float(yeojohnson_llf(power, z)), bounds=_POWERS, method="bounded"
     )
-    bent = Warp(float(found.x)).transform(z)
-    span = float(np.ptp(z))  # predictions may go as far again beyond what was seen (our choice)
+    warped = Warp(float(found.x)).transform(z)
+    span = float(np.ptp(z))  # predictions may go one range beyond the data (our choice)
     ends = float(z.min()) - span, float(z.max()) + span
-    return Warp(float(found.x), float(bent.mean()), float(bent.std()), *ends)
+    return Warp(float(found.x), float(warped.mean()), float(warped.std()), *ends)
 
 
-# A gap of so many ranges of the rest makes what lies below it a penalty: several results that are
-# alike, which is to a share of that gap, or one alone, which must be farther off. (Our choice.)
+# Pooled and standardised data.
+
+# Results below a gap of so many ranges of the rest are penalties: several that agree to this share
+# of the gap, or a single one, which must be farther away. (Our choice.)
 _FAR_APART, _FAR_ALONE, _ALIKE = 10.0, 1000.0, 0.01
-LEAST_NOISE = 1e-6  # variance of one look in standardised units, MATH section 1
-_MOST_SPREAD = 1e75  # ... and the most of its square root: its square must not overflow
+LEAST_NOISE = 1e-6  # smallest variance of one observation in standardised units, MATH 1
+_MOST_SPREAD = 1e75  # largest standard deviation of one: its square must not overflow
 _SMALLEST = float(np.finfo(np.float64).smallest_normal)  # below it, numbers have fewer digits
 _BY_ROW = ("at", "values", "counts", "known", "within", "slopes")
 
@@ -143,33 +149,33 @@ _BY_ROW = ("at", "values", "counts", "known", "within", "slopes")
 class Observations:
     r"""Pooled, standardised data: one row per distinct point (and kind of noise).
 
-    Rows come in the order in which their points were first told of, so that those of a longer log
-    begin with those of a shorter one.
+    Rows are in the order in which their points were first told, so the rows of a longer log begin
+    with those of a shorter one.
 
-    m looks at one point with noise σ² enter the likelihood as their mean with noise σ²/m, times a
-    factor that only σ² sees, (2πσ²)^{-(m-1)/2} m^{-1/2} exp(-scatter / 2σ²); so pooling is exact.
-    Looks whose standard error is known are pooled by their precision.
+    m observations of one point with noise σ² enter the likelihood as their mean with noise σ²/m,
+    times a factor that depends on σ² alone, (2πσ²)^{-(m-1)/2} m^{-1/2} exp(-scatter / 2σ²); so
+    pooling is exact. Observations with a known standard error are weighted by their precision.
     """
 
     at: Array  # (n, d) encoded
     values: Array  # (n,) standardised means
-    counts: Array  # (n,) looks pooled into each row
+    counts: Array  # (n,) observations pooled into each row
     known: Array  # (n,) variance of the mean where it is known, nan where σ² is to be learnt
     within: Array  # (n,) sum of squares within replicates of unknown noise
-    slopes: Array  # (n,) log slope of the warp, summed over the looks
-    shift: float  # value = shift + scale · straightened standardised value
+    slopes: Array  # (n,) log dw/dz of the warp, summed over the observations of each row
+    shift: float  # outcome = shift + scale · unwarped standardised value
     scale: float
     warp: Warp = field(default_factory=Warp)
-    penalties: int = 0  # looks that were reined in
+    penalties: int = 0  # observations that were clipped as penalties
 
     def __len__(self) -> int:
         return len(self.values)
 
     def rows(self, indices: Indices) -> Observations:
-        """Some of the rows, in the units and with the warp of all.
+        """A subset of the rows, in the units and with the warp of all.
 
-        What is left out is left out of the likelihood whole: a row's looks, their scatter and what
-        the warp costs them go together, so that bent and straight compare as they do on all rows.
+        A row takes its replicates, their scatter and its share of the warp's log Jacobian along, so
+        that warped and unwarped views compare as they do on all rows.
         """
         keep = {name: getattr(self, name)[indices] for name in _BY_ROW}
         return replace(self, **keep)
@@ -181,12 +187,12 @@ class Observations:
 
     @cached_property
     def log_slope(self) -> float:
-        """Of the warp, summed over all looks."""
+        """log dw/dz of the warp, summed over all observations."""
         return float(self.slopes.sum())
 
     @cached_property
     def learnt(self) -> Mask:
-        """Rows whose noise is σ², to be learnt."""
+        """Rows (n,) whose noise is σ², to be learnt."""
         return np.isnan(self.known)
 
     @property
@@ -210,18 +216,17 @@ class Observations:
         return float(np.log(self.counts[self.learnt]).sum())
 
     def noise(self, sigma2: float) -> Array:
-        """Variance of each row when one look has variance σ²."""
+        """The variance of each row's mean, (n,), when one observation has variance σ²."""
         return np.where(self.learnt, sigma2 / self.counts, self.known)
 
 
 def clipped_penalties(values: Array) -> Array:
-    """Outcomes to maximise (n,), with penalties brought to just below the rest.
+    """Outcomes to maximise (n,), with penalties raised to one range below the rest. Cost n log n.
 
-    Crashed runs are often told as -1e6. Taken at its word, one such value makes all others look
-    alike. Where at most a quarter of the outcomes lie below a gap of more than ten times the range
-    of the rest, and are alike to a hundredth of that gap, they are told apart from the rest by one
-    range of it; a single one from a gap of a thousand ranges on. (Our choice.) Outcomes that differ
-    among themselves are results, however good the rest has become.
+    Crashed runs are often told as -1e6, and one such value makes all others look equal. At most a
+    quarter of the outcomes are penalties, if they lie below a gap of ten times the range of the
+    rest and agree to a hundredth of that gap; a single one needs a gap of a thousand ranges. (Our
+    choice.) Outcomes that differ among themselves are results, however good the rest has become.
 
     >>> clipped_penalties(np.array([1.0, 2.0, 3.0, -1e6, 2.5]))
     array([ 1. ,  2. ,  3. , -1. ,  2.5])
@@ -240,10 +245,10 @@ def clipped_penalties(values: Array) -> Array:
 
 
 def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> Observations:
-    """Standardise and pool: at (N, d), values (N,), sems (N,) with nan where unknown.
+    """Standardise and pool: at (N, d), values (N,), sems (N,) with nan where unknown. N log N.
 
-    Penalties are reined in, and ``warped`` bends the outcomes first, unless some standard error is
-    known: it would have to follow.
+    Penalties are clipped and, with ``warped``, outcomes are warped, unless some standard error is
+    known: that is in the units of the outcomes as told.
 
     >>> at, values = np.array([[0.0], [1.0], [0.0]]), np.array([1.0, 4.0, 3.0])
     >>> data = observe(at, values, np.full(3, np.nan))
@@ -255,11 +260,11 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
         values = clipped_penalties(values)
     shift = float(values.mean())
     reach = float(np.abs(values - shift).max())
-    # A constant outcome says nothing about scale; rounding must not be blown up into signal.
+    # A constant outcome has no scale of its own, and its rounding errors are no signal.
     if reach <= 1e-12 * max(float(np.abs(values).max()), _SMALLEST):
-        # so that a change of unit changes nothing else
+        # The scale follows a change of unit all the same.
         scale = abs(shift) if abs(shift) >= _SMALLEST else 1.0
-    else:  # by the reach first, so that squares of tiny outcomes do not vanish
+    else:  # by the reach first, so that squares of tiny outcomes do not underflow
         scale = reach * float(np.std((values - shift) / reach))
     z = (values - shift) / scale
     warp = fitted_warp(z) if warped and np.isnan(sems).all() else Warp()
@@ -287,7 +292,9 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
 
 
 def noise_variance(error: Array | float, scale: float) -> Array:
-    """Of looks with these standard errors, in units of ``scale``; not below `LEAST_NOISE`.
+    """The variance of observations with these standard errors, in units of ``scale``.
+
+    It is at least `LEAST_NOISE`.
 
     >>> noise_variance(0.2, 2.0), noise_variance(0.1, 1e-200)
     (array(0.01), array(1.e+150))
@@ -298,12 +305,12 @@ def noise_variance(error: Array | float, scale: float) -> Array:
 
 
 def _sums(group: Indices, values: Array) -> Array:
-    """The values summed by group."""
+    """The sum of the values in each group."""
     return np.asarray(np.bincount(group, values), dtype=np.float64)
 
 
 def first_and_group(rows: Array) -> tuple[Indices, Indices]:
-    """Where each distinct row occurs first, in that order; and which of them each row is."""
+    """The first place of each distinct row, ascending, and the number of the row that each is."""
     _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty_like(order)

@@ -1,4 +1,7 @@
-"""Posterior: the model after the data, ready to be asked about any candidates."""
+"""The posterior: models conditioned on observations, which give a belief about any candidates.
+
+`condition` makes one from scratch; `Recall` makes the next one from the factors of the last.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,8 @@ if TYPE_CHECKING:
 class Posterior:
     """Fitted models conditioned on observations and on pending locations.
 
-    Where there are ``failures``, the mean is lowered around them. ``known`` is the mean and the
-    standard deviation of f where values were told (`Recall.told`), which beliefs carry along.
+    ``failures`` lower the mean around them. ``known`` is the mean and standard deviation of f at
+    the observations (`Recall.told`), which beliefs carry along.
     """
 
     models: tuple[Model, ...]
@@ -48,8 +51,8 @@ class Posterior:
     def belief(self, at: Array, round: int = 1, memory: int = MEMORY) -> Belief:
         """Posterior of f at the candidates (n, d), an array or a tensor on any device.
 
-        One pass over them. Cost per model n·m² + n·m·d, m observations; it takes at most so many
-        bytes of ``memory``.
+        One pass over the candidates. Cost per model n·m² + n·m·d for m observations; takes at most
+        ``memory`` bytes.
         """
         share = memory // len(self.models)
         parts = tuple(
@@ -61,6 +64,7 @@ class Posterior:
         return Belief(at, parts, self.data.best, round, looks, self.known)
 
     def _part(self, model: Model, seen: Evidence, at: Array, memory: int) -> Gaussian:
+        """The posterior of one model at the candidates (n, d)."""
         made = StreamedRows(model.kernel, like(seen.at, at), seen.factor, at, memory)
         survey = made.survey(seen.weights)
         mean = model.mean + to_numpy(survey.sums)
@@ -74,48 +78,53 @@ class Posterior:
 
     @property
     def size(self) -> int:
-        """How many models."""
+        """The number of models."""
         return len(self.models)
 
     @property
     def rows(self) -> int:
-        """Distinct points it is conditioned on, those under way included."""
+        """The number of distinct points that it is conditioned on, pending ones included."""
         return len(self.evidence[0].at)
 
     def predict(self, at: Array) -> tuple[Array, Array]:
-        """Mean and standard deviation of f in the units of the observations.
+        """Mean and standard deviation of f at (n, d), (n,) each, in the units of the observations.
 
-        f is the mean of a look, E[y | f_w], also where outcomes were bent: there f_w is the
-        median, and noise that is even after the bend is skewed before it. So the mean is E[y].
+        f(x) is the mean of an observation at x, E[y | f_w(x)], also under a warp: there f_w is the
+        median, since noise that is symmetric in warped units is skewed in outcome units. So the
+        mean is E[y].
         """
         belief = self.belief(at)
         return self.moments(belief.mean, belief.std)
 
     def moments(self, mean: Array, std: Array, *, of_f: bool = True) -> tuple[Array, Array]:
-        """Those of f where a belief has these, in the units of the observations; or of a look."""
+        """The mean and standard deviation of a belief, (n,) each, in the units of the observations.
+
+        They are those of f; with ``of_f`` false, those of an observation, if ``std`` includes its
+        noise.
+        """
         noise = self._noise if of_f else 0.0
         centre, spread = self.data.warp.moments(mean, std, noise)
         return self.data.shift + self.data.scale * centre, self.data.scale * spread
 
     def expected(self, values: Array) -> Array:
-        """The mean of a look where a belief has these values, in the units of the observations."""
+        """The mean of an observation at values (n,) of a belief, in units of the observations."""
         return self.data.shift + self.data.scale * self.data.warp.expected(values, self._noise)
 
     @property
     def _noise(self) -> float:
-        """Standard deviation of one look, of all models."""
+        """Standard deviation of one observation, averaged over the models."""
         return float(np.sqrt(np.mean([model.noise for model in self.models])))
 
     def outcome(self, values: Array) -> Array:
-        """Values of a belief in the units of the observations, not far beyond what was seen."""
+        """Values of a belief in the units of the observations, clipped to near the data."""
         return self.data.shift + self.data.scale * self.data.warp.untransform(values)
 
     def bound(self, values: Array) -> Array:
-        """Bounds on a belief in the units of the observations, however far; ±∞ where none is."""
+        """Bounds on a belief in the units of the observations, unclipped; ±∞ if there is none."""
         return self.data.shift + self.data.scale * self.data.warp.undone(values)
 
     def upper(self, at: Array, width: float) -> tuple[Array, Array]:
-        """μ + width · σ at (n, d) and its gradient (n, d), averaged over the models."""
+        """μ + width · σ (n,) at (n, d) and its gradient (n, d), averaged over models. Cost n m²."""
         value, gradient = np.zeros(len(at)), np.zeros_like(at)
         share = 1.0 / len(self.models)
         for model, seen in zip(self.models, self.evidence, strict=True):
@@ -154,7 +163,8 @@ def condition(
     .. math:: \mu = m + k_*^\top (K + D)^{-1} (y - m), \qquad
               \Sigma = k_{**} - k_*^\top (K + D)^{-1} k_*
 
-    The mean ignores what is pending, the covariance does not. Cost per model (n + p)³/3.
+    (Section 2 of the paper; MATH 1.) Pending locations have no value: the covariance is conditioned
+    on them, the mean is not. Cost per model (n + p)³/3.
     """
     pending = data.at[:0] if pending is None else pending
     at, n = np.vstack([data.at, pending]), len(data.at)
@@ -170,15 +180,16 @@ def condition(
     return Posterior(tuple(models), tuple(evidence), data)
 
 
-# Recall: what conditioning on many results leaves behind, to make the next one quick.
+# Conditioning on many results, with factors that grow between asks.
 
-_DROWNED = 1e4  # variances of f: above so much noise its own formula loses digits
+_NOISY = 1e4  # ratio of noise to the variance of f above which `Recall.told` would lose digits
 
 
 class Recall:
-    """Keeps the factors of the last conditioning and grows them: speed changes, no bit of a result.
+    """Keeps the Cholesky factors of the last conditioning and grows them, which only saves time.
 
-    An empty one gives the same posteriors (see `Factor`). Few observations leave nothing behind.
+    An empty one gives the same posteriors to the last bit (see `Factor`). Nothing is kept for at
+    most `MANY` observations.
     """
 
     def __init__(self) -> None:
@@ -187,7 +198,7 @@ class Recall:
     def condition(
         self, models: Sequence[Model], data: Observations, pending: Array | None = None
     ) -> Posterior:
-        """As `covey.gp.condition`; of many rows, at a cost of m² for each new one."""
+        """As `covey.gp.condition`. With more than `MANY` rows, cost m² for each new row."""
         pending = data.at[:0] if pending is None else pending
         if len(data) + len(pending) <= MANY:
             self._kept = {}
@@ -199,11 +210,12 @@ class Recall:
         return Posterior(tuple(models), evidence, data)
 
     def _evidence(self, model: Model, data: Observations, at: Array) -> Evidence:
+        """Factor and weights of one model at the data and the pending locations, ``at`` (m, d)."""
         n, more = len(data), len(at) - len(data)
         noise = np.concatenate([data.noise(model.noise), np.full(more, model.noise)])
         old = self._kept.get(model.kernel) or empty(model.kernel, at.shape[1])
         factor = self._kept[model.kernel] = old.grown(at, noise)
-        # What is pending has no value: with its mean for one, it carries no weight.
+        # A pending location has no value; its residual is zero, and it carries no weight.
         residual = np.concatenate([data.values - model.mean, np.zeros(more)])
         white = solve_lower(factor.lower, residual)
         white[n:] = 0.0
@@ -211,20 +223,20 @@ class Recall:
         return Evidence(at, factor.lower, weights, noise)
 
     def told(self, posterior: Posterior) -> tuple[Array, Array]:
-        r"""Mean and standard deviation of f where its values are known, (n,) each.
+        r"""Mean and standard deviation of f at the observations, (n,) each.
 
         .. math:: \mu = y - D\alpha, \qquad \sigma_i^2 = d_i - d_i^2 (A^{-1})_{ii}
 
-        for A = K + D and α = A⁻¹(y - m). Of many rows this takes a third of what a belief about
-        them would, and no memory; and only what new rows add to A⁻¹ is made anew.
+        for A = K + D and α = A⁻¹(y - m). With many rows this takes a third of the time of a belief
+        about them and no memory, and only the part of A⁻¹ that new rows add is computed.
         """
         data, models = posterior.data, posterior.models
         noises = [seen.noise[: len(data)] for seen in posterior.evidence]
-        drowned = any(
-            noise.max() > _DROWNED * model.kernel.variance
+        noisy = any(
+            noise.max() > _NOISY * model.kernel.variance
             for noise, model in zip(noises, models, strict=True)
         )
-        if drowned or len(posterior.evidence[0].at) <= MANY:
+        if noisy or len(posterior.evidence[0].at) <= MANY:
             belief = posterior.belief(data.at)
             return belief.mean, belief.std
         means, variances = [], []
@@ -238,6 +250,7 @@ class Recall:
         return np.mean(means, axis=0), np.sqrt(spread)
 
     def _factor(self, model: Model, seen: Evidence) -> Factor:
+        """The `Factor` of this evidence: the one that is kept, if it is the same."""
         kept = self._kept.get(model.kernel)
         if kept is not None and kept.lower is seen.factor:
             return kept

@@ -1,1 +1,1 @@
-"""The same answers at a larger size: chunks, low-rank updates, budgets of memory and time."""
+"""What large pools and many results need: low-rank rows, growing factors, lazy greedy, budgets."""

@@ -1,6 +1,7 @@
-"""Budgets of an ask: what it may use of the machine, what it will cost, how long it may take.
+"""Budgets of an ask: memory and device, an estimate of its cost, its time limit, a progress bar.
 
-None of it is logged: another machine has other memory, and takes another time.
+`Resources` is what the user allows, `estimate` predicts seconds and bytes, `TimeLimit` drops
+candidates to end in time, `waiting` shows a bar. None of it is logged: it depends on the machine.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _UNITS = {"": 1, "b": 1} | {
 
 
 class ResourceOptions(TypedDict, total=False):
-    """How `Study` takes them."""
+    """`Resources` as keyword arguments of `Study`."""
 
     device: str
     memory: int | str | None
@@ -64,14 +65,14 @@ class ResourceOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Where candidates are kept and looked at, and how much memory that may take.
+    """The device, memory, precision and time that an ask may use.
 
     Attributes:
-        device: "cpu", or one of torch's, such as "cuda" (extra ``torch``).
-        memory: bytes, or "8 GiB", for what grows with pool and batch, over the pool itself; None
-            is 2 GiB on the host and half of what is free on a GPU.
-        precision: "float32" is twice as fast on a GPU, and good to three digits or so.
-        seconds: that an ask may take, about; None: as many as it needs.
+        device: "cpu", or a torch device such as "cuda" (extra ``torch``).
+        memory: bytes, or "8 GiB", for arrays that grow with pool and batch, beside the pool itself;
+            None is 2 GiB on the host and half of the free memory on a GPU.
+        precision: "float32" is twice as fast on a GPU, and accurate to about three digits.
+        seconds: time limit of an ask, about; None: no limit.
 
     >>> Resources(memory="512 MiB").bytes
     536870912
@@ -87,7 +88,7 @@ class Resources:
             raise StrategyError(f'precision is "float64" or "float32"; got {self.precision!r}.')
         if self.memory is not None and _bytes(self.memory) < _LEAST_BYTES:
             raise StrategyError(f"memory must be at least 64 MiB; got {self.memory!r}.")
-        self.place(np.zeros((1, 1)))  # a device that is not there is better known before an ask
+        self.place(np.zeros((1, 1)))  # raises now, not in an ask, if there is no such device
 
     @property
     def bytes(self) -> int:
@@ -102,12 +103,12 @@ class Resources:
         return self.device == "cpu" and self.precision == "float64"
 
     def place(self, at: Array) -> Array:
-        """Coordinates (n, d), moved to where they are looked at."""
+        """Coordinates (n, d), moved to the device."""
         return at if self.on_host else to_device(at, self.device, self.precision)
 
 
 def _bytes(memory: int | str) -> int:
-    """A size as a number.
+    """A memory size in bytes.
 
     >>> _bytes("1.5 GiB"), _bytes(10**9)
     (1610612736, 1000000000)
@@ -120,34 +121,33 @@ def _bytes(memory: int | str) -> int:
     return int(float(found[1]) * _UNITS[found[2]])
 
 
-# What an ask will cost, before it is made.
+# The estimated cost of an ask.
 
-# In units of one term of a triangular solve: a row of a pass costs m², and _ROW + _KERNEL m for the
-# kernel, which the columns that follow take once more; a fit costs _FIT for each result. Read off
-# runs with m from 100 to 10,000 (our choice).
+# Costs are in terms, a term being one multiplication of a triangular solve. A candidate costs m²
+# for m results, plus _ROW + _KERNEL m for its kernel values, which are computed twice; a fit costs
+# _FIT for each result. Fitted to runs with m from 100 to 10,000 (our choice).
 _ROW, _KERNEL, _FIT = 66_000.0, 92.0, 8e7
-# ... and the search of an open space, for each column of its coordinates; bytes it takes for each.
-_COLUMN, _COLUMN_BYTES = 1.2e7, 2e5
-_PICKS = 1.5  # for the square of the batch, where greedy looks at the whole pool
-_LITTLE, _TYPICAL = 2e10, 5e-11  # terms, and seconds for each
-OPEN_CANDIDATES = 3000  # an ask in an open space looks at about so many
-_PROBE_ROWS, _PROBE_RESULTS = 4096, 512
+_COLUMN, _COLUMN_BYTES = 1.2e7, 2e5  # terms and bytes per input to search a continuous space
+_PICKS = 1.5  # terms per candidate and squared batch size, where greedy reads the whole pool
+_LITTLE, _TYPICAL = 2e10, 5e-11  # terms below which no speed is measured; typical seconds a term
+OPEN_CANDIDATES = 3000  # candidates of an ask in a continuous space, about
+_PROBE_ROWS, _PROBE_RESULTS = 4096, 512  # size of the speed measurement
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What decides the cost of an ask."""
+    """The numbers that decide the cost of an ask."""
 
     candidates: int
     results: int
     batch: int
     members: int = 1  # draws of the hyper-parameters
-    searched: int = 0  # columns of the coordinates, where candidates have to be searched for
+    searched: int = 0  # encoded inputs, where candidates are searched for in a continuous space
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """An estimate, good to a factor of two or so on an idle machine.
+    """Estimated seconds and bytes, right to a factor of two or so on an idle machine.
 
     >>> print(Cost(83.0, 3 * 2**29))
     about 80 s and 1.5 GiB
@@ -164,39 +164,39 @@ class Cost:
 
 
 def estimate(size: Size, memory: int) -> Cost:
-    """Of an ask on the host that may take ``memory`` bytes."""
+    """The cost of an ask on the host that may take ``memory`` bytes."""
     m = max(1, size.results)
     terms = _learning(m, size.members) + size.candidates * _looking(m, size)
     terms += _COLUMN * size.searched
     whole = 8.0 * size.members * m * size.candidates
-    # What does not fit is made anew in chunks; a region or a short list of it is held.
+    # Rows V that do not fit are streamed in chunks; those of a region or short list are held.
     held = whole if whole <= memory / SHARE else min(whole, memory / 8.0)
     held += 8.0 * size.members * m * m
-    # What is short in any case is not worth measuring the machine for.
+    # A short ask is not worth measuring the machine for.
     speed = second_per_term() if terms > _LITTLE else _TYPICAL
     held += 80.0 * size.candidates + _COLUMN_BYTES * size.searched
     return Cost(terms * speed, held)
 
 
 def affordable(size: Size, seconds: float) -> int:
-    """How many candidates an ask can look at in so much time, its model being fitted."""
+    """The number of candidates that an ask can evaluate in so many seconds, after the fit."""
     return int(seconds / (_looking(max(1, size.results), size) * second_per_term()))
 
 
 def _looking(m: int, size: Size) -> float:
-    """Terms for each candidate: a pass, and columns of the covariance for those that matter."""
+    """Terms per candidate and core: the variance pass, and columns of the covariance."""
     whole = m * m + 2.0 * (_ROW + _KERNEL * m) + _PICKS * size.batch**2
     return size.members * whole / cores()
 
 
 def _learning(m: int, members: int) -> float:
-    """Terms of the fit, and of conditioning on all results where it took a subset."""
+    """Terms of the fit, and of conditioning on all results where the fit took a subset."""
     return members * (_FIT * min(m, MANY) + (m**3 / 3.0 if m > MANY else 0.0))
 
 
 @cache
 def second_per_term() -> float:
-    """How fast this machine is: a small pass, timed once in a process."""
+    """Seconds a term on one core of this machine: a small variance pass, timed once a process."""
     rng = np.random.default_rng(0)
     seen, at = rng.random((_PROBE_RESULTS, 4)), rng.random((_PROBE_ROWS, 4))
     kernel = Matern52((0.5,) * 4)
@@ -213,17 +213,15 @@ def second_per_term() -> float:
     return min(times) * min(cores(), chunks) / terms
 
 
-# TimeLimit: what an ask leaves out to end in time.
+# The time limit of an ask: candidates are dropped at random to end in time.
 
-_SHARE = 0.7  # of the time left goes to looking at candidates; the rest is for choosing
-# Candidates of a first batch, which has to be spread out and knows no more: of a million rows these
-# are spread out as well as all of them. (Our choice.)
-FIRST = 50_000
-_LEAST = 2000  # candidates are looked at in any case, and ten for each point of the batch
+_SHARE = 0.7  # share of the time left that goes to the belief; the rest is for choosing
+FIRST = 50_000  # candidates of a first batch, which is only to be spread out (our choice)
+_LEAST = 2000  # candidates kept in any case, or ten for each point of the batch
 
 
 def thin(candidates: Candidates, most: int, rng: np.random.Generator) -> Candidates:
-    """So many of them at random, if there are more."""
+    """A random subset of ``most`` candidates, in order; all of them if there are no more."""
     if most >= len(candidates):
         return candidates
     return candidates.some(np.sort(rng.choice(len(candidates), most, replace=False)))
@@ -231,41 +229,41 @@ def thin(candidates: Candidates, most: int, rng: np.random.Generator) -> Candida
 
 @dataclass(frozen=True)
 class TimeLimit:
-    """Seconds that an ask may take, and when it began. Without a limit nothing is left out."""
+    """The time limit of an ask that began at ``began``; without one nothing is dropped."""
 
     use: Resources
     began: float = field(default_factory=time.perf_counter)
 
     @property
     def left(self) -> float:
-        """Seconds; none is fewer than none."""
+        """Seconds left, at least 0; infinite without a limit."""
         if self.use.seconds is None:
             return math.inf
         return max(0.0, self.use.seconds - (time.perf_counter() - self.began))
 
     def thinned(self, candidates: Candidates, size: Size, rng: np.random.Generator) -> Candidates:
-        """As many of them, at random, as can be looked at in time on the host."""
+        """A random subset that can be evaluated in time on the host; all if there is no limit."""
         if self.use.seconds is None or not self.use.on_host:
             return candidates
         most = max(_LEAST, 10 * size.batch, affordable(size, _SHARE * self.left))
         return thin(candidates, most, rng)
 
-    def hasten(self, strategy: Strategy) -> Strategy:
-        """The strategy with the time that is left, if it knows what to do with it."""
+    def apply(self, strategy: Strategy) -> Strategy:
+        """The strategy limited to the time left, if it is `TimeLimited`; else unchanged."""
         if self.use.seconds is None or not isinstance(strategy, TimeLimited):
             return strategy
         return strategy.within(self.left)
 
 
-# Waiting for an ask: what it will cost, and a bar with the time left, for those who look on.
+# The progress bar of an ask.
 
-LONG = 5.0  # seconds: shorter asks are not worth a bar
-_OFTEN = 0.2  # seconds between two looks at the bar
-_GLANCE = 1e-7  # seconds for a candidate that no model looks at
+LONG = 5.0  # seconds above which an ask gets a bar
+_OFTEN = 0.2  # seconds between two updates of the bar
+_GLANCE = 1e-7  # seconds per candidate for a strategy that needs no model
 
 
 def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
-    """About what an ask would cost: no more than its time budget, if it has one."""
+    """The estimated cost of an ask; no more seconds than its time limit, if it has one."""
     space, use = recipe.space, request.resources
     many, searched = (space.size, 0) if isinstance(space, Pool) else (OPEN_CANDIDATES, space.width)
     if not request.strategy.needs_model:
@@ -274,7 +272,7 @@ def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
     size = Size(many, len(history.counted), request.k, max(1, recipe.gp.samples), searched)
     cost = estimate(size, use.bytes)
     if not use.on_host:
-        # On a device the pass is next to nothing: what takes time is the fit, and that is here.
+        # On a device the pass takes next to no time; the fit, on the host, does.
         cost = replace(cost, seconds=estimate(replace(size, candidates=0), use.bytes).seconds)
     most = math.inf if use.seconds is None else use.seconds
     return replace(cost, seconds=min(cost.seconds, most))
@@ -284,13 +282,13 @@ def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
 def waiting(
     estimated: Callable[[], Cost], words: str, *, progress: bool | None = None
 ) -> Iterator[None]:
-    """Show a bar on the terminal while inside, if it will be long.
+    """Show a progress bar on the terminal inside, if the estimated time is above `LONG`.
 
-    ``progress``: True shows it in any case, False never, None where errors go to a terminal. Where
-    nobody looks on nothing is estimated, which may take a moment.
+    ``progress``: True shows it in any case, False never, None only if stderr is a terminal. Without
+    a bar nothing is estimated, which may take a moment.
     """
-    looked_at = sys.stderr.isatty() if progress is None else progress
-    cost = estimated() if looked_at else None
+    shown = sys.stderr.isatty() if progress is None else progress
+    cost = estimated() if shown else None
     if cost is None or (progress is None and cost.seconds <= LONG):
         yield
         return
@@ -308,9 +306,9 @@ def waiting(
 
 
 class _Ticker:
-    """Moves the bar whenever some rows are done, by the clock and the estimate.
+    """Moves the bar whenever a chunk is done, by the clock and the estimate.
 
-    The estimate is stretched where it proves too short: a bar that is full and goes on is no use.
+    An estimate that proves too short is stretched, so that the bar is never full before the end.
     """
 
     def __init__(self, bar: Progress, task: TaskID, expected: float) -> None:

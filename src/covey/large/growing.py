@@ -1,7 +1,7 @@
-"""The Cholesky factor of many observations' covariance, grown as observations come.
+"""The Cholesky factor of the covariance of many observations, which grows with them.
 
 Notation: A = K + D at m observations, A = L Lᵀ, in blocks of 256 rows and columns; I and J number
-the blocks, and <J stands for all before J.
+the blocks, and <J stands for all blocks before J.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 from covey.arrays import Array, cholesky, plus_diagonal, side_by_side, solve_lower
 from covey.kernels import Kernel
 
-BLOCK = 256  # rows: enough for matrix products to run at full speed, little enough to make anew
+BLOCK = 256  # rows: enough for matrix products at full speed, few enough to compute again
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    r"""L of the rows ``at``, which can be grown by further rows.
+    r"""L of the observations ``at``, which can grow by further ones.
 
     .. math:: L_{IJ} = (A_{IJ} - L_{I,<J} L_{J,<J}^\top) L_{JJ}^{-\top}
 
-    A whole block is made from itself and from what comes before it, by products whose shapes do
-    not depend on what comes after: it is the same to the last bit whether it was made at once, or
-    grown, or by how many threads. Only whole blocks are taken over when a factor grows.
+    A block is computed from A and the blocks before it, by products whose shapes do not depend on
+    later blocks. So it is the same to the last bit whether the factor was computed at once or
+    grown, and with any number of threads. Only whole blocks are reused when a factor grows.
 
     >>> from covey.kernels import Matern52
     >>> at = np.linspace(0.0, 1.0, 5)[:, None]
@@ -38,13 +38,13 @@ class Factor:
     at: Array  # (m, d)
     noise: Array  # (m,), the diagonal D
     lower: Array  # L (m, m), by rows
-    _shares: list[Array] = field(default_factory=list)  # of whole blocks, see `precision`
+    _shares: list[Array] = field(default_factory=list)  # `_share` of each whole block
 
     def __len__(self) -> int:
         return len(self.at)
 
     def grown(self, at: Array, noise: Array) -> Factor:
-        """The factor of other rows: those it begins with like this one are not made again.
+        """The factor of the observations ``at`` (m, d), reusing the rows that both begin with.
 
         Cost m² for each new row; memory m² beside the old factor.
         """
@@ -60,7 +60,7 @@ class Factor:
         return made
 
     def _fill(self, head: int) -> None:
-        """Make the blocks of all rows but the first ``head`` of them."""
+        """Compute the rows of all blocks but the first ``head``."""
         blocks = _blocks(len(self))
         list(side_by_side(self._covariances, blocks[head:]))
         for j, cols in enumerate(blocks):
@@ -70,16 +70,18 @@ class Factor:
             list(side_by_side(partial(self._below, cols), blocks[max(j + 1, head) :]))
 
     def _covariances(self, rows: slice) -> None:
-        """K up to the diagonal, where L will be."""
+        """Write K, up to the diagonal, into the rows where L will be."""
         self.lower[rows, : rows.stop] = self.kernel(self.at[rows], self.at[: rows.stop])
 
     def _corner(self, cols: slice) -> None:
+        """L_JJ, the Cholesky factor of A_JJ - L_J,<J L_J,<Jᵀ."""
         left = self.lower[cols, : cols.start]
         corner = plus_diagonal(self.lower[cols, cols], self.noise[cols]) - left @ left.T
-        # Rounding is relative to the prior, however little of it is left.
+        # Rounding is relative to the prior variance, however little of it is left.
         self.lower[cols, cols] = cholesky(corner, self.kernel.variance)
 
     def _below(self, cols: slice, rows: slice) -> None:
+        """L_IJ for the block I = ``rows`` below the corner J = ``cols``."""
         lower = self.lower
         block = lower[rows, cols] - lower[rows, : cols.start] @ lower[cols, : cols.start].T
         lower[rows, cols] = solve_lower(_copy(lower[cols, cols]), block.T).T
@@ -100,7 +102,7 @@ class Factor:
         return total
 
     def _share(self, rows: slice) -> Array:
-        """What the rows of L⁻¹ of one block add: L_II⁻¹ (X, 1) with X L_{<I} = -L_{I,<I}."""
+        """Column sums of squares of the rows I of L⁻¹: L_II⁻¹ (X, 1) with X L_{<I} = -L_{I,<I}."""
         lower = self.lower
         inverse = np.zeros((rows.stop - rows.start, rows.stop))
         inverse[:, rows] = np.eye(rows.stop - rows.start)
@@ -115,7 +117,7 @@ class Factor:
 
 
 def empty(kernel: Kernel, width: int) -> Factor:
-    """The factor of no rows, to grow from."""
+    """The factor of no observations, to grow from."""
     return Factor(kernel, np.zeros((0, width)), np.zeros(0), np.zeros((0, 0)))
 
 
@@ -124,12 +126,12 @@ def _blocks(stop: int) -> list[slice]:
 
 
 def _copy(block: Array) -> Array:
-    """LAPACK would copy a part of a larger array anyway, and by columns."""
+    """A contiguous copy; LAPACK would copy a part of a larger array anyway, more slowly."""
     return np.ascontiguousarray(block)
 
 
 def _common(a: Array, b: Array) -> int:
-    """How many rows two arrays begin with alike."""
+    """The number of leading rows that two arrays have in common."""
     n = min(len(a), len(b))
     differ = np.any(a[:n] != b[:n], axis=tuple(range(1, a.ndim)))
     return int(np.argmax(differ)) if differ.any() else n

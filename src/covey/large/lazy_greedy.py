@@ -1,10 +1,10 @@
-"""Greedy maximisation on very many items: the picks are guessed on few, and checked on all.
+"""Greedy maximisation on very many items: picks are guessed on a short list and checked on all.
 
-Plain greedy reads one column of the kernel for each pick. Where columns are dear, a guess of the
-next picks is made on a short list of items; one pass over the others then tells how far it is
-right, and which item greedy takes where it goes wrong. Every item is also given a score: how near
-it came to being picked. The best of them make the next short list, which so holds what the guess
-had missed along its whole length, and the guesses soon come true.
+Plain greedy reads one column of the kernel for each pick. Here the next picks are guessed on a
+short list; one pass over the other items finds how many of them are right, and the pick of greedy
+after those. The pass also scores every item by how near it came to being picked, and the best make
+the next short list. The picks are those of plain greedy (`covey.dpp.greedy`), after few passes
+(after Minoux 1978).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from covey.covariance import (
     rank_error,
 )
 
-# Greedy picks that are known, and a guess of the next, made on few of the items.
+# Known greedy picks, and a guess of the next, made on the short list.
 
 
 class Guess(NamedTuple):
-    """Picks in order, the first ``sure`` of them certainly those of greedy."""
+    """Picks in order, of which the first ``sure`` are certainly those of greedy."""
 
     picks: Indices  # (p,)
     gains: Array  # (p,)
@@ -48,11 +48,11 @@ class Guess(NamedTuple):
     factor: Array  # (p, p), the Cholesky factor of L on them
 
     def head(self, count: int) -> Guess:
-        """The first picks, known to be right."""
+        """The first ``count`` picks, as sure ones."""
         return Guess(self.picks[:count], self.gains[:count], count, self.factor[:count, :count])
 
     def plus(self, kernel: Covariance, pick: int, own: float, gain: float) -> Guess:
-        """With one more that is known to be right, and its own conditional variance."""
+        """With one more sure pick, of conditional variance ``own``. Cost p²."""
         p = len(self.picks)
         factor = np.zeros((p + 1, p + 1))
         factor[:p, :p] = self.factor
@@ -68,9 +68,9 @@ EMPTY = Guess(np.empty(0, dtype=np.intp), np.empty(0), 0, np.empty((0, 0)))
 def guess_ahead(
     kernel: Covariance, known: Guess, short: Indices, outside: float, *, count: int, ahead: int
 ) -> Guess:
-    """Go on from known picks, greedily among the items ``short``: ascending, with those picks.
+    """Continue the known picks greedily among the items ``short``, ascending, which include them.
 
-    Conditional variances only fall, so a pick is sure while it exceeds ``outside``, a bound on
+    Conditional variances only fall, so a pick is sure while its own exceeds ``outside``, a bound on
     those of all other items (Minoux 1978). Ends with ``count`` picks, or ``ahead`` that are not
     sure. Cost len(short) · count per pick.
     """
@@ -97,11 +97,11 @@ def guess_ahead(
     return Guess(short[at], np.array(gains), sure, corner)
 
 
-# Who is first in each of several rows that are only seen in parts.
+# The first largest entry of each row of a matrix whose columns come in chunks.
 
 
 class Contenders(NamedTuple):
-    """Entries near the largest of their row, in ascending order of row and place."""
+    """Entries near the largest of their row, in ascending order of row and column."""
 
     rows: Indices
     places: Indices
@@ -111,8 +111,8 @@ class Contenders(NamedTuple):
 class RunningArgmax:
     """The first of the largest entries of each row, as the columns come in ascending order.
 
-    Of each row only its records are kept that are nearly as large as the largest so far: the first
-    entry that reaches any bound is a record, one larger than all before it.
+    For each row it keeps the records (entries larger than all before) that are within `MARGIN` of
+    the largest so far; the first entry to reach any bound is one of them.
 
     >>> first = RunningArgmax(1)
     >>> first.see(contenders(np.array([[1.0, 3.0]])), 0)
@@ -128,7 +128,7 @@ class RunningArgmax:
         self._records = [(np.empty(0, dtype=np.intp), np.empty(0)) for _ in range(rows)]
 
     def see(self, some: Contenders, offset: int) -> None:
-        """The contenders of further columns, whose first is number ``offset``."""
+        """Add the contenders of further columns, the first of which has number ``offset``."""
         bounds = np.searchsorted(some.rows, np.arange(len(self.most) + 1))
         largest = np.full(len(self.most), -np.inf)
         np.maximum.at(largest, some.rows, some.values)
@@ -137,6 +137,7 @@ class RunningArgmax:
             self._merge(int(row), offset + some.places[mine], some.values[mine])
 
     def _merge(self, row: int, places: Indices, values: Array) -> None:
+        """Add the new records of one row, and drop those that have become too small."""
         before = np.maximum.accumulate(np.append(self.most[row], values))
         new = values > before[:-1]
         at = np.append(self._records[row][0], places[new])
@@ -146,7 +147,7 @@ class RunningArgmax:
         self._records[row] = (at[keep], found[keep])
 
     def winner(self, row: int) -> tuple[int, float]:
-        """Where the first of the largest entries is, and what it is; (-1, -inf) without any."""
+        """The column and value of the first largest entry of a row; (-1, -inf) without any."""
         at, values = self._records[row]
         if len(at) == 0:
             return -1, -np.inf
@@ -155,7 +156,7 @@ class RunningArgmax:
 
 
 def contenders(values: Array) -> Contenders:
-    """The entries (rows, columns) that may win; those that are -inf do not."""
+    """The entries of a matrix within `MARGIN` of the largest of their row, without -inf."""
     xp = namespace(values)
     near = values >= like(reach(to_numpy(xp.max(values, axis=1))), values)[:, None]
     rows, places = xp.nonzero(near)
@@ -164,27 +165,27 @@ def contenders(values: Array) -> Contenders:
 
 
 def reach(most: Array) -> Array:
-    """What may count as large as the largest, up to a margin; nothing where that is -inf."""
+    """The bound above which entries are within `MARGIN` of the largest, ``most``; inf at -inf."""
     known = np.where(most > -np.inf, most, 0.0)
     return np.where(most > -np.inf, known - MARGIN * np.abs(known), np.inf)
 
 
-# One pass over the items, which tells whether a guess of greedy picks is right.
+# One pass over the items, which checks a guess.
 
 
 class CheckedGuess(NamedTuple):
-    """What a pass over some items found; prefix t is the known picks and t of the guess."""
+    """The result of a pass over a items; prefix t is the known picks and t of d guessed ones."""
 
     winners: Indices  # (d + 1,), the greedy pick after each prefix
     own: Array  # (d + 1,), its conditional variance; -inf where none is left
-    gains: Array  # (d + 1,), the largest, which may exceed it by rounding
+    gains: Array  # (d + 1,), the largest conditional variance, which may exceed it by rounding
     before: Array  # (a,), conditional variances after prefix 0
     after: Array  # (a,), and after prefix d
-    scores: Array  # (a,), the largest share of a pick's gain that each item reached
+    scores: Array  # (a,), the largest ratio of an item's variance to the gain of a guessed pick
 
 
 class _ChunkResult(NamedTuple):
-    """What was found in one chunk."""
+    """The result of one chunk of c items; shapes as in `CheckedGuess`, with c for a."""
 
     contenders: Contenders
     before: Array
@@ -195,7 +196,7 @@ class _ChunkResult(NamedTuple):
 def check_guess(
     kernel: Covariance, picks: Indices, factor: Array, gains: Array, at: Indices
 ) -> CheckedGuess:
-    """Look at the items ``at`` (ascending), given ``picks`` and the Cholesky factor of L on them.
+    """Check a guess on the items ``at`` (ascending), given ``picks`` and the factor of L on them.
 
     The last len(gains) picks are the guess. Cost len(at) · len(picks)², memory a few chunks.
     """
@@ -217,7 +218,7 @@ def check_guess(
 
 
 class _ChunkCheck:
-    """Checks a guess on one chunk of the items after another."""
+    """Checks a guess on a chunk of the items."""
 
     def __init__(
         self, kernel: Covariance, picks: Indices, factor: Array, gains: Array, at: Indices
@@ -232,6 +233,7 @@ class _ChunkCheck:
         self._own = np.where(np.isin(own, at), np.searchsorted(at, own), -1)
 
     def look(self, part: slice) -> _ChunkResult:
+        """Check the guess on the items of one chunk. Cost len(part) · len(picks)²."""
         left = self._left(part)
         xp = namespace(left)
         check_semidefinite(left[-1], self.diagonal[part], self._at[part])
@@ -254,13 +256,13 @@ class _ChunkCheck:
         return left
 
     def _forget(self, left: Array, part: slice) -> None:
-        """Put -inf where an item was picked, or what is left of it is rounding."""
+        """Put -inf where an item was picked, or where its variance is rounding error."""
         xp = namespace(left)
         for t, place in enumerate(self._own):
             if part.start <= place < part.stop:
                 left[t + 1 :, place - part.start] = -np.inf
         floor = np.array([unit(left, self._known + t) for t in range(len(left))])
-        # Floors rise and variances fall, so the last prefix names all items in question.
+        # Floors rise and variances fall, so the last prefix shows all items concerned.
         (low,) = xp.nonzero(left[-1] <= floor[-1] * self.diagonal[part])
         if len(low):
             some = left[:, low]
@@ -269,21 +271,21 @@ class _ChunkCheck:
 
 
 def _kept(row: Array) -> Array:
-    """A row on the host, which does not keep the array alive that it comes from."""
+    """A copy of a row on the host, which does not keep the whole array in memory."""
     return to_numpy(namespace(row).asarray(row, copy=True))
 
 
-# All of these are our choice. Items on the short list, fewer if their factor would take more bytes,
-_SHORT, _BYTES = 16_384, 2**27
-# and picks guessed ahead.
-_AHEAD = 128
+# The search. All of these are our choice.
+
+_SHORT, _BYTES = 16_384, 2**27  # items on the short list, or fewer if their factor takes more bytes
+_AHEAD = 128  # picks guessed ahead
 
 
 def lazy_picks(kernel: Covariance, k: int) -> GreedyPicks:
     """The picks of plain greedy, by a few passes over the items; 1 <= k <= n.
 
-    A pass confirms at least one pick, mostly dozens. Cost n k² a pass; memory some chunks of k
-    columns, and k rows of the short list, beside what the kernel takes.
+    A pass confirms at least one pick, mostly dozens. Cost n k² a pass; memory a few chunks of k
+    columns and k rows of the short list, beside that of the kernel.
     """
     search = _Search(kernel, k)
     while len(search.known.picks) < k:
@@ -292,7 +294,7 @@ def lazy_picks(kernel: Covariance, k: int) -> GreedyPicks:
 
 
 class _Search:
-    """What is known: the first picks, and a bound on every item's conditional variance."""
+    """The picks that are known, and a bound on every item's conditional variance."""
 
     def __init__(self, kernel: Covariance, k: int) -> None:
         self.kernel, self.k, self.passes, self.known = kernel, k, 0, EMPTY
@@ -312,9 +314,9 @@ class _Search:
             self._check(guess)
 
     def _check(self, guess: Guess) -> None:
-        """One pass: how far is the guess right, and what comes where it is not?"""
+        """One pass: keep the picks that are right, and correct the first that is wrong."""
         gains = guess.gains[guess.sure :]
-        # What has a smaller bound cannot be picked before the guess ends.
+        # An item with a smaller bound cannot be picked before the guess ends.
         least = gains[-1] * (1.0 - MARGIN) - self._rounding if len(gains) else -np.inf
         at = np.flatnonzero((self._bounds >= least) & (self._bounds > -np.inf))
         if len(at) == 0:
@@ -331,11 +333,12 @@ class _Search:
         self._short = self._promising(at, found.scores)
 
     def _promising(self, at: Indices, scores: Array) -> Indices:
-        """Half of them by their bounds, half by how near they came to being picked."""
+        """The next short list: half by bounds, half by how near items came to being picked."""
         half = self._size // 2
         return np.concatenate([largest(self._bounds, half), at[largest(scores, half)]])
 
     def _correct(self, found: CheckedGuess, place: int) -> None:
+        """Add the greedy pick after prefix ``place``; an error if no variance is left."""
         if found.gains[place] == -np.inf:
             raise rank_error(self.k, len(self.known.picks))
         pick, own, gain = int(found.winners[place]), found.own[place], found.gains[place]
@@ -343,8 +346,8 @@ class _Search:
 
 
 class GreedyPicks(NamedTuple):
-    """What greedy picked, in order, and the factor by which each pick multiplied det L_S."""
+    """The picks of greedy in order, and the factor by which each multiplied det L_S."""
 
     picks: Indices  # (k,)
     gains: Array  # (k,)
-    passes: int  # how often all n items were looked at, a column or a chunk at a time
+    passes: int  # the number of passes over all n items

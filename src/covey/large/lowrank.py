@@ -1,8 +1,9 @@
-"""ExplainedCovariance: what observations have explained of a covariance, V (m, n) with Σ = K - VᵀV.
+"""The low-rank part of a posterior covariance: V (m, n) with Σ = K - VᵀV, in layers of rows.
 
-V has a row for each observation and a column for each candidate: for a thousand of the one and a
-million of the other it would take 8 GB. So it comes in layers, some held in memory and some made
-anew, chunk by chunk, whenever they are needed.
+V has a row for each of m observations and a column for each of n candidates; a thousand by a
+million would take 8 GB. So a layer of rows is held in memory (`HeldRows`, `SelectedRows`) or
+computed in chunks whenever it is needed (`StreamedRows` for observations, `ImaginedRows` for the
+future observations that a batch imagines).
 """
 
 from __future__ import annotations
@@ -32,27 +33,29 @@ if TYPE_CHECKING:
     from covey.belief import Gaussian
 
 
-SHARE = 2  # V may take one part in two of it: as much as half of that is copied for a region
-_ROWS_SHARE = 4  # and rows that a batch imagines one part in four, before they are not held either
+# Shares of the memory: V is held if it takes at most a half, since a region may copy as much again
+# as half of that; rows that a batch imagines are held up to a quarter.
+SHARE = 2
+_ROWS_SHARE = 4
 
 
 class Layer(Protocol):
-    """Some rows of V."""
+    """A group of m rows of V."""
 
     def __len__(self) -> int:
-        """How many."""
+        """The number of rows, m."""
         ...
 
     def of(self, cols: Indices) -> Array:
-        """These columns, (rows, len(cols))."""
+        """The columns V[:, cols], (m, len(cols))."""
         ...
 
     def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """V[:, cols]ᵀ w for weights w (rows, p): (len(cols), p)."""
+        """V[:, cols]ᵀ w for weights w (m, p): (len(cols), p)."""
         ...
 
     def on(self, indices: Indices) -> Layer:
-        """The same rows for some of the candidates."""
+        """The rows restricted to a subset of the candidates."""
         ...
 
 
@@ -66,24 +69,24 @@ class HeldRows:
         return int(self.rows.shape[0])
 
     def of(self, cols: Indices) -> Array:
-        """Read off."""
+        """A copy of these columns."""
         return self.rows[:, cols]
 
     def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """Cost len(cols) · m · p; of most candidates without a copy."""
+        """V[:, cols]ᵀ w. Cost len(cols) · m · p; no copy if these are most of the candidates."""
         if isinstance(cols, slice):
             return self.rows[:, cols].T @ weights
         return SelectedRows(self.rows, cols).product(slice(None), weights)
 
     def on(self, indices: Indices) -> Layer:
-        """A copy of some columns; of more than half of them, only their places."""
+        """A copy of these columns; if they are more than half, only their places."""
         few = 2 * len(indices) <= self.rows.shape[1]
         return HeldRows(self.rows[:, indices]) if few else SelectedRows(self.rows, indices)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SelectedRows:
-    """Rows held in memory for more candidates than these, of which they are not copied."""
+    """Rows for n of N candidates, read from the rows that are held for all N."""
 
     rows: Array  # (m, N)
     places: Indices  # (n,)
@@ -92,23 +95,23 @@ class SelectedRows:
         return int(self.rows.shape[0])
 
     def of(self, cols: Indices) -> Array:
-        """Read off."""
+        """A copy of these columns."""
         return self.rows[:, self.places[cols]]
 
     def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """Cost len(cols) · m · p, or N · m · p if these are most."""
+        """V[:, cols]ᵀ w. Cost len(cols) · m · p, or N · m · p if these are more than half of N."""
         places = self.places[cols]
         if 2 * len(places) > self.rows.shape[1]:
             return (self.rows.T @ weights)[places]
         return self.rows[:, places].T @ weights
 
     def on(self, indices: Indices) -> Layer:
-        """As of what holds them."""
+        """As `HeldRows.on` of the rows for all N."""
         return HeldRows(self.rows).on(self.places[indices])
 
 
 class PassResult(NamedTuple):
-    """What one pass over the candidates finds."""
+    """The result of one pass over the candidates."""
 
     sums: Array  # (n,), Σ_i w_i k(x_i, ·)
     squares: Array  # (n,), the diagonal of VᵀV
@@ -117,17 +120,16 @@ class PassResult(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StreamedRows:
-    """C⁻¹ k(X, ·) for observations at X, made when asked for.
+    """The rows C⁻¹ k(X, ·) of observations at X, computed when they are needed.
 
-    A product takes one value of the kernel for each pair and no m² for each candidate, since
-    V[:, cols]ᵀ w = k(cols, X) C⁻ᵀ w.
+    A product costs m and not m² for each candidate, since V[:, cols]ᵀ w = k(cols, X) C⁻ᵀ w.
     """
 
     kernel: Callable[[Array, Array], Array]
-    seen: Array  # X (m, d), in the same place as the candidates
+    seen: Array  # X (m, d), on the device of the candidates
     factor: Array  # C (m, m), on the host
     at: Array  # (n, d)
-    memory: int  # bytes that may be taken
+    memory: int  # bytes that may be used
 
     def __len__(self) -> int:
         return int(self.seen.shape[0])
@@ -137,28 +139,28 @@ class StreamedRows:
         return Whitening(self.factor, self.at)
 
     def of(self, cols: Indices) -> Array:
-        """Cost len(cols) · m²."""
+        """V[:, cols], (m, len(cols)). Cost len(cols) · m²."""
         return self._whiten(self.kernel(self.seen, self.at[cols]))
 
     def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """Cost len(cols) · m · (d + p)."""
+        """V[:, cols]ᵀ w. Cost len(cols) · m · (d + p)."""
         at = self.at[cols]
         back = like(solve_lower(self.factor, to_numpy(weights), transposed=True), at)
         parts = each_chunk(lambda part: self.kernel(at[part], self.seen) @ back, at, len(self))
         return namespace(at).concat(list(parts), axis=0)
 
     def on(self, indices: Indices) -> Layer:
-        """HeldRows, if that takes no more than its share of the memory."""
+        """The rows of these candidates: held if they fit in their share of the memory."""
         some = StreamedRows(self.kernel, self.seen, self.factor, self.at[indices], self.memory)
         return some.survey(np.zeros(len(self))).layer if some.fits else some
 
     @property
     def fits(self) -> bool:
-        """Whether all of it may be held."""
+        """Whether all rows fit in their share of the memory."""
         return 8 * len(self) * len(self.at) <= self.memory // SHARE
 
     def survey(self, weights: Array) -> PassResult:
-        """One pass: weighted sums of the kernel, the squares, and the rows if they may be held."""
+        """One pass: the sums for weights (m,), the squares, and the rows if they fit. Cost n m²."""
         weights, held = like(weights, self.at), self._room() if self.fits else None
         xp = namespace(self.at)
 
@@ -182,16 +184,16 @@ class StreamedRows:
 
 @dataclass(frozen=True, eq=False)
 class ExplainedCovariance:
-    """V in layers, and the diagonal of VᵀV."""
+    """VᵀV, the part of a covariance that observations explain: V in layers, and its diagonal."""
 
     layers: tuple[Layer, ...]
-    squares: Array  # (n,)
-    memory: int = MEMORY  # bytes that may be taken
-    base: int = 1  # layers that are no looks of a batch
+    squares: Array  # (n,), the diagonal of VᵀV
+    memory: int = MEMORY  # bytes that may be used
+    base: int = 1  # number of layers that belong to real observations
 
     @property
     def room(self) -> int:
-        """Bytes that further rows may take; more are made when asked for."""
+        """Bytes that imagined rows may take; beyond that they are streamed."""
         return self.memory // _ROWS_SHARE
 
     def of(self, cols: Indices) -> Array:
@@ -208,19 +210,19 @@ class ExplainedCovariance:
         return reduce(operator.add, parts)
 
     def on(self, indices: Indices) -> ExplainedCovariance:
-        """Of some of the candidates."""
+        """The term restricted to a subset of the candidates."""
         layers = tuple(layer.on(indices) for layer in self.layers)
         return replace(self, layers=layers, squares=self.squares[indices])
 
     def with_looks(self, layer: Layer, squares: Array) -> ExplainedCovariance:
-        """With one layer for all looks of a batch, and these squares in all."""
+        """With one layer for all imagined observations of a batch; ``squares`` (n,) of all V."""
         return replace(self, layers=(*self.layers[: self.base], layer), squares=squares)
 
     def also(self, rows: Array) -> ExplainedCovariance:
         """With further rows (p, n).
 
-        Held layers grow as the digits of a counter do, so that adding k rows one by one copies
-        each log k times and not k.
+        Held layers merge like the digits of a binary counter, so that k rows added one by one are
+        copied log k times each.
         """
         squares = self.squares + sum_of_squares(rows)
         layers = self.layers
@@ -234,7 +236,7 @@ class ExplainedCovariance:
 
 
 def held_rows(rows: Array) -> ExplainedCovariance:
-    """V given outright, (m, n).
+    """The term VᵀV of rows V (m, n) held in memory.
 
     >>> held_rows(np.array([[1.0, 2.0]])).squares
     array([1., 4.])
@@ -242,16 +244,24 @@ def held_rows(rows: Array) -> ExplainedCovariance:
     return ExplainedCovariance((HeldRows(rows),), sum_of_squares(rows))
 
 
-# ImaginedRows: the rows that imagined looks add to V, where they are too many to be held.
-#
-# .. math:: V' = \begin{pmatrix} V \\ C^{-1}\Sigma_{J\cdot} \end{pmatrix}, \qquad CC^\top =
-# \Sigma_{JJ} + \sigma^2 I
+@dataclass(frozen=True)
+class Evidence:
+    """The observations of one Gaussian process, for pathwise draws and gradients."""
 
-_ENTRIES, _ROWS = 2**24, 1024  # of a slab, 128 MiB; and at least so many rows (our choice)
+    at: Array  # (m, d)
+    factor: Array  # (m, m), lower Cholesky factor of K + noise at these points
+    weights: Array  # (m,), so that μ(x) = constant + Σ_i w_i k(x, x_i)
+    noise: Array  # (m,) variance of each observation
+
+
+# Imagined observations: candidates that are observed in thought, one after the other, with values
+# unknown. They add the rows C⁻¹ Σ_J· to V, with C Cᵀ = Σ_JJ + σ²I.
+
+_ENTRIES, _ROWS = 2**24, 1024  # entries of a slab of columns, 128 MiB; its least size (our choice)
 
 
 class ImaginedRows:
-    """C⁻¹ Σ_J· for all looks at candidates J of a Gaussian, made when asked for."""
+    """The rows C⁻¹ Σ_J· of all imagined observations J, computed when they are needed."""
 
     def __init__(self, looks: ImaginedLooks) -> None:
         self._looks, self._before = looks, looks.before
@@ -261,7 +271,7 @@ class ImaginedRows:
 
     @cached_property
     def _own(self) -> Array:
-        """The columns of V at the looks themselves, (m, p)."""
+        """The columns of V at J, (m, p)."""
         return self._before.explained.of(self._looks.names)
 
     @cached_property
@@ -269,7 +279,7 @@ class ImaginedRows:
         return Whitening(self._looks.corner, self._before.explained.squares)
 
     def of(self, cols: Indices) -> Array:
-        """Cost len(cols) · p · (m + p)."""
+        """V[:, cols] for these rows, (p, len(cols)). Cost len(cols) · p · (m + p)."""
         names = self._looks.places[cols]
         inner = self._before.explained.product(names, self._own)
 
@@ -281,7 +291,7 @@ class ImaginedRows:
         return made
 
     def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """As `of`, a slab at a time."""
+        """V[:, cols]ᵀ w by `of`, a slab of columns at a time."""
         parts = [self.of(slab).T @ weights for slab in self._slabs(cols)]
         product: Array = namespace(weights).concat(parts, axis=0)
         return product
@@ -293,64 +303,49 @@ class ImaginedRows:
         return squares
 
     def on(self, indices: Indices) -> Layer:
-        """HeldRows, if the memory allows it."""
+        """The rows of these candidates: held if they fit in the room for imagined rows."""
         if 8 * len(self) * len(indices) <= self._before.explained.room:
             return HeldRows(self.of(indices))
         return ImaginedRows(self._looks.on(indices))
 
     def _slabs(self, cols: Indices | slice) -> Iterator[Indices]:
+        """The columns in slabs whose rows take at most `_ENTRIES` entries."""
         chosen = np.arange(len(self._looks.places))[cols]
         size = max(_ROWS, _ENTRIES // len(self))
         return (chosen[low : low + size] for low in range(0, max(1, len(chosen)), size))
 
 
-# Evidence: where observations were made and what they weigh, for pathwise draws and gradients.
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Observations of one Gaussian process."""
-
-    at: Array  # (m, d)
-    factor: Array  # (m, m), lower Cholesky factor of K + noise at these points
-    weights: Array  # (m,), so that μ(x) = constant + Σ_i w_i k(x, x_i)
-    noise: Array  # (m,) variance of each observation
-
-
-# ImaginedLooks: candidates that are imagined observed, one after the other, their values unknown.
-
-
 class ImaginedLook(NamedTuple):
-    """Some candidates, given all looks before."""
+    """One imagined observation of p candidates, given all before it."""
 
-    names: Indices  # (p,), among the candidates of the Gaussian before all looks
+    names: Indices  # (p,), indices among the candidates of the first Gaussian
     at: Array  # (p, d)
     corner: Array  # (p, p), lower Cholesky factor of their covariance, noise included
 
 
 @dataclass(frozen=True, eq=False)
 class ImaginedLooks:
-    """All looks since a Gaussian that imagined none; what follows from them is made when asked for.
+    """All imagined observations since the Gaussian ``before``, which has none.
 
-    A batch imagines its picks one by one and seldom asks; and a factor of ten thousand observations
-    takes 800 MB to copy.
+    Factors are computed only when needed: a batch imagines its picks one by one and seldom needs
+    them, and the factor of ten thousand observations takes 800 MB to copy.
     """
 
     before: Gaussian
-    places: Indices  # of the present candidates among those of before
+    places: Indices  # (n,), indices of the present candidates among those of ``before``
     each: tuple[ImaginedLook, ...] = ()
 
     @staticmethod
     def none(before: Gaussian) -> ImaginedLooks:
-        """Before the first."""
+        """No imagined observations."""
         return ImaginedLooks(before, np.arange(len(before.mean)))
 
     def also(self, indices: Indices, at: Array, corner: Array) -> ImaginedLooks:
-        """With some of the present candidates."""
+        """With an imagined observation of these of the present candidates."""
         return replace(self, each=(*self.each, ImaginedLook(self.places[indices], at, corner)))
 
     def on(self, indices: Indices) -> ImaginedLooks:
-        """For some of the present candidates."""
+        """The same observations, seen from a subset of the present candidates."""
         return replace(self, places=self.places[indices])
 
     def __len__(self) -> int:
@@ -358,12 +353,12 @@ class ImaginedLooks:
 
     @cached_property
     def names(self) -> Indices:
-        """Of all of them, (p,)."""
+        """Indices J (p,) of all imagined observations among the candidates of ``before``."""
         return np.concatenate([look.names for look in self.each])
 
     @cached_property
     def corner(self) -> Array:
-        """Lower Cholesky factor (p, p) of their covariance before, noise included."""
+        """C, lower Cholesky factor (p, p) of Σ_JJ + σ²I under ``before``."""
         corner = np.zeros((len(self), len(self)))
         done = 0
         for look in self.each:
@@ -378,7 +373,7 @@ class ImaginedLooks:
 
     @cached_property
     def evidence(self) -> Evidence | None:
-        """What was observed and what is imagined."""
+        """The real and the imagined observations together, m + p."""
         seen, p = self.before.evidence, len(self)
         if seen is None:
             return None
@@ -386,7 +381,7 @@ class ImaginedLooks:
         factor = np.zeros((m + p, m + p))
         factor[:m, :m], factor[m:, m:] = seen.factor, self.corner
         factor[m:, :m] = to_numpy(self.before.explained.of(self.names)).T
-        # An imagined value equal to the mean carries no weight: μ does not move.
+        # An imagined value equals the mean, so it has weight zero and μ stays.
         weights = np.concatenate([seen.weights, np.zeros(p)])
         noise = np.concatenate([seen.noise, np.full(p, self.before.noise)])
         return Evidence(

@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 
 import covey
-from covey.candidates import Excluded, ascend
+from covey.candidates import Exclusions, ascend
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
 
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 
 
-def taken(points=(), seed=0, asked=0):
-    return Excluded(points, seed, asked)
+def excluded(points=(), seed=0, asked=0):
+    return Exclusions(points, seed, asked)
 
 
 @pytest.fixture

@@ -5,26 +5,26 @@ import numpy as np
 import pytest
 
 import covey
-from covey.candidates import Excluded, among, candidate_set, row_keys
+from covey.candidates import Exclusions, among, candidate_set, row_keys
 
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 
 
-def taken(points=(), seed=0, asked=0):
-    return Excluded(points, seed, asked)
+def excluded(points=(), seed=0, asked=0):
+    return Exclusions(points, seed, asked)
 
 
 def test_the_sobol_sequence_goes_on_where_it_stood():
-    whole = candidate_set(SQUARE, {}, taken()).in_order(6).at
-    rest = candidate_set(SQUARE, {}, taken(asked=2)).in_order(4).at
+    whole = candidate_set(SQUARE, {}, excluded()).in_order(6).at
+    rest = candidate_set(SQUARE, {}, excluded(asked=2)).in_order(4).at
     np.testing.assert_allclose(rest, whole[2:])
-    other = candidate_set(SQUARE, {}, taken(seed=1)).in_order(6).at
+    other = candidate_set(SQUARE, {}, excluded(seed=1)).in_order(6).at
     assert not np.allclose(other, whole)
 
 
-def test_what_is_taken_is_left_out():
-    whole = candidate_set(SQUARE, {}, taken()).in_order(4).at
-    rest = candidate_set(SQUARE, {}, taken(SQUARE.decode(whole[:2]))).in_order(4).at
+def test_what_is_excluded_is_left_out():
+    whole = candidate_set(SQUARE, {}, excluded()).in_order(4).at
+    rest = candidate_set(SQUARE, {}, excluded(SQUARE.decode(whole[:2]))).in_order(4).at
     np.testing.assert_allclose(rest[:2], whole[2:4])
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import covey
-from covey.candidates import Excluded, candidate_set
+from covey.candidates import Exclusions, candidate_set
 from covey.errors import ExhaustedError, SpaceError
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
@@ -10,8 +10,8 @@ from covey.kernels import Matern52
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 
 
-def taken(points=(), seed=0, asked=0):
-    return Excluded(points, seed, asked)
+def excluded(points=(), seed=0, asked=0):
+    return Exclusions(points, seed, asked)
 
 
 @pytest.fixture
@@ -23,17 +23,17 @@ def posterior():
 
 
 def test_what_is_fixed_is_held_exactly(posterior):
-    field = candidate_set(SQUARE, {"x": 0.1}, taken())
+    left = candidate_set(SQUARE, {"x": 0.1}, excluded())
     rng = np.random.default_rng(0)
-    for found in (field.in_order(3), field.scattered(3, rng), field.promising(3, posterior, rng)):
+    for found in (left.in_order(3), left.scattered(3, rng), left.promising(3, posterior, rng)):
         points = found.points(range(3))
         assert [p["x"] for p in points] == [0.1] * 3
         assert len({p["y"] for p in points}) == 3
 
 
 def test_candidates_climb_to_where_the_model_expects_much(posterior):
-    field = candidate_set(SQUARE, {}, taken())
-    found = field.promising(5, posterior, np.random.default_rng(0))
+    left = candidate_set(SQUARE, {}, excluded())
+    found = left.promising(5, posterior, np.random.default_rng(0))
     means = posterior.belief(found.at).mean
     dense = np.random.default_rng(1).random((100_000, 2))
     assert means.max() >= posterior.belief(dense).mean.max() - 5e-3
@@ -48,7 +48,7 @@ def test_a_narrow_linear_region_is_found():
         {name: covey.Real(0.0, 1.0) for name in names},
         where=[covey.Linear(dict.fromkeys(names, 1.0), upper=0.05)],
     )
-    found = candidate_set(space, {}, taken()).scattered(64, np.random.default_rng(0))
+    found = candidate_set(space, {}, excluded()).scattered(64, np.random.default_rng(0))
     assert len(found) >= 64
     assert found.at.sum(axis=1).max() <= 0.05 + 1e-9
     assert np.all(found.at.std(axis=0) > 1e-3)
@@ -57,13 +57,13 @@ def test_a_narrow_linear_region_is_found():
 def test_a_constraint_that_nothing_satisfies_says_so():
     space = covey.Space({"x": covey.Real(0.0, 1.0)}, where=[lambda p: False])
     with pytest.raises(ExhaustedError, match=r"found 0 that are feasible.*Check the constraints"):
-        candidate_set(space, {}, taken()).in_order(1)
+        candidate_set(space, {}, excluded()).in_order(1)
 
 
 def test_a_predicate_that_raises_is_named():
     space = covey.Space({"x": covey.Real(0.0, 1.0)}, where=[lambda p: p["z"] > 0])
     with pytest.raises(SpaceError):
-        candidate_set(space, {}, taken()).in_order(1)
+        candidate_set(space, {}, excluded()).in_order(1)
 
 
 def test_a_large_grid_with_few_feasible_points_is_listed_after_all():
@@ -71,15 +71,15 @@ def test_a_large_grid_with_few_feasible_points_is_listed_after_all():
         {"i": covey.Integer(0, 999), "j": covey.Integer(0, 999)},
         where=[lambda p: p["i"] == 7 and p["j"] in (1, 500, 998)],
     )
-    found = candidate_set(space, {}, taken()).in_order(3)
+    found = candidate_set(space, {}, excluded()).in_order(3)
     assert {(p["i"], p["j"]) for p in found.points(range(3))} == {(7, 1), (7, 500), (7, 998)}
     with pytest.raises(ExhaustedError, match=r"before: 3"):
-        candidate_set(space, {}, taken()).in_order(4)
+        candidate_set(space, {}, excluded()).in_order(4)
 
 
 def test_candidates_are_apart_from_each_other_and_from_what_was_tried(posterior):
     tried = SQUARE.decode(posterior.data.at)
-    found = candidate_set(SQUARE, {}, taken(tried)).promising(
+    found = candidate_set(SQUARE, {}, excluded(tried)).promising(
         5, posterior, np.random.default_rng(0)
     )
     others = np.vstack([found.at, posterior.data.at])
@@ -97,7 +97,7 @@ def test_a_tiny_space_keeps_what_it_has(posterior):
             covey.Linear({"y": 1}, lower=0.4, upper=0.40001),
         ],
     )
-    found = candidate_set(tiny, {}, taken()).promising(30, posterior, np.random.default_rng(0))
+    found = candidate_set(tiny, {}, excluded()).promising(30, posterior, np.random.default_rng(0))
     assert len(found) >= 30
 
 
@@ -107,7 +107,7 @@ def test_a_point_for_which_there_is_no_other():
         where=[covey.Linear({"x": 1.0, "y": 1.0}, upper=1e-14)],
     )
     with pytest.raises(ExhaustedError):
-        candidate_set(corner, {}, taken([{"x": 0.0, "y": 0.0}])).in_order(3)
+        candidate_set(corner, {}, excluded([{"x": 0.0, "y": 0.0}])).in_order(3)
 
 
 MIXED = covey.Space(

@@ -10,7 +10,7 @@ import pytest
 from covey import Pool, Study
 from covey.baselines import Random
 from covey.candidates import Candidates
-from covey.large import budget as limit
+from covey.large import budget
 from covey.large.budget import Resources, Size, TimeLimit
 from covey.policies import UCB
 from covey.strategies import DPP
@@ -27,30 +27,30 @@ def study(**options):
 
 
 def test_without_a_budget_nothing_is_left_out():
-    hurry = TimeLimit(Resources())
+    limit = TimeLimit(Resources())
     rng = np.random.default_rng(0)
-    assert hurry.left == math.inf
-    assert hurry.thinned(EVERY, SIZE, rng) is EVERY
+    assert limit.left == math.inf
+    assert limit.thinned(EVERY, SIZE, rng) is EVERY
     assert rng.random() == np.random.default_rng(0).random()
     strategy = DPP(UCB())
-    assert hurry.hasten(strategy) is strategy
+    assert limit.apply(strategy) is strategy
 
 
 def test_time_runs(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(limit.time, "perf_counter", lambda: now[0])
-    hurry = TimeLimit(Resources(seconds=3.0), began=100.0)
-    assert hurry.left == 3.0
+    monkeypatch.setattr(budget.time, "perf_counter", lambda: now[0])
+    limit = TimeLimit(Resources(seconds=3.0), began=100.0)
+    assert limit.left == 3.0
     now[0] = 102.0
-    assert hurry.left == 1.0
-    assert hurry.hasten(DPP(UCB())).seconds == 1.0
-    assert hurry.hasten(Random()) == Random()
+    assert limit.left == 1.0
+    assert limit.apply(DPP(UCB())).seconds == 1.0
+    assert limit.apply(Random()) == Random()
     now[0] = 110.0
-    assert hurry.left == 0.0
+    assert limit.left == 0.0
 
 
 def test_as_many_are_looked_at_as_there_is_time_for(monkeypatch):
-    monkeypatch.setattr(limit, "affordable", lambda size, seconds: int(1000 * seconds))
+    monkeypatch.setattr(budget, "affordable", lambda size, seconds: int(1000 * seconds))
     some = TimeLimit(Resources(seconds=10.0)).thinned(EVERY, SIZE, np.random.default_rng(0))
     assert 6900 <= len(some) <= 7000
     rows = [point["row"] for point in some.points(range(len(some)))]
@@ -60,7 +60,7 @@ def test_as_many_are_looked_at_as_there_is_time_for(monkeypatch):
 
 
 def test_never_fewer_than_make_a_choice(monkeypatch):
-    monkeypatch.setattr(limit, "affordable", lambda size, seconds: 0)
+    monkeypatch.setattr(budget, "affordable", lambda size, seconds: 0)
     rng = np.random.default_rng(0)
     assert len(TimeLimit(Resources(seconds=1e-9)).thinned(EVERY, SIZE, rng)) == 2000
     large = Size(len(ROWS), 30, 700)

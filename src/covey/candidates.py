@@ -183,9 +183,6 @@ def read_points(space: Space, at: Array, fixed: Mapping[str, Any]) -> list[dict[
     return [{**point, **fixed} for point in space.decode(at)]
 
 
-# Gradient ascent on the posterior's upper confidence bound.
-
-
 def ascend(posterior: Posterior, starts: Array, width: float, free: Mask) -> Array:
     """Maximise μ + width·σ from each start (m, d) by L-BFGS-B, in the free columns (d,) only.
 
@@ -387,10 +384,7 @@ class ContinuousSet:
         return at[~crowded] if np.sum(~crowded) >= k else every
 
     def _around(self, anchors: Array, wide: Array, rng: np.random.Generator) -> Array:
-        """`_NEAR` points around each anchor: steps in some columns, some discrete values redrawn.
-
-        Discrete values are redrawn from the rows of ``wide``.
-        """
+        """`_NEAR` points around each anchor: steps, and discrete values redrawn from ``wide``."""
         at = np.repeat(anchors, _NEAR, axis=0)
         at = np.where(self.space.continuous, at + nearby_steps(len(at), self.space.width, rng), at)
         donors = wide[rng.integers(len(wide), size=len(at))]

@@ -369,13 +369,10 @@ def log_improvement(z: Array) -> Array:
     return out
 
 
-# The relevance region: the candidates that may still be the maximiser.
-
-
 def relevant(
     belief: Belief, judgement: Judgement, factor: float = 2.0, at_least: int = 1
 ) -> Indices:
-    r"""Indices of the candidates that may still be the maximiser (Contal et al. 2013).
+    r"""The relevance region: candidates that may still be the maximiser (Contal et al. 2013).
 
     .. math:: R^+ = \{x : \mu + c\sqrt{\beta_{t+1}}\,\sigma \ge y^\bullet\}, \qquad
               y^\bullet = \max_x \mu - \sqrt{\beta_t}\,\sigma

@@ -20,12 +20,7 @@ from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
 from covey.candidates import CandidateSet, Exclusions, FiniteSet, candidate_set
 from covey.diagnostics import Diagnostics, explain
-from covey.gp import (
-    GP,
-    PRIORS,
-    Model,
-    Recall,
-)
+from covey.gp import GP, PRIORS, Model, Recall
 from covey.history import History
 from covey.kernels import KERNELS, KernelMatrix
 from covey.large.budget import FIRST, Resources, Size, TimeLimit, thin

@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from covey.arrays import (
-    Array,
-    Indices,
-    like,
-    namespace,
-    to_numpy,
-)
-from covey.covariance import (
-    TOLERANCE,
-    Covariance,
-    Dense,
-    Subset,
-    not_psd_error,
-)
+from covey.arrays import Array, Indices, like, namespace, to_numpy
+from covey.covariance import TOLERANCE, Covariance, Dense, Subset, not_psd_error
 from covey.errors import NumericsError
 
 if TYPE_CHECKING:

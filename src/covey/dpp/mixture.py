@@ -251,14 +251,12 @@ class Mixture:
         raise _not_psd_error("its samples are almost never accepted")
 
     def propose(self, rng: np.random.Generator) -> Indices:
-        """A draw (k,) from k-DPP(I + F Fᵀ), not yet corrected for the truncation (MATH 6.2)."""
-        # j ~ w_j
+        """A draw (k,) from k-DPP(I + F Fᵀ), not yet corrected for the truncation."""
+        # j ~ w_j, T ~ j-DPP(F Fᵀ), then k - j others uniformly (MATH 6.2).
         repulsive = int(spectral.draw_items(np.cumsum(self.weights), rng.random(1))[0])
-        # T ~ j-DPP(F Fᵀ): j eigenvectors by their eigenvalues, then the projection DPP on them
         chosen = spectral.draw_subset(self.table, repulsive, rng)
         rows = self.truncation.rows
         kept = spectral.draw_projection(rows.T @ like(self.rotation[:, chosen], rows), rng)
-        # k - j others uniformly
         others = np.delete(np.arange(rows.shape[1]), kept)
         return np.concatenate([kept, rng.choice(others, self.k - repulsive, replace=False)])
 

@@ -17,8 +17,6 @@ from covey.covariance import TOLERANCE, Covariance, PivotedCholesky, not_psd_err
 from covey.dpp.kernel import densify
 from covey.errors import NumericsError
 
-# Elementary symmetric polynomials in logarithms: the normalising constants of k-DPPs.
-
 
 def log_elementary(values: Array, k: int) -> Array:
     r"""log e_j(λ_1, …, λ_m) for j = 0..k and m = 0..n, as a (k + 1, n + 1) table.
@@ -65,9 +63,6 @@ def log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-# Draws from finitely many items with given weights.
-
-
 def draw_items(cumulative: Array, uniforms: Array) -> Indices:
     """For each uniform an item i, with probability proportional to its weight.
 
@@ -82,9 +77,6 @@ def draw_items(cumulative: Array, uniforms: Array) -> Indices:
     # u · total may round up to the total, which is the last item of positive weight.
     last = xp.searchsorted(cumulative, total, side="left")
     return np.minimum(to_numpy(found), to_numpy(last))
-
-
-# Draws from a projection DPP, one item at a time.
 
 
 def draw_projection(basis: Array, rng: np.random.Generator) -> Indices:

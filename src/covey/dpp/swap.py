@@ -1,7 +1,4 @@
-"""Nearly exact k-DPP samples by the lazy swap chain of the paper.
-
-(Anari, Oveis Gharan & Rezaei 2016; MATH 6.3. Kept to compare with: `walk` needs far fewer steps.)
-"""
+"""Nearly exact k-DPP samples by the paper's lazy swap chain (Anari et al. 2016; MATH 6.3)."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _STREAM, _LOOKAHEAD = 8192, 512
 class Swap:
     r"""With probability ½ stay; else i ~ U(S), j ~ U(Sᶜ), accept min(1, det L_{S-i+j} / det L_S).
 
-    This is the sampler that Kathuria et al. (2016) ran.
+    This is the sampler that Kathuria et al. (2016) ran; `walk` needs far fewer steps.
     """
 
     kernel: Covariance

@@ -95,12 +95,8 @@ class State:
     def _near(self, moving: Indices, cross: Array, items: Indices) -> Array:
         """L on the moving items and the proposals; ``cross`` is the block between the two."""
         within = to_numpy(self._kernel.block(items, items))
-        near = np.empty((len(moving) + len(items),) * 2)
-        near[: len(moving), : len(moving)] = self._square[moving[:, None], moving]
-        near[: len(moving), len(moving) :] = cross
-        near[len(moving) :, : len(moving)] = cross.T
-        near[len(moving) :, len(moving) :] = within
-        return near
+        here = self._square[moving[:, None], moving]
+        return np.ascontiguousarray(np.block([[here, cross], [cross.T, within]]))
 
     def _settle(
         self, moving: Indices, fixed: Indices, few: _FewItems, near: Array, fresh: Array
@@ -155,9 +151,6 @@ class _FewItems:
             if above.any():
                 return low + int(above.argmax())
         return None
-
-
-# The size of the rounds.
 
 
 class Pace:

@@ -51,8 +51,6 @@ def informative(at: Array, rng: np.random.Generator) -> Indices:
     return np.sort(np.array(picks[:MANY]))
 
 
-# The fit itself.
-
 _ONE_START = 300  # observations above which the optimiser has one start
 _ITERATIONS = 60
 _BURN_IN, _THIN = 3, 0.5  # updates per hyper-parameter, before the first draw and between draws

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covey.arrays import (
-    MEMORY,
-    Array,
-    cholesky,
-    like,
-    plus_diagonal,
-    solve_lower,
-    to_numpy,
-)
+from covey.arrays import MEMORY, Array, cholesky, like, plus_diagonal, solve_lower, to_numpy
 from covey.belief import LEAST_VARIANCE, Belief, Gaussian
 from covey.gp.failures import Failures
 from covey.gp.fit import MANY

@@ -117,9 +117,9 @@ def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Mod
 
 
 def _fitted_at(history: History) -> int:
-    """How many events were known when the hyper-parameters were fitted that still stand.
+    """The number of events that were known when the present hyper-parameters were fitted.
 
-    Results told while that ask was thinking stand before it in the log, and were not seen by it.
+    Results told while that ask was computed precede it in the log, but were not seen by it.
     """
     place = len(history.events)
     for i, event in reversed(list(enumerate(history.events))):

@@ -185,7 +185,7 @@ def test_a_file_that_changes_between_ask_and_tell_is_named_and_nothing_is_writte
 def test_labels_are_carried_as_they_are_spelled(large, tmp_path, monkeypatch):
     if large:
         pytest.importorskip("pyarrow", reason="pip install 'covey[parquet]'")
-        monkeypatch.setattr("covey.space.reading._LARGE", 1)
+        monkeypatch.setattr("covey.space.reading_csv._LARGE", 1)
     path = tmp_path / "wells.csv"
     path.write_text("well,plate,lot,dose,x\n007,1,2.50,1E5,01\n008,2,2.5,8E1,02\n,3,,,03\n")
     pool = covey.Pool(path, labels=["well", "plate", "lot", "dose"])

@@ -1,26 +1,218 @@
-"""A finite pool of candidates: the rows of a table, some columns seen by the model."""
+"""A finite pool of candidates: the rows of a table, some columns seen by the model.
+
+`Pool` is what users make. `Encoded` is a table reduced to distinct rows with their coordinates;
+`RowIndex` finds rows among many by their hashes.
+"""
 
 from __future__ import annotations
 
 import logging
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import accumulate, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from covey.errors import SpaceError
-from covey.space.features import Encoded, encode, slices
 from covey.space.names import digest, is_number, is_scalar, listed, missing, plain, unknown
 from covey.space.reading import Rows, Source, read_rows
-from covey.space.table import equal_to
+from covey.space.table import Feature, equal_to, fit_feature
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices, Mask
     from covey.space.table import Column, Table
+
+_log = logging.getLogger("covey")
+
+# Rows that are the same, found without comparing them all.
+
+# SplitMix64 (Steele, Lea and Flood 2014): the step, and what scrambles 64 bits into any others.
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_SCRAMBLE = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
+_HASHED = 2**16  # cells hashed at a time, which fit a processor's cache
+
+
+class RowIndex:
+    """Where each row is, by 64-bit hashes in order: 16 bytes a row, made in n log n + n d.
+
+    Only rows whose hashes meet are compared, and then in full, bit by bit: a collision costs time,
+    never a row.
+    """
+
+    def __init__(self, rows: Array) -> None:
+        hashes = _hashes(rows)
+        self._rows = rows
+        self._order = np.argsort(hashes)
+        self._hashes = hashes[self._order]
+
+    def first_of_each(self) -> tuple[Indices, tuple[int, int] | None]:
+        """Indices of the first of every distinct row, in order, and the first pair that is one.
+
+        >>> RowIndex(np.array([[1.0], [2.0], [1.0]])).first_of_each()
+        (array([0, 1]), (0, 2))
+        """
+        n, order = len(self._rows), self._order
+        same = self._hashes[1:] == self._hashes[:-1]
+        if not same.any():
+            return np.arange(n), None
+        met = np.zeros(n, dtype=np.bool_)
+        met[order[1:][same]] = met[order[:-1][same]] = True
+        suspects = np.flatnonzero(met)
+        packed = _bits(self._rows[suspects]).view(np.dtype((np.void, 8 * self._rows.shape[1])))
+        _, first, group = np.unique(packed[:, 0], return_index=True, return_inverse=True)
+        original = suspects[first[group.reshape(-1)]]
+        repeats = original != suspects
+        if not repeats.any():
+            return np.arange(n), None
+        kept = np.ones(n, dtype=np.bool_)
+        kept[suspects[repeats]] = False
+        at = int(np.flatnonzero(repeats)[0])
+        return np.flatnonzero(kept), (int(original[at]), int(suspects[at]))
+
+    def find(self, rows: Array) -> Indices:
+        """The index (m,) of each of m rows, -1 for one that is not there; log n each.
+
+        >>> RowIndex(np.array([[1.0], [2.0]])).find(np.array([[2.0], [3.0]]))
+        array([ 1, -1])
+        """
+        hashes = _hashes(rows)
+        found = np.full(len(rows), -1, dtype=np.intp)
+        at, end = (np.searchsorted(self._hashes, hashes, side=s) for s in ("left", "right"))
+        left = np.flatnonzero(at < end)
+        while len(left):  # once, but for a collision
+            there = self._order[at[left]]
+            same = (_bits(self._rows[there]) == _bits(rows[left])).all(axis=1)
+            found[left[same]] = there[same]
+            at[left] += 1
+            left = left[~same & (at[left] < end[left])]
+        return found
+
+
+def _bits(rows: Array) -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
+    return np.ascontiguousarray(rows).view(np.uint64)
+
+
+def _hashes(rows: Array) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """One number for each row: a sum of scrambled cells, scrambled otherwise in each column."""
+    n, d = rows.shape
+    steps = _STEP * np.arange(1, d + 1, dtype=np.uint64)
+    hashes = np.empty(n, dtype=np.uint64)
+    block = max(1, _HASHED // d)
+    for start in range(0, n, block):
+        cells = _bits(rows[start : start + block]) + steps
+        for shift, factor in _SCRAMBLE:
+            cells ^= cells >> np.uint64(shift)
+            cells *= np.uint64(factor)
+        cells.sum(axis=1, out=hashes[start : start + block])
+    return hashes
+
+
+# Which columns of a table the model sees, and which are carried along.
+
+# 2 GiB of float64; only one-hot columns of many distinct texts get there.
+_MOST_CELLS = 2**28
+
+
+def chosen_inputs(
+    table: Table, inputs: Sequence[str] | None, labels: Sequence[str]
+) -> tuple[str, ...]:
+    """The inputs, or all columns that are not labels; or an error that names the nearest."""
+    names = tuple(table.columns)
+    for role, given in (("inputs", inputs), ("labels", labels)):
+        if isinstance(given, str):
+            raise SpaceError(f"{role} must be a list of columns, got {given!r}; write [{given!r}]")
+        for name in given or ():
+            if name not in names:
+                raise unknown(name, names, "column", table.path or "the table")
+    both = set(inputs or ()).intersection(labels)
+    if both:
+        raise SpaceError(
+            f"{listed(sorted(both))} cannot be both an input and a label; "
+            "an input is seen by the model, a label is not"
+        )
+    chosen = tuple(name for name in names if name not in labels) if inputs is None else inputs
+    if not chosen:
+        raise SpaceError(
+            f"no inputs are left for the model; the table has {listed(names)}. "
+            "Leave one out of labels, or name some in inputs."
+        )
+    return tuple(dict.fromkeys(chosen))
+
+
+def refuse_too_wide(features: Mapping[str, Feature], n: int) -> None:
+    """Raise if the inputs of n rows would not fit into memory."""
+    if n * sum(feature.width for feature in features.values()) > _MOST_CELLS:
+        name = max(features, key=lambda name: features[name].width)
+        raise SpaceError(
+            f"encoding {n} rows would take more than 2 GiB; the input {name!r} alone needs "
+            f"{features[name].width} columns. Carry it unseen with labels=[{name!r}] and give "
+            "numbers that describe it as inputs."
+        )
+
+
+# A table and its coordinates for the model: what a pool is made of.
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The distinct rows of a table, the first of each, and their coordinates."""
+
+    table: Table
+    features: dict[str, Feature]  # of the inputs
+    rows: Array  # (n, d), read only
+    places: RowIndex
+    kept: Indices | None  # which rows of the whole table they are, if not all
+    repeats: str  # which were left out, in words
+
+    @classmethod
+    def of(cls, table: Table, inputs: Sequence[str] | None, labels: Sequence[str]) -> Self:
+        """The candidates of a table, or an error that names the row and the column at fault."""
+        chosen = chosen_inputs(table, inputs, labels)
+        features = {name: fit_feature(name, table.columns[name], table.where) for name in chosen}
+        refuse_too_wide(features, len(table))
+        rows = encode(features, table.columns, len(table))
+        rows.setflags(write=False)
+        places = RowIndex(rows)
+        kept, pair = places.first_of_each()
+        if pair is None:
+            return cls(table, features, rows, places, None, "")
+        some = rows[kept]
+        some.setflags(write=False)
+        words = _words(table, pair, len(table) - len(kept))
+        return cls(table.take(kept), features, some, RowIndex(some), kept, words)
+
+    def original(self, i: int) -> int:
+        """The row of the whole table that candidate ``i`` is."""
+        return i if self.kept is None else int(self.kept[i])
+
+
+def encode(features: Mapping[str, Feature], columns: Mapping[str, Any], n: int) -> Array:
+    """Coordinates (n, d) of n rows given by columns."""
+    rows = np.empty((n, sum(feature.width for feature in features.values())))
+    start = 0
+    for name, feature in features.items():
+        rows[:, start : start + feature.width] = feature.encode(columns[name])
+        start += feature.width
+    return rows
+
+
+def slices(features: Mapping[str, Feature]) -> dict[str, slice]:
+    """The encoded columns of each input."""
+    stops = list(accumulate(feature.width for feature in features.values()))
+    return dict(zip(features, map(slice, [0, *stops[:-1]], stops), strict=True))
+
+
+def _words(table: Table, pair: tuple[int, int], left_out: int) -> str:
+    a, b = pair
+    both = f"rows {a} and {b}" if table.source is None else f"{table.where(a)} and {table.where(b)}"
+    return (
+        f"{both} have the same inputs; rows that repeat an earlier one ({left_out} in all) are "
+        "left out"
+    )
 
 
 # What has changed between two readings of a table.
@@ -55,9 +247,6 @@ def _first(then: Column, now: Column) -> int | None:
 
 def _same(a: Any, b: Any) -> bool:
     return bool(a == b) or (a != a and b != b)  # noqa: PLR0124 - nan, which equals nothing
-
-
-_log = logging.getLogger("covey")
 
 
 class Pool:

@@ -1,18 +1,14 @@
-"""Rows from where they lie: records, arrays, data frames, CSV and Parquet files."""
+"""The rows of a pool from whatever holds them: records, arrays, data frames, CSV, Parquet.
+
+`read_rows` gives the `Table`; a `Source` remembers the file it was read from.
+"""
 
 from __future__ import annotations
 
-import codecs
-import csv
-import io
 import json
-import logging
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -20,184 +16,8 @@ import numpy as np
 
 from covey.errors import MissingExtraError, SpaceError
 from covey.space.names import check_distinct, plain
-from covey.space.reading_arrow import arrow_blocks
-from covey.space.table import (
-    Block,
-    Cells,
-    Column,
-    Spelled,
-    Table,
-    as_column,
-    from_array,
-    from_records,
-    joined,
-)
-
-# Records of a CSV file, and the lines they begin on.
-
-Reader: TypeAlias = Any  # csv.reader, whose type has no public name
-
-
-def start_of(file: Path) -> int:
-    """The first byte of text, behind a byte order mark."""
-    with file.open("rb") as stream:
-        mark = codecs.BOM_UTF8
-        return len(mark) if stream.read(len(mark)) == mark else 0
-
-
-@contextmanager
-def records(file: Path, start: int) -> Iterator[Reader]:
-    """The records from a byte on, which must be the first of one; blank lines are empty lists."""
-    with file.open("rb") as stream:
-        stream.seek(start)
-        try:
-            yield csv.reader(io.TextIOWrapper(stream, encoding="utf-8", newline=""))
-        except UnicodeDecodeError as error:
-            raise SpaceError(
-                f"{_undecodable(file)} is not CSV text in UTF-8 ({error.reason}); save the file "
-                "as UTF-8"
-            ) from error
-        except csv.Error as error:
-            raise SpaceError(
-                f"{file} is not CSV text: {error}; look for a quote that is not closed"
-            ) from error
-
-
-def first_record(file: Path) -> list[str]:
-    """The cells of the first record; none if there is none."""
-    with records(file, start_of(file)) as reader:
-        return next(filter(None, reader), [])
-
-
-def line_of(file: Path, row: int) -> int | None:
-    """The line, counted from 1, on which a row begins, counted from 0 behind the header.
-
-    Reads the file again up to there, which only a mistake in it is worth; None if that fails.
-    """
-    before, left = 0, row + 1
-    try:
-        with records(file, start_of(file)) as reader:
-            for record in reader:
-                if record and not left:
-                    return before + 1
-                left -= bool(record)
-                before = reader.line_num
-    except (SpaceError, OSError):
-        pass
-    return None
-
-
-def _undecodable(file: Path) -> str:
-    with file.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                return f"line {number} of {file}"
-    return str(file)  # changed meanwhile
-
-
-# A word on how far a long reading has come.
-
-_log = logging.getLogger("covey")
-
-
-class Tally:
-    """Counts rows as they are read; after two seconds, then four, then eight, it says how many."""
-
-    def __init__(self, what: str) -> None:
-        self.rows = 0
-        self._what = what
-        self._began = time.monotonic()
-        self._next = 2.0
-
-    def add(self, rows: int) -> None:
-        """So many more have been read."""
-        self.rows += rows
-        spent = time.monotonic() - self._began
-        if spent >= self._next:
-            self._next = 2.0 * spent
-            _log.info("reading %s: %d rows so far, in %.0f s", self._what, self.rows, spent)
-
-
-# CSV files, block by block: numbers and short text in memory, never the whole file.
-
-_ROWS = 2000  # a block's strings fit a processor's cache; ten times more take twice the time
-_LARGE = 2**23  # bytes; below, to import pyarrow would take longer than to do without
-
-
-def read_csv(
-    file: Path, is_carried: Callable[[str], bool] = lambda name: False
-) -> dict[str, Column]:
-    """The columns of a CSV file in UTF-8 with a header, commas and double quotes.
-
-    One pass, and another for the columns that looked like numbers at first and are text. Columns
-    that are carried along unseen keep their spelling.
-    """
-    header = first_record(file)
-    _check_header(file, header)
-    cells = _pass(file, {name: Cells(verbatim=is_carried(name)) for name in header})
-    lost = {name: Cells(as_text=True) for name, column in cells.items() if column.lost}
-    if lost:
-        cells |= _pass(file, {name: lost.get(name) for name in header})
-    # Popped, or all of it would be in memory twice, in pieces and joined.
-    return {name: cells.pop(name).column() for name in header}
-
-
-def _pass(file: Path, columns: Mapping[str, Cells | None]) -> dict[str, Cells]:
-    """Fill the columns that are not None with all rows behind the header."""
-    tally = Tally(str(file))
-    for block in _blocks(file, len(columns)):
-        for column, cells in zip(columns.values(), block, strict=True):
-            if column is not None:
-                column.add(cells)
-        tally.add(len(block[0]))
-    if not tally.rows:
-        raise SpaceError(f"{file} has a header and no rows; write a line for each candidate")
-    return {name: column for name, column in columns.items() if column is not None}
-
-
-def _blocks(file: Path, width: int) -> Iterator[Sequence[Block]]:
-    """Blocks of rows by columns: by pyarrow as far as its reading is beyond doubt, then by csv."""
-    at, rows = start_of(file), -1
-    if file.stat().st_size >= _LARGE:
-        at, rows = yield from arrow_blocks(file, width, at)
-    with records(file, at) as reader:
-        if rows < 0:
-            rows += len(list(islice(filter(None, reader), 1)))  # the header
-        while taken := list(islice(reader, _ROWS)):
-            block = [row for row in taken if row]
-            if block:
-                yield _by_columns(file, width, block, rows)
-            rows += len(block)
-
-
-def _by_columns(file: Path, width: int, rows: list[list[str]], before: int) -> list[Spelled]:
-    if set(map(len, rows)) != {width}:
-        odd = next(i for i, row in enumerate(rows) if len(row) != width)
-        line = line_of(file, before + odd)
-        raise SpaceError(
-            f"rows are ragged: line {line} of {file} has {len(rows[odd])} cells, the header has "
-            f"{width}; quote cells that hold commas"
-        )
-    return list(map(Spelled, zip(*rows, strict=True)))
-
-
-def _check_header(file: Path, header: Sequence[str]) -> None:
-    if not header:
-        raise SpaceError(
-            f"{file} is empty; it needs a line with the names of the columns (at least one "
-            "column), and a line for each candidate"
-        )
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-        raise SpaceError(f"{file} has a single column {header[0]!r}; separate columns by commas")
-    if "" in header:
-        raise SpaceError(
-            f"column {header.index('') + 1} of {file} has no name; column names must be non-empty "
-            "strings, got ''. Name it in the first line."
-        )
-    check_distinct(header, str(file))
-
+from covey.space.reading_csv import Tally, line_of, read_csv
+from covey.space.table import Column, Table, as_column, from_array, from_records, joined
 
 # Parquet files, batch by batch.
 

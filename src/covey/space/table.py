@@ -1,25 +1,31 @@
-"""A table held by columns: what a pool's rows become, wherever they came from."""
+"""Tables held by columns, and how a column becomes coordinates for the model.
+
+`as_column` gives a column its type, `Table` holds named columns of equal length wherever their rows
+came from, and `fit_feature` turns an input column into coordinates: `Scaled` for numbers, `OneHot`
+for text and booleans.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from covey.errors import SpaceError
-from covey.space.names import check_name, is_number, is_scalar, plain
+from covey.errors import SpaceError, did_you_mean
+from covey.space.names import check_name, is_number, is_scalar, listed, number, plain
 
 if TYPE_CHECKING:
-    from covey.arrays import Indices, Mask
+    from covey.arrays import Array, Indices, Mask
     from covey.space.reading import Source
 
-
-# One column of a table: numbers, booleans, text, or whatever else it holds.
+# The type of a column: numbers, booleans, text, or objects.
 
 Column: TypeAlias = NDArray[Any]
 
@@ -200,7 +206,7 @@ def from_array(rows: Column) -> Table:
     return Table({f"x{j}": as_column(rows[:, j]) for j in range(rows.shape[1])})
 
 
-# One column of a CSV file as its blocks come in.
+# Cells of a file, spelled as text, that may be numbers.
 
 _KINDS = ((int, np.int64), (float, np.float64))
 
@@ -257,66 +263,140 @@ def is_spelled_number(cell: str) -> bool:
     return Spelled([cell]).numbers(whole=False) is not None
 
 
-class Cells:
-    """Numbers as long as every cell is one, else text; an empty cell is missing either way.
+# Features: how an input column becomes coordinates.
 
-    Numbers are kept without their spelling, so a column that turns out to be text after a block
-    of numbers is ``lost``: it must be read again, ``as_text`` from the start. In a column that is
-    carried along, ``verbatim``, a cell that Python would spell otherwise is text: 007, 1E5, 2.50.
-    """
-
-    def __init__(self, *, as_text: bool = False, verbatim: bool = False) -> None:
-        self.lost = False
-        self._text, self._verbatim = as_text, verbatim
-        self._whole = True
-        self._parts: list[Column] = []
-        self._gaps: list[Mask] = []
-
-    def add(self, block: Block) -> None:
-        """The next cells."""
-        if self.lost:
-            return
-        numbers = None if self._text else block.numbers(self._whole)
-        if numbers is not None and self._faithful(numbers, block.tolist):
-            self._add_numbers(numbers, np.zeros(len(numbers), dtype=np.bool_))
-            return
-        cells = block.tolist()
-        gone = [not cell for cell in map(str.strip, cells)]
-        if not self._text:
-            filled = [cell for cell, empty in zip(cells, gone, strict=True) if not empty]
-            numbers = Spelled(filled).numbers(self._whole)
-            if numbers is not None and self._faithful(numbers, lambda: filled):
-                self._add_numbers(numbers, np.array(gone, dtype=np.bool_))
-                return
-            self._text, self.lost = True, bool(self._parts)
-        if any(gone):
-            self._parts.append(texts([None if e else c for c, e in zip(cells, gone, strict=True)]))
-        else:
-            self._parts.append(texts(cells))
-
-    def _faithful(self, numbers: Column, cells: Callable[[], list[str]]) -> bool:
-        """Whether the numbers tell how the cells are spelled, if that matters."""
-        return not self._verbatim or list(map(str, numbers.tolist())) == cells()
-
-    def _add_numbers(self, numbers: Column, gone: Mask) -> None:
-        self._whole = self._whole and numbers.dtype != np.float64
-        self._parts.append(numbers)
-        self._gaps.append(gone)
-
-    def column(self) -> Column:
-        """All of them."""
-        if self._text:
-            return joined(self._parts)
-        parts = self._parts if self._whole else list(map(_as_floats, self._parts))
-        numbers, gone = joined(parts), np.concatenate(self._gaps)
-        if not gone.any():
-            return numbers
-        column = np.full(len(gone), None, dtype=object)
-        column[~gone] = numbers.astype(object)
-        return column
+_MOST_TEXTS = 1000  # (our choice) more say hardly anything but that rows differ
+_NOTHING = {"na", "n/a", "#n/a", "null", "none", "missing", "unknown", "-", "--", "?", "."}
 
 
-def _as_floats(part: Column) -> Column:
-    if part.dtype == np.object_:  # integers beyond int64, some beyond float64
-        return np.array([float(str(number)) for number in part.tolist()])
-    return part.astype(np.float64)
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A numeric column, its smallest value at 0 and its largest at 1; a constant one at 0.5."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> int:
+        """Number of encoded columns."""
+        return 1
+
+    def check(self, value: Any) -> float:
+        """The value as a Python number, or an error."""
+        value = plain(value)
+        number(value, "a numeric value")
+        return float(value) if isinstance(value, float) else int(value)
+
+    def encode(self, values: Sequence[Any] | Column) -> Array:
+        """Coordinates (n, 1); beyond the range they go on beyond [0, 1]."""
+        x = np.asarray(values, dtype=np.float64)
+        if self.low == self.high:
+            # In units of its own, so that another value is another place. (Our choice.)
+            return (0.5 + (x - self.low))[:, None]
+        return ((x - self.low) / (self.high - self.low) + 0.0)[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class OneHot:
+    """A column of text or of booleans, one encoded column for each distinct value."""
+
+    values: tuple[Any, ...]
+    _places: dict[Any, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_places", {value: i for i, value in enumerate(self.values)})
+
+    @property
+    def width(self) -> int:
+        """Number of encoded columns."""
+        return len(self.values)
+
+    def check(self, value: Any) -> Any:
+        """The value if the pool has it, or an error that names the nearest."""
+        value = plain(value)
+        if type(value) is not type(self.values[0]) or value not in self._places:
+            raise SpaceError(
+                f"{value!r} is not in the pool; this column has "
+                f"{listed(map(repr, self.values))}.{did_you_mean(value, self.values)}"
+            )
+        return value
+
+    def encode(self, values: Sequence[Any] | Column) -> Array:
+        """Coordinates (n, width) of values the pool has."""
+        hot = np.zeros((len(values), self.width))
+        items = values.tolist() if isinstance(values, np.ndarray) else values
+        hot[np.arange(len(values)), [self._places[value] for value in items]] = 1.0
+        return hot
+
+
+Feature: TypeAlias = Scaled | OneHot
+Where: TypeAlias = Callable[[int], str]
+
+
+def fit_feature(name: str, column: Column, where: Where) -> Feature:
+    """The feature of an input column, or an error that says ``where`` the row is that spoils it."""
+    if column.dtype == np.bool_:
+        return OneHot(tuple(sorted(set(column.tolist()))))
+    if is_text(column):
+        return _fit_text(name, column.tolist(), where)
+    if column.dtype == np.object_:
+        column = _as_numbers(name, column.tolist(), where)
+    _refuse_missing(name, ~np.isfinite(column), column, where)
+    low, high = float(column.min()), float(column.max())
+    if math.isinf(high - low):
+        raise SpaceError(f"the input {name!r} is too wide for float64: {low!r} to {high!r}")
+    return Scaled(low, high)
+
+
+def _as_numbers(name: str, values: list[Any], where: Where) -> Column:
+    _refuse_missing(name, [_is_missing(value) for value in values], values, where)
+    kinds = Counter(map(type, values))
+    if kinds.keys() - {int, float}:
+        usual = kinds.most_common(1)[0][0]
+        odd = next((i for i, v in enumerate(values) if type(v) is not usual), 0)
+        held = " and ".join(sorted(kind.__qualname__ for kind in kinds))
+        raise SpaceError(
+            f"the input {name!r} holds {held}; {where(odd)} has {values[odd]!r}. An input must be "
+            "all numbers, all text or all booleans: convert it, or carry it unseen with "
+            f"labels=[{name!r}]."
+        )
+    return np.array([number(value, f"the input {name!r}") for value in values])
+
+
+def _fit_text(name: str, values: list[str | None], where: Where) -> OneHot:
+    _refuse_missing(name, [value is None for value in values], values, where)
+    counts = Counter(value for value in values if value is not None)
+    words = {text for text in counts if not is_spelled_number(text)}
+    numbers = sum(count for text, count in counts.items() if text not in words)
+    # One cell of text makes text of a whole column of numbers. (Our choice of how many.)
+    meant = numbers > 0 and all(text.strip().lower() in _NOTHING for text in words)
+    if words and (meant or numbers >= 0.9 * len(values)):
+        odd = next(i for i, value in enumerate(values) if value in words)
+        raise SpaceError(
+            f"{where(odd)} has {values[odd]!r} in the input {name!r}, where {numbers} of "
+            f"{len(values)} cells are numbers and all should be: correct it, drop the row, or "
+            f"carry the column unseen with labels=[{name!r}]. If they are names, spell them so "
+            "('no. 5' for '5')."
+        )
+    if len(counts) > _MOST_TEXTS:
+        raise SpaceError(
+            f"the input {name!r} has {len(counts)} different texts, the first {values[0]!r} at "
+            f"{where(0)}; the model sees one column for each, and at most {_MOST_TEXTS}. Carry it "
+            f"unseen with labels=[{name!r}] and give numbers that describe it as inputs."
+        )
+    return OneHot(tuple(sorted(counts)))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
+
+
+def _refuse_missing(name: str, missing: Any, values: Any, where: Where) -> None:
+    rows = np.flatnonzero(missing)
+    if len(rows):
+        value = plain(values[rows[0]])
+        raise SpaceError(
+            f"{where(int(rows[0]))} has {'nothing (None)' if value is None else value} in the "
+            f"input {name!r}, which must be a finite number or text: fill it in, drop the row, or "
+            f"carry the column unseen with labels=[{name!r}]"
+        )

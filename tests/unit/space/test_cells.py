@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.space.table import TEXT, Cells, Spelled, is_spelled_number
+from covey.space.reading_csv import Cells
+from covey.space.table import TEXT, Spelled, is_spelled_number
 
 
 def column(*blocks, as_text=False):

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from covey.space import features as distinct
-from covey.space.features import Places
+from covey.space import pool as distinct
+from covey.space.pool import RowIndex
 
 
 def first_of_each(rows):
-    return Places(rows).first_of_each()
+    return RowIndex(rows).first_of_each()
 
 
 def test_distinct_rows_are_all_kept():
@@ -52,23 +52,23 @@ def test_rows_are_found_and_no_others():
     rows = rows[first_of_each(rows)[0]]
     others = rows[rng.permutation(len(rows))] + [0.0, 0.0, 0.5]
     both = np.concatenate([rows, others])
-    found = Places(rows).find(both)
+    found = RowIndex(rows).find(both)
     np.testing.assert_array_equal(found, [*range(len(rows)), *[-1] * len(others)])
     assert found.dtype == np.intp
-    assert Places(rows).find(np.empty((0, 3))).shape == (0,)
+    assert RowIndex(rows).find(np.empty((0, 3))).shape == (0,)
 
 
 def test_a_collision_of_hashes_finds_no_wrong_row(monkeypatch):
     monkeypatch.setattr(distinct, "_hashes", lambda rows: np.full(len(rows), 7, dtype=np.uint64))
     rows = np.arange(20.0).reshape(-1, 1)
-    found = Places(rows).find(np.array([[3.0], [19.0], [0.0], [20.0]]))
+    found = RowIndex(rows).find(np.array([[3.0], [19.0], [0.0], [20.0]]))
     np.testing.assert_array_equal(found, [3, 19, 0, -1])
 
 
 def test_hashes_do_not_depend_on_the_block(monkeypatch):
     rows = np.random.default_rng(3).random((100, 5))
     whole = distinct._hashes(rows)
-    monkeypatch.setattr(distinct, "_BLOCK", 7)
+    monkeypatch.setattr(distinct, "_HASHED", 7)
     np.testing.assert_array_equal(distinct._hashes(rows), whole)
     np.testing.assert_array_equal(distinct._hashes(rows[::3]), whole[::3])
 

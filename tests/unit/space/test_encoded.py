@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space.features import Encoded, OneHot, Scaled, encode, slices
+from covey.space.pool import Encoded, encode, slices
 from covey.space.reading import read_rows
+from covey.space.table import OneHot, Scaled
 
 
 def test_distinct_rows_are_all_kept():

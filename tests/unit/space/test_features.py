@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space.features import OneHot, Scaled, fit_feature
-from covey.space.table import as_column
+from covey.space.table import OneHot, Scaled, as_column, fit_feature
 
 
 def fit(name, column):

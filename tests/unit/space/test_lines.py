@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from covey.errors import SpaceError
-from covey.space.reading import first_record, line_of, records, start_of
+from covey.space.reading_csv import first_record, line_of, records, start_of
 
 
 def written(tmp_path, data: bytes):

@@ -9,8 +9,8 @@ import pytest
 
 from covey.errors import SpaceError
 from covey.space import Pool
-from covey.space import features as roles
 from covey.space import pool as pool_module
+from covey.space import pool as roles
 
 ROWS = [
     {"t": 20, "solvent": "water", "wet": True, "id": "A1"},

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import logging
 
-from covey.space import reading as progress
-from covey.space.reading import Tally
+from covey.space import reading_csv as progress
+from covey.space.reading_csv import Tally
 
 
 def test_a_long_reading_says_how_far_it_is(monkeypatch, caplog):

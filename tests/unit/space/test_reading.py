@@ -11,7 +11,8 @@ import pytest
 
 from covey.errors import SpaceError
 from covey.space import reading
-from covey.space.reading import read_csv, read_rows
+from covey.space.reading import read_rows
+from covey.space.reading_csv import read_csv
 
 ROWS = [{"t": 20, "x": 0.5, "dye": "red"}, {"t": 40, "x": 1.0, "dye": "blue"}]
 

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covey.errors import SpaceError
-from covey.space import reading as reading_csv
-from covey.space import reading_arrow
-from covey.space.reading import read_csv
+from covey.space import reading_csv
+from covey.space.reading_csv import read_csv
 from covey.space.table import Spelled, Table, as_column
 
 pa = pytest.importorskip("pyarrow", reason="pip install 'covey[parquet]'")
@@ -115,7 +114,7 @@ def test_both_read_the_same(tmp_path, monkeypatch, name, size):
     monkeypatch.setattr(reading_csv, "_ROWS", size)
     plain = outcome(file)
     monkeypatch.setattr(reading_csv, "_LARGE", 0)
-    monkeypatch.setattr(reading_arrow, "_BYTES", size)
+    monkeypatch.setattr(reading_csv, "_BYTES", size)
     assert outcome(file) == plain
     if not isinstance(plain, str):
         assert [column[:3] for column in plain] == whole(data.removeprefix("\ufeff"))
@@ -132,7 +131,7 @@ def test_both_read_the_same_whatever_the_text(pieces, size):
         file.write_bytes(data)
         plain = outcome(file)
         patch.setattr(reading_csv, "_LARGE", 0)
-        patch.setattr(reading_arrow, "_BYTES", size)
+        patch.setattr(reading_csv, "_BYTES", size)
         assert outcome(file) == plain
 
 
@@ -140,7 +139,7 @@ def test_both_read_the_same_whatever_the_text(pieces, size):
 def test_both_take_the_same_for_numbers(cells):
     for whole_ in (True, False):
         ours = Spelled(cells).numbers(whole_)
-        theirs = reading_arrow.ArrowCells(pa.array(cells)).numbers(whole_)
+        theirs = reading_csv.ArrowCells(pa.array(cells)).numbers(whole_)
         if ours is None:
             assert theirs is None
         else:
@@ -153,7 +152,7 @@ def test_pyarrow_reads_files_that_are_as_they_should_be(tmp_path):
     file = tmp_path / "pool.csv"
     file.write_text('x,s\n1,"a\n""b"""\n\n2,c\r\n', newline="")
     blocks, ended = [], None
-    steps = reading_arrow.arrow_blocks(file, 2, 0)
+    steps = reading_csv.arrow_blocks(file, 2, 0)
     while ended is None:
         try:
             blocks += [[column.tolist() for column in next(steps)]]
@@ -166,8 +165,8 @@ def test_pyarrow_reads_files_that_are_as_they_should_be(tmp_path):
 def test_pyarrow_steps_aside_at_the_first_block_in_doubt(tmp_path, monkeypatch):
     file = tmp_path / "pool.csv"
     file.write_text('x,s\n1,a\n2,b"\n3,c\n')
-    monkeypatch.setattr(reading_arrow, "_BYTES", 8)
-    steps = reading_arrow.arrow_blocks(file, 2, 0)
+    monkeypatch.setattr(reading_csv, "_BYTES", 8)
+    steps = reading_csv.arrow_blocks(file, 2, 0)
     assert [column.tolist() for column in next(steps)] == [["1"], ["a"]]
     with pytest.raises(StopIteration) as stop:
         next(steps)
@@ -178,9 +177,9 @@ def test_a_record_without_an_end_is_left_to_csv(tmp_path, monkeypatch):
     """Or all of the file would be looked at again with every block."""
     file = tmp_path / "pool.csv"
     file.write_text('x,s\n1,a\n2,"b\n' + "3,c\n" * 100)
-    monkeypatch.setattr(reading_arrow, "_BYTES", 16)
-    monkeypatch.setattr(reading_arrow, "_LONGEST", 32)
-    steps = reading_arrow.arrow_blocks(file, 2, 0)
+    monkeypatch.setattr(reading_csv, "_BYTES", 16)
+    monkeypatch.setattr(reading_csv, "_LONGEST", 32)
+    steps = reading_csv.arrow_blocks(file, 2, 0)
     assert [column.tolist() for column in next(steps)] == [["1"], ["a"]]
     with pytest.raises(StopIteration) as stop:
         next(steps)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space import reading as reading_csv
-from covey.space.reading import read_csv
+from covey.space import reading_csv
+from covey.space.reading_csv import read_csv
 from covey.space.table import TEXT
 
 
@@ -113,7 +113,7 @@ def test_an_interrupt_leaves_nothing_open(tmp_path, monkeypatch):
 
 def test_progress_is_noted(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(reading_csv, "_ROWS", 2)
-    monkeypatch.setattr("covey.space.reading.time.monotonic", iter(range(0, 100, 3)).__next__)
+    monkeypatch.setattr("covey.space.reading_csv.time.monotonic", iter(range(0, 100, 3)).__next__)
     with caplog.at_level(logging.INFO, logger="covey"):
         read_csv(written(tmp_path, "x\n" + "1\n" * 5))
     assert caplog.messages[0].endswith("pool.csv: 2 rows so far, in 3 s")

@@ -32,7 +32,7 @@ def write(pa, path, rows):
 
 @pytest.mark.parametrize("size", [2, 1000])
 def test_the_same_columns_whatever_the_batch(pa, tmp_path, monkeypatch, size):
-    monkeypatch.setattr(reading_parquet, "_ROWS", size)
+    monkeypatch.setattr(reading_parquet, "_PARQUET_ROWS", size)
     rows = [{**row, "gap": None if row["t"] < 4 else row["t"], "day": DAY} for row in ROWS]
     table = read_rows(write(pa, tmp_path / "pool.parquet", rows))
     assert [table.row(i) for i in range(9)] == rows

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space import features as roles
-from covey.space.features import OneHot, Scaled, chosen_inputs, refuse_too_wide
+from covey.space import pool as roles
+from covey.space.pool import chosen_inputs, refuse_too_wide
 from covey.space.reading import Source
-from covey.space.table import Table
+from covey.space.table import OneHot, Scaled, Table
 
 TABLE = Table({name: np.arange(2) for name in "tsx"}, Source("pool.csv", 1, 1))
 

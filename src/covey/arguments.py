@@ -1,4 +1,4 @@
-"""What users pass to a study, made plain."""
+"""Checks of what users pass to a `Study`: path, seed, counts, keys, trials, values and points."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from covey.gp import GP
 from covey.history import History, Trial, events
 from covey.space import Frame, Pool, Space, records_of
 
-_AGES = 1e9  # seconds; more would be no budget
+_LONGEST = 1e9  # seconds of a time budget
 Points = Iterable[Mapping[str, Any]] | Frame
 Trials = Trial | int | Sequence[Trial | int]
 
 
 def checked_gp(gp: GP | None) -> GP:
-    """The process to use, the default if none is given."""
+    """The Gaussian process to use, the default if none is given."""
     if gp is not None and not isinstance(gp, GP):
         raise StrategyError(f"gp is a covey.GP, such as covey.GP(kernel='matern52'); got {gp!r}.")
     return gp or GP()
 
 
 def checked_path(path: str | Path | None) -> Path | None:
-    """Where the journal is, if anywhere."""
+    """The path of the journal, if there is one."""
     if path is not None and not isinstance(path, str | PathLike):
         raise JournalError(f"journal is a path such as 'run.jsonl'; got {path!r}.")
     return None if path is None else Path(path)
 
 
 def checked_seed(seed: int | None) -> int:
-    """A seed, drawn if none is given."""
+    """The seed, drawn if none is given."""
     if seed is None:
         return secrets.randbits(32)
     if not is_whole(seed, 0):
@@ -44,29 +44,29 @@ def checked_seed(seed: int | None) -> int:
 
 
 def checked_count(k: Any) -> int:
-    """How many points to ask for."""
+    """The number of points to ask for, at least 1."""
     if not is_whole(k, 1):
         raise StrategyError(f"ask takes a whole number of points, at least 1; got {k!r}.")
     return int(k)
 
 
 def checked_key(key: str | None) -> str | None:
-    """What names a message, if anything does."""
+    """The key of a request, if it has one."""
     if key is not None and not (isinstance(key, str) and key):
         raise HistoryError(f"a key is a text that names one message; got {key!r}.")
     return key
 
 
 def checked_seconds(seconds: float | None) -> float | None:
-    """How long an ask may take, if that matters."""
+    """The time budget of an ask in seconds, if it has one."""
     if seconds is None:
         return None
     number = isinstance(seconds, int | float | np.integer | np.floating)
-    if not number or isinstance(seconds, bool) or not 0.0 < seconds <= _AGES:
-        got = "a larger one" if number and seconds > _AGES else repr(seconds)
+    if not number or isinstance(seconds, bool) or not 0.0 < seconds <= _LONGEST:
+        got = "a larger one" if number and seconds > _LONGEST else repr(seconds)
         raise StrategyError(
-            f"time_budget is a number of seconds above 0, up to {_AGES:g}; got {got}. Leave it out "
-            "for as long as it takes."
+            f"time_budget is a number of seconds above 0, up to {_LONGEST:g}; got {got}. Leave it "
+            "out for as long as it takes."
         )
     return float(seconds)
 
@@ -77,17 +77,17 @@ def is_one(trials: Any) -> bool:
 
 
 def sequence_of(values: Any, what: str) -> tuple[Any, ...]:
-    """A sequence, as the user gave it."""
+    """The values as a tuple; an error that names ``what`` if they are no sequence."""
     if _is_single(values):
         raise HistoryError(f"a list of trials needs a list of {what}; got {values!r}.")
     return tuple(values)
 
 
 def refuse_names(values: Iterable[Any], whose: Iterable[str]) -> None:
-    """Raise if some values came by name: the log can hold them, a study has one outcome so far."""
-    for value, name in zip(values, whose, strict=False):  # how many there are is counted later
+    """Raise if values are given by name: the log can hold them, but a study has one outcome."""
+    for value, name in zip(values, whose, strict=False):  # the lengths are compared later
         if isinstance(value, Mapping):
-            events.finite_value(value, name, "")  # which says so
+            events.finite_value(value, name, "")  # raises
 
 
 def each(sem: Any, count: int) -> tuple[Any, ...]:
@@ -100,7 +100,7 @@ def each(sem: Any, count: int) -> tuple[Any, ...]:
 def _is_single(values: Any) -> bool:
     try:
         return np.ndim(values) == 0
-    except ValueError:  # lists of unequal length: several, and which is no number is said later
+    except ValueError:  # lists of unequal length; the error comes later
         return False
 
 
@@ -118,7 +118,7 @@ def ids_of(trials: Trials) -> tuple[int, ...]:
 
 
 def newest(trials: Trials) -> int:
-    """The largest id among the trials that were given as such; -1 if none was."""
+    """The largest id among the given `Trial` objects; -1 if only ids were given."""
     given = trials if isinstance(trials, Sequence) else (trials,)
     return max((trial.id for trial in given if isinstance(trial, Trial)), default=-1)
 
@@ -135,7 +135,7 @@ def own_ids(trials: Trials, history: History) -> tuple[int, ...]:
 
 
 def checked_points(points: Points, space: Space | Pool) -> tuple[Any, ...]:
-    """Points of the space, each checked; of a pandas or polars frame, its rows."""
+    """Points of the space, each checked; the points of a data frame are its rows."""
     rows = records_of(points)
     given = points if rows is None else rows
     if isinstance(given, Mapping | str) or not isinstance(given, Iterable):

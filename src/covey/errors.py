@@ -66,7 +66,7 @@ def is_whole(value: object, least: int) -> TypeGuard[int]:
 
 
 def brief(text: str, most: int) -> str:
-    r"""A text in one line of so many characters: its middle goes, as errors end with what matters.
+    r"""A text in one line of ``most`` characters; cut in the middle, as errors end with the cause.
 
     >>> brief("status 1: Traceback:\n  line 3\n  ^^^^^^^^\nValueError: x", 40)
     'status 1: Traceback: … ValueError: x'
@@ -162,7 +162,7 @@ class MissingExtraError(CoveyError, ImportError):
 
 @contextmanager
 def installed(package: str, extra: str) -> Iterator[None]:
-    """Around imports of an optional package: one that is missing is named, with its extra.
+    """Context for imports of an optional package; a missing one is named with its extra.
 
     >>> try:
     ...     with installed("auspex", "luck"):

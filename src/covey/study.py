@@ -1,4 +1,8 @@
-"""Study: the front desk. It only swaps one immutable history for the next."""
+"""`Study`: ask for batches, tell results, predict and recommend, all on one durable log.
+
+`open_study` starts a study or resumes one. It changes by replacing one immutable `History` with
+the next.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ from covey.learn import Goal, LastModel, Recipe
 from covey.log.disk import Mutex
 from covey.log.header import header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
-from covey.log.log import Log, Logbook, Sealed
+from covey.log.log import Log, Logbook, ReadOnlyLog
 from covey.propose import Proposer, Request, propose
 from covey.selection import Strategy
 from covey.space import Pool, Space, space_from_description
@@ -43,15 +47,15 @@ if TYPE_CHECKING:
     from covey.run.loop import RunOptions
 
 
-# Opening a study: from what a user gives and what a journal says to a recipe and a logbook.
+# Opening a study: its recipe and its log, from the user's arguments and an existing journal.
 
-# Of coordinates, of which a search holds about 25,000 rows at a time: 1 GB. (Our choice.)
+# Of coordinates: a search holds about 25,000 rows at a time, which is 1 GB. (Our choice.)
 _MOST_COLUMNS = 5000
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a user gives; None where a journal, or a default, may decide."""
+class StudyArguments:
+    """What a user passes to `Study`; None where a journal, or a default, decides."""
 
     space: Space | Pool
     goal: Goal
@@ -71,7 +75,7 @@ class Wanted:
 
     @property
     def recipe(self) -> Recipe:
-        """As if there were no journal."""
+        """The recipe of a new study."""
         return Recipe(self.space, self.goal, checked_gp(self.gp), checked_seed(self.seed))
 
 
@@ -89,8 +93,8 @@ def _refuse_too_wide(space: Space) -> None:
 
 
 @dataclass(frozen=True)
-class Opened:
-    """What a study starts with."""
+class OpenedStudy:
+    """Recipe, strategy and log of a study that was opened."""
 
     recipe: Recipe
     name: str  # of the strategy
@@ -100,9 +104,9 @@ class Opened:
 
 @contextmanager
 def _no_collector() -> Iterator[None]:
-    """A log is read as many small objects that all live on: to look for dead ones is in vain.
+    """Pause garbage collection while a log is read: all of its many small objects live on.
 
-    (A third of the time it takes to load a hundred thousand events.)
+    It would take a third of the time of loading a hundred thousand events.
     """
     was = gc.isenabled()
     gc.disable()
@@ -120,8 +124,8 @@ def _exists(path: Path) -> bool:
         raise JournalError(f"cannot look for {path}: {error.strerror}.") from error
 
 
-def open_study(wanted: Wanted, journal: str | Path | Log | None) -> Opened:
-    """A new study, or one that goes on with its log, or one to look at only."""
+def open_study(wanted: StudyArguments, journal: str | Path | Log | None) -> OpenedStudy:
+    """Start a study, or resume one from its log; a read-only log makes it read-only."""
     if isinstance(journal, Log):
         return _resume(wanted, journal)
     path = checked_path(journal)
@@ -130,24 +134,26 @@ def open_study(wanted: Wanted, journal: str | Path | Log | None) -> Opened:
     name, strategy = strategy_of("auto" if wanted.strategy is None else wanted.strategy)
     recipe = wanted.recipe
     if path is None:
-        return Opened(recipe, name, strategy, Logbook(recipe.space))
+        return OpenedStudy(recipe, name, strategy, Logbook(recipe.space))
     named = {"name": name, "object": not isinstance(wanted.strategy, str | None)}
     try:
         log = Journal.create(path, header_of(recipe, named))
     except JournalError:
         if not path.exists():
             raise
-        return open_study(wanted, path)  # somebody else began it at the same moment
-    return Opened(recipe, name, strategy, Logbook(recipe.space, log))
+        return open_study(wanted, path)  # another process created it at the same moment
+    return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log))
 
 
 def reopen(path: str | Path, *, read_only: bool = False) -> Log:
-    """An existing journal of a study; or what it holds up to the first damage, to look at."""
+    """Open the journal of a study; ``read_only``: what it holds up to the first damage."""
     found = checked_path(path)
     if found is None or not _exists(found):
         raise JournalError(f"there is no journal at {path}; Study(journal=...) starts one.")
     with _no_collector():
-        log = Sealed(str(found), read(found, prefix=True)) if read_only else Journal.open(found)
+        log = (
+            ReadOnlyLog(str(found), read(found, prefix=True)) if read_only else Journal.open(found)
+        )
     try:
         require_study(log.header, found)
     except JournalError:
@@ -156,18 +162,18 @@ def reopen(path: str | Path, *, read_only: bool = False) -> Log:
     return log
 
 
-def _resume(wanted: Wanted, log: Log) -> Opened:
-    """Go on with a log, if it belongs to the same problem; a sealed one is only looked at."""
+def _resume(wanted: StudyArguments, log: Log) -> OpenedStudy:
+    """Resume from a log, which must belong to the same study; a read-only one is not written."""
     try:
         require_study(log.header, log.name)
         recipe = recipe_in(log.header, wanted.recipe, wanted.seed, wanted.gp)
-        if isinstance(log, Sealed) and wanted.strategy is None:
+        if isinstance(log, ReadOnlyLog) and wanted.strategy is None:
             name, strategy = log.header["strategy"]["name"], strategy_of("auto")[1]
         else:
             chosen = strategy_in(log.header) if wanted.strategy is None else wanted.strategy
             name, strategy = strategy_of(chosen)
         with _no_collector():
-            return Opened(recipe, name, strategy, Logbook(recipe.space, log))
+            return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log))
     except CoveyError:
         log.close()
         raise
@@ -176,11 +182,11 @@ def _resume(wanted: Wanted, log: Log) -> Opened:
 class Study:
     """Asks for the next batch, is told results, and remembers everything in one log.
 
-    Methods may be called from any thread. Those that think (`ask`, `predict`, `recommend`) wait for
-    each other; `tell` and its like wait for none of them.
+    Methods may be called from any thread. Those that compute (`ask`, `predict`, `recommend`) wait
+    for each other; `tell` and the like wait for none of them.
 
     Args:
-        space: where to look: a `Space`, or a `Pool` of candidates.
+        space: what is searched: a `Space`, or a `Pool` of candidates.
         goal: "max" or "min".
         strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`; None is what
             an existing journal says, else "auto".
@@ -208,14 +214,14 @@ class Study:
         gp: GP | None = None,
         **resources: Unpack[ResourceOptions],
     ) -> None:
-        opened = open_study(Wanted(space, goal, strategy, seed, gp), journal)
-        self._thinking, self._lock = Mutex(), Mutex()  # the second for moments only
+        opened = open_study(StudyArguments(space, goal, strategy, seed, gp), journal)
+        self._computing, self._lock = Mutex(), Mutex()  # _lock is held for moments only
         self._diagnostics: Diagnostics | None = None
         self._recipe, self._log = opened.recipe, opened.book
         self._model = LastModel(opened.recipe)
         self._name, self._strategy = opened.name, opened.strategy
         self._resources = Resources(**resources)
-        self.proposer: Proposer = propose  # who works out a batch; see contrib/covey-dask
+        self.proposer: Proposer = propose  # computes a batch; see contrib/covey-dask
 
     @classmethod
     def load(
@@ -230,7 +236,8 @@ class Study:
         """Replay a journal and go on.
 
         What a log cannot hold (an array pool, a predicate, a strategy object) is passed again, the
-        space checked by its fingerprint. ``read_only``: only look, and before damage if there is.
+        space checked by its fingerprint. With ``read_only`` nothing is written, and a damaged
+        journal is read up to the damage.
         """
         opened = reopen(journal, read_only=read_only)
         if space is None:
@@ -257,9 +264,9 @@ class Study:
             strategy: another strategy, for this batch only.
             fixed: parameters held at these values, for this batch only.
             key: names this request: asked again with the same key, the same batch is returned.
-            time_budget: seconds it may take, about: at need fewer candidates are looked at, and
-                the chain that samples is cut short; `diagnostics` says so.
-            progress: show a bar; None: where a long ask is waited for at a terminal.
+            time_budget: seconds it may take, about: if need be fewer candidates are considered,
+                and the sampling chain is shortened; `diagnostics` says so.
+            progress: show a progress bar; None: for a long ask at a terminal.
         """
         key = arguments.checked_key(key)
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
@@ -268,9 +275,10 @@ class Study:
         request = Request(arguments.checked_count(k), chosen, name, held, use)
         cost = partial(cost_of, self.history, self._recipe, request)
         waited = waiting(cost, f"choosing {several(k, 'point')}", progress=progress)
-        with self._thinking, waited, self._log.log.asking():
+        with self._computing, waited, self._log.log.asking():
             while True:
-                with suppress(JournalConflict):  # a point of the batch was taken: think again
+                # A conflict: another process took a point of the batch meanwhile; choose again.
+                with suppress(JournalConflict):
                     return self._ask(request, key)
 
     def _ask(self, request: Request, key: str | None) -> list[Trial]:
@@ -278,13 +286,13 @@ class Study:
             self._log.refresh()
             if key is not None and (made := self._log.made_by(key, request)) is not None:
                 return made
-            since = self._log.standing
+            since = self._log.state
         self._model.forget()
         self._log.verify()
         with one_thread():
             proposal = self.proposer(since.history, self._recipe, request, self._model.recall)
         models = tuple(model.describe() for model in proposal.models) or None
-        # What was held is said where there is something to say, and where a key will be compared.
+        # Fixed values are logged if there are any, or if a key will be compared with them.
         held = self.space.to_json(request.fixed) if request.fixed or key is not None else None
         asked = events.Asked(tuple(map(Point, proposal.points)), request.name, models, held)
         with self._lock:
@@ -299,9 +307,9 @@ class Study:
         return cost_of(self.history, self._recipe, request)
 
     def enqueue(self, points: Points, *, key: str | None = None) -> list[Trial]:
-        """Points of your own choice, repeats welcome: pending now, never returned by `ask`.
+        """Make points of your own choice pending; `ask` never returns them. Repeats are allowed.
 
-        A list of dicts, or a pandas or polars frame; so for `add` and `predict`.
+        Points are a list of dicts, or a pandas or polars frame; so for `add` and `predict`.
         """
         return self._commit(events.Enqueued(arguments.checked_points(points, self.space)), key)
 
@@ -313,7 +321,7 @@ class Study:
         *,
         key: str | None = None,
     ) -> None:
-        """Results of a batch or of one trial, in your own sign; all of them or none are taken.
+        """Record the results of a batch or of one trial, in your own sign: all of them or none.
 
         Args:
             trials: trials or their ids, in any order; or one of them.
@@ -327,11 +335,11 @@ class Study:
         self._commit(events.Told(ids, told, arguments.each(sem, len(ids))), key)
 
     def fail(self, trials: Trials, reason: str = "", *, key: str | None = None) -> None:
-        """These crashed: not proposed again, and batches keep away from where such are."""
+        """Record that these failed: they are not proposed again, and batches avoid such points."""
         self._commit(events.Failed(self._own_ids(trials), reason), key)
 
     def cancel(self, trials: Trials, *, key: str | None = None) -> None:
-        """These were never run: free to be proposed again."""
+        """Record that these were never run: they may be proposed again."""
         self._commit(events.Cancelled(self._own_ids(trials)), key)
 
     def amend(
@@ -352,7 +360,7 @@ class Study:
         *,
         key: str | None = None,
     ) -> list[Trial]:
-        """Results from elsewhere; points outside a `Pool` only train the model."""
+        """Record results from elsewhere; points outside a `Pool` only train the model."""
         checked = arguments.checked_points(points, self.space)
         told, sems = arguments.sequence_of(values, "values"), arguments.each(sem, len(checked))
         count = len(checked)
@@ -374,7 +382,7 @@ class Study:
         return run(self, f, batch=batch, rounds=rounds, workers=workers, **options)
 
     def note(self, event: events.Event) -> None:
-        """Write an event down as it is: for what runs a study, or brings one back."""
+        """Append an event to the log as it is; for runs, and for restoring a study."""
         self._commit(event)
 
     def refresh(self) -> None:
@@ -386,11 +394,11 @@ class Study:
     def damage(self) -> JournalDamaged | None:
         """Where the journal of a study opened read-only is damaged, if it is."""
         log = self._log.log
-        return log.damage if isinstance(log, Sealed) else None
+        return log.damage if isinstance(log, ReadOnlyLog) else None
 
     @property
     def journal(self) -> Path | None:
-        """Where the log is kept, if it is."""
+        """The path of the journal; None without one."""
         return self._log.log.path
 
     def running(self) -> AbstractContextManager[None]:
@@ -404,7 +412,7 @@ class Study:
 
     @property
     def space(self) -> Space | Pool:
-        """Where it looks."""
+        """The space that is searched."""
         return self._recipe.space
 
     @property
@@ -424,7 +432,7 @@ class Study:
 
     @property
     def diagnostics(self) -> Diagnostics | None:
-        """The last ask of this process, explained."""
+        """How the last batch of this process was chosen."""
         return self._diagnostics
 
     @property
@@ -435,22 +443,22 @@ class Study:
     def predict(self, points: Points) -> Prediction:
         """What the model expects at some points: mean and standard deviation of f.
 
-        f is the mean of a measurement there, in your units and sign, also where outcomes were bent
-        to be modelled. The noise of a single measurement is no part of the standard deviation.
+        f is the mean of a measurement there, in your units and sign, also where outcomes were
+        warped for the model. The standard deviation leaves out the noise of a measurement.
         """
         wanted = arguments.checked_points(points, self.space)
-        with self._thinking, one_thread():
+        with self._computing, one_thread():
             return advice.predict(self._model.of(self.history), self._recipe, wanted)
 
     def recommend(self, *, anywhere: bool = False) -> Recommendation:
         """The point of best posterior mean among those told; or ``anywhere`` in the space.
 
-        With noise this is a better answer than `best`, which believes the luckiest value. The mean
-        is that of a measurement, as of `predict`. Noise is taken to be alike everywhere (after the
-        bend, if outcomes were bent): where it grows along an axis and is skewed, the point follows
-        the median, and GP(warp=False), which averages as it is told, is the safer model.
+        With noise this is a better answer than `best`, which may owe its value to luck. The mean is
+        that of a measurement, as of `predict`. Noise is taken to be alike everywhere (after the
+        warp, if outcomes were warped): where it grows along an axis and is skewed, the point
+        follows the median, and GP(warp=False), which averages values as told, is the safer model.
         """
-        with self._thinking, one_thread():
+        with self._computing, one_thread():
             posterior = self._model.of(self.history)
             if anywhere:
                 return advice.recommend_anywhere(posterior, self._recipe)
@@ -467,7 +475,7 @@ class Study:
         )
 
     def _own_ids(self, trials: Trials) -> tuple[int, ...]:
-        """Their ids; another process may have asked for them since, and handed them over."""
+        """Ids of trials of this study; the log is read first if another process asked for them."""
         if arguments.newest(trials) >= len(self.history):
             self.refresh()
         return arguments.own_ids(trials, self.history)

@@ -345,7 +345,7 @@ def _(patch: Patch) -> None:
     real = Logbook._replayed
 
     def replayed(self: Logbook, lines: Any) -> Any:
-        before = self.standing.seq
+        before = self.state.seq
         return real(self, lines[bool(before) :])._replace(seq=before + len(lines))
 
     patch.setattr(Logbook, "_replayed", replayed)
@@ -360,7 +360,7 @@ def _(patch: Patch) -> None:
             return real(self, event, key, since)
         except JournalError as error:
             if type(error) is JournalError:
-                self._believe(event, key, self.standing.seq)
+                self._apply(event, key, self.state.seq)
             raise
 
     patch.setattr(Logbook, "_append", append)
@@ -385,12 +385,12 @@ def _(patch: Patch) -> None:
 
 @_defect("no standard errors")
 def _(patch: Patch) -> None:
-    real = codec._unsaid
+    real = codec._is_empty
 
     def unsaid(value: object) -> bool:
         return real(value) or (isinstance(value, tuple) and None in value)
 
-    patch.setattr(codec, "_unsaid", unsaid)
+    patch.setattr(codec, "_is_empty", unsaid)
 
 
 # ---------------------------------------------------------------- evaluating

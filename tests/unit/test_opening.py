@@ -4,13 +4,13 @@ import covey
 from covey.errors import JournalDamaged, JournalError, SpaceError, StrategyError
 from covey.gp import GP
 from covey.log.journal import Journal
-from covey.study import Wanted, open_study, reopen
+from covey.study import StudyArguments, open_study, reopen
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 
 
 def wanted(**changes):
-    return Wanted(
+    return StudyArguments(
         **{"space": SPACE, "goal": "max", "strategy": None, "seed": 3, "gp": None} | changes
     )
 

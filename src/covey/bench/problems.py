@@ -1,4 +1,4 @@
-"""Test functions with a known optimum, each a value with its space."""
+"""Test functions with a known optimum, each with its space."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from covey.space import Real, Space
 
 @dataclass(frozen=True)
 class Problem:
-    """Something to maximise, and the most there is to get."""
+    """A function to maximise, its space, and the value of its optimum."""
 
     name: str
     space: Space
@@ -46,7 +46,7 @@ _HEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 
 
 def hartmann6_values(x: Array) -> Array:
-    """Hartmann-6 turned up, at the rows of x (n, 6)."""
+    """Values (n,) of Hartmann-6, its sign changed for maximisation, at the rows of x (n, 6)."""
     return np.exp(-(_A * np.square(x[:, None, :] - _P)).sum(axis=2)) @ _HEIGHTS
 
 
@@ -55,7 +55,7 @@ def _hartmann6(point: Mapping[str, Any]) -> float:
 
 
 def hartmann6() -> Problem:
-    """Hartmann-6 turned up: six local maxima on [0, 1]^6, the best of height 3.32237.
+    """Hartmann-6 for maximisation: six local maxima on [0, 1]^6, the best of height 3.32237.
 
     >>> problem = hartmann6()
     >>> best = [0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]

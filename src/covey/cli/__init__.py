@@ -1,4 +1,4 @@
-"""The command line: thin commands that open doors when they are called."""
+"""The `covey` command line; each command imports what it needs when it is called."""
 
 from covey.cli.app import main
 

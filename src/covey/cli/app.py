@@ -1,4 +1,4 @@
-"""The `covey` command: what it can do, and every end has its exit code."""
+"""The `covey` program: its commands, its entry point `main`, and the exit code of each outcome."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from covey.cli.show import best, export, logs, report, status
 from covey.cli.tell import tell
 from covey.errors import CoveyError, did_you_mean
 
-# Newer versions of typer carry a click of their own; by way of its public subclass, this is the
-# root of command line errors in either case.
+# The base class of command-line errors. Newer versions of typer bundle their own click, so it is
+# reached through a public subclass.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 
-class Suggesting(TyperGroup):
-    """Says which command was perhaps meant."""
+class SuggestingGroup(TyperGroup):
+    """A group of commands that suggests the nearest one for a mistyped name."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As typer does it, with a suggestion."""
+        """Resolve a command as typer does; an unknown one is an error with a suggestion."""
         if args and self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             known = self.list_commands(ctx)
             raise Stop(
@@ -46,13 +46,13 @@ class Suggesting(TyperGroup):
 
 app = typer.Typer(
     name="covey",
-    cls=Suggesting,
+    cls=SuggestingGroup,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 journals = typer.Typer(
-    cls=Suggesting,
+    cls=SuggestingGroup,
     help="Check a journal, or save what precedes a damaged line.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -108,23 +108,23 @@ journals.command("verify")(verify)
 journals.command("repair")(repair_copy)
 
 
-class _Talk(logging.Handler):
-    """What the library has to say, on stderr."""
+class _StderrHandler(logging.Handler):
+    """Writes the library's log messages to stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One line."""
+        """Write one record as one line."""
         say(f"covey: {record.getMessage()}")
 
 
 def main() -> None:
-    """Entry point: every end has its exit code, and our errors are one line on stderr."""
+    """Entry point: exits with an `ExitCode`, and reports an error in one line on stderr."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names may hold any letter
     log = logging.getLogger("covey")
-    for earlier in [one for one in log.handlers if isinstance(one, _Talk)]:
-        log.removeHandler(earlier)  # of an earlier call in this process
-    log.addHandler(_Talk(logging.WARNING))
+    for earlier in [one for one in log.handlers if isinstance(one, _StderrHandler)]:
+        log.removeHandler(earlier)  # left by an earlier call in this process
+    log.addHandler(_StderrHandler(logging.WARNING))
     words = sys.argv[1:] or ["--help"]
     code, text = _run(words)
     own = words[: words.index("--")] if "--" in words else words  # the rest is the user's command
@@ -136,7 +136,7 @@ def main() -> None:
 
 
 def _run(words: list[str]) -> tuple[ExitCode, str]:
-    """How it ended, and why if it did not end well."""
+    """The exit code, and the error message if there is one."""
     try:
         code = app(words, standalone_mode=False) or 0
     except CoveyError as error:
@@ -149,22 +149,22 @@ def _run(words: list[str]) -> tuple[ExitCode, str]:
         return ExitCode.USAGE, f"{sentence(_usage(error))} See --help."
     except OSError as error:  # a full disk behind stdout, most likely
         return ExitCode.FAILED, f"cannot go on: {error.strerror or error}."
-    except (ValueError, TypeError, RecursionError) as error:  # bad input that nobody thought of
+    except (ValueError, TypeError, RecursionError) as error:  # bad input that no check caught
         return ExitCode.INVALID, _unforeseen(error)
     except Exception as error:
         return ExitCode.FAILED, _unforeseen(error)
-    ended = ExitCode(int(code))  # typer, too, hands on Ctrl-C as 130
+    ended = ExitCode(int(code))  # typer also reports Ctrl-C as 130
     return ended, "stopped; what was recorded is safe." if ended == ExitCode.INTERRUPTED else ""
 
 
 def _usage(error: Exception) -> str:
-    """What is wrong with the command line, with the option that is; str leaves its name out."""
+    """The message of a usage error with the name of the option, which `str` leaves out."""
     named = getattr(error, "param", None) is not None
     return str(error.format_message() if named else error)  # type: ignore[attr-defined]
 
 
 def _unforeseen(error: Exception) -> str:
-    """The last resort: one sentence instead of a traceback, with what a report of it needs."""
+    """One sentence instead of a traceback for an unexpected error, with what a bug report needs."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     said = " ".join(str(error).split())[:300]
     return (

@@ -70,7 +70,7 @@ def ask(
         show([covey.Trial(first + i, p) for i, p in enumerate(points)])
         say("dry run: nothing was recorded.")
         return end(study)
-    # Two who ask at once get one batch: the second finds the key of the first.
+    # Two processes that ask at once get one batch: the second finds the first one's key.
     key = None if new else f"covey-ask-{study.history.rounds + 1}"
     trials = study.ask(k, strategy=strategy, fixed=fixed, key=key)
     show(trials)
@@ -107,20 +107,20 @@ def _open(study: Study) -> str:
 
 
 def _output(settings: Settings, out: Path) -> Output:
-    """The sheet to write, if it can be."""
+    """The sheet to write; an error if it cannot be written there."""
     hint = f"`covey tell {out}` records results; else move it away, or name another file."
     output = Output(out, settings.files, hint=hint)
     output.require_place()
     output.require_csv()
-    if not settings.journal.exists():  # to open the study would begin one
+    if not settings.journal.exists():  # opening the study would create one
         output.require_free()
     return output
 
 
 def _is_known_sheet(study: Study, file: BinaryIO) -> bool:
-    """Whether a file is a sheet of trials of this study that says nothing its journal does not.
+    """Whether a file is a sheet of this study's trials whose content is all in the journal.
 
-    Values that were filled in are known once they were told; cells left empty always are.
+    Filled-in values are in the journal once they were told; empty cells hold nothing to lose.
     """
     columns, rows = _sheet(study, study.history.trials)
     for row, trial in zip(rows, study.history.trials, strict=True):
@@ -129,7 +129,7 @@ def _is_known_sheet(study: Study, file: BinaryIO) -> bool:
 
 
 def _sheet(study: Study, trials: Sequence[Trial]) -> tuple[list[str], list[dict[str, Any]]]:
-    """Columns and rows: ids, points, and room for the values."""
+    """Columns and rows of a sheet: ids, points, and an empty column for values."""
     columns = ["id", *map(sheets.heading, study.space.names), "value"]
     rows = [{"id": t.id} | {sheets.heading(n): v for n, v in t.point.items()} for t in trials]
     return columns, rows

@@ -1,4 +1,4 @@
-"""`covey doctor`, what a report of a defect needs to know; `covey journal`; and `covey demo`."""
+"""`covey doctor` (facts for a bug report), `covey journal` (verify, repair) and `covey demo`."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def demo(
     Output(out, ours=_is_drawn).require_free()
     problem = hartmann6()
     study = covey.Study(problem.space, goal="max", seed=seed)
-    # No markup: the brackets of covey[plot] are meant.
+    # No markup: the brackets of covey[plot] are literal.
     talk = Console(stderr=True, markup=False)
     data = Console(highlight=False, markup=False, soft_wrap=True)
     talk.print(
@@ -221,7 +221,7 @@ def demo(
 
 
 def _bar(talk: Console) -> Progress:
-    """A line that moves, on a terminal only."""
+    """A progress bar, shown on a terminal only."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -234,5 +234,5 @@ def _bar(talk: Console) -> Progress:
 
 
 def _is_drawn(file: BinaryIO) -> bool:
-    """Whether a picture was drawn by a program, as ours are, and is no photograph."""
+    """Whether a picture was drawn by a plotting program, as ours are, and is not a photograph."""
     return b"atplotlib" in file.read()

@@ -1,4 +1,4 @@
-"""`covey init`: a commented covey.toml, from flags or by asking."""
+"""`covey init`: a commented covey.toml, from flags or from answers to questions."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def init(
     if dry_run:
         put_exactly(text)
         return
-    for line in spoken(settings.space):
+    for line in space_lines(settings.space):
         say(line)
     output.write(text)
     if as_json:
@@ -119,7 +119,7 @@ def parameters_of(
 def require_one_space(
     parameters: Mapping[str, Parameter], pool: Path | None, labels: Sequence[str]
 ) -> None:
-    """Refuse parameters and a pool at once, and labels of no pool."""
+    """Refuse parameters together with a pool, and labels without a pool."""
     if parameters and pool is not None:
         raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
     if labels and pool is None:
@@ -127,9 +127,9 @@ def require_one_space(
 
 
 def _require_utf8(text: str) -> None:
-    """Refuse bytes of a command line that are no text: no file, and no other machine, reads them.
+    """Refuse command-line bytes that are not UTF-8, which Python passes on as lone surrogates.
 
-    Python hands them on as lone surrogates.
+    The file could not be written, or not be read on another machine.
     """
     try:
         text.encode()
@@ -148,7 +148,7 @@ def _output(path: Path, force: bool) -> Output:
 
 
 def _is_study(file: BinaryIO) -> bool:
-    """Whether a file describes a study, perhaps with mistakes; else --force was meant otherwise."""
+    """Whether a file describes a study, perhaps with mistakes; --force replaces no other file."""
     return any(_TABLE.match(line) for line in file)
 
 
@@ -187,8 +187,8 @@ def _choice(text: str) -> Choice:
     return covey.Choice(sorted(map(kind, options)), ordered=True)
 
 
-def spoken(space: Space | Pool) -> list[str]:
-    """The space in words, a line for each parameter, for whoever gave it to see it understood."""
+def space_lines(space: Space | Pool) -> list[str]:
+    """The space in words, a line for each parameter, to show the user how it was understood."""
     from covey.space.names import listed
 
     if isinstance(space, covey.Pool):
@@ -285,7 +285,7 @@ def _run_lines(command: Sequence[str]) -> list[str]:
 
 
 def _seed(seed: int | None, path: Path) -> int:
-    """The seed given, or that of a journal that is there, or a new one."""
+    """The given seed, else that of an existing journal, else a new one."""
     from covey.arguments import checked_seed
 
     journal = path.parent / "covey.jsonl"
@@ -295,23 +295,23 @@ def _seed(seed: int | None, path: Path) -> int:
 
 
 def _from(pool: Path, path: Path) -> str:
-    """The pool's file as it is found from the folder of the settings."""
+    """The path of the pool's file, relative to the folder of the settings."""
     here = path.absolute().parent
     return os.path.relpath(pool.absolute(), here)
 
 
 def _text_of(value: object) -> str:
-    """A text, number, yes or no, or a list of them, as TOML has it: JSON, but for DEL."""
+    """A string, number, boolean or list in TOML: as in JSON, but DEL is escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _key(name: str) -> str:
-    """A name as TOML wants it: bare where it may be."""
+    """A name as a TOML key, without quotes where TOML allows it."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text_of(name)
 
 
 def _lines(parameter: Parameter) -> Sequence[str]:
-    """Its table: what differs from the defaults of its class."""
+    """The lines of a parameter's table: the fields that differ from their defaults."""
     entry = parameter.describe()
     keys = inspect.signature(type(parameter)).parameters
     told = [key for key in entry if key != "kind" and entry[key] != keys[key].default]

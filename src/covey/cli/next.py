@@ -1,4 +1,4 @@
-"""`covey next`: results in files, the next batch in a file; no journal."""
+"""`covey next`: read results from files and write the next batch to a file; no journal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 
 import covey
 from covey.cli import sheets
-from covey.cli.init import parameters_of, require_one_space, spoken
+from covey.cli.init import parameters_of, require_one_space, space_lines
 from covey.cli.options import (
     FILE,
     Batch,
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Found:
-    """What the files of results hold: rows with a value, failures, and rows under way."""
+class _Rows:
+    """The rows of the files of results: with a value, failed, or pending (no value yet)."""
 
     columns: dict[str, None] = field(default_factory=dict)  # in order
     told: list[tuple[dict[str, object], float]] = field(default_factory=list)
@@ -54,7 +54,7 @@ class _Found:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """How many of each."""
+        """How many have a value, failed, and are pending."""
         return len(self.told), len(self.failed), len(self.waiting)
 
 
@@ -97,12 +97,12 @@ def next(
     }
     settings = replace(settings, **{name: v for name, v in wanted.items() if v is not None})
     output = None if out is None or dry_run or as_json else _output(settings, results, out)
-    for line in spoken(settings.space):
+    for line in space_lines(settings.space):
         say(line)
     found = _read(settings.space, results, value)
     columns = _columns(settings.space, found, value)
     if output is not None:
-        # Whether it would be the same plate is known only then; what is filled in, now.
+        # Whether the batch is the same is known only then; filled-in values are checked now.
         blank = partial(sheets.is_blank, columns=columns, value=value)
         replace(output, ours=blank).require_free()
     study = _study(settings, found)
@@ -125,7 +125,7 @@ def next(
 def _settings(
     parameters: dict[str, Parameter], pool: Path | None, labels: Sequence[str], config: Path
 ) -> Settings:
-    """A study of the flags, of a pool, or of the study's file."""
+    """Settings from the flags, from a pool, or from covey.toml."""
     require_one_space(parameters, pool, labels)
     if parameters:
         return Settings(config, covey.Space(parameters), seed=0)
@@ -134,8 +134,8 @@ def _settings(
     return read_settings(config)
 
 
-def _study(settings: Settings, found: _Found) -> Study:
-    """A study in memory that knows what the files say."""
+def _study(settings: Settings, found: _Rows) -> Study:
+    """A study in memory with the results of the files."""
     study = covey.Study(settings.space, settings.goal, settings.strategy, settings.seed or 0)
     if found.told:
         study.add([point for point, _ in found.told], [number for _, number in found.told])
@@ -147,7 +147,7 @@ def _study(settings: Settings, found: _Found) -> Study:
 
 
 def _output(settings: Settings, results: Sequence[str], out: Path) -> Output:
-    """The sheet to write. No journal knows what was in one: none is replaced by another."""
+    """The sheet to write. Without a journal its content could be lost: none is replaced."""
     read = [Path(path) for path in results if path != "-"]
     output = Output(out, (*read, *settings.files))
     output.require_place()
@@ -155,9 +155,9 @@ def _output(settings: Settings, results: Sequence[str], out: Path) -> Output:
     return output
 
 
-def _read(space: Space | Pool, results: Sequence[str], value: str) -> _Found:
-    """Rows with a value are results; rows without one are under way."""
-    found = _Found()
+def _read(space: Space | Pool, results: Sequence[str], value: str) -> _Rows:
+    """Read the files: rows with a value are results, rows without one are pending."""
+    found = _Rows()
     places = [path if path == "-" else os.path.realpath(path) for path in results]
     for path, place in zip(results, places, strict=True):
         if places.count(place) > 1:
@@ -167,7 +167,7 @@ def _read(space: Space | Pool, results: Sequence[str], value: str) -> _Found:
         _require_value(names, path, value)
         found.columns |= dict.fromkeys(names)
         for row in rows:
-            _sort_in(found, row, _point(space, row, value), value)
+            _classify(found, row, _point(space, row, value), value)
         new = [a - b for a, b in zip(found.counts, before, strict=True)]
         told, failed, waiting = map(several, new, ("result", "failure", "row"))
         say(f"{told}, {failed} and {waiting} without one read from {path}")
@@ -188,7 +188,7 @@ def _require_value(names: Sequence[str], path: str, value: str) -> None:
         )
 
 
-def _sort_in(found: _Found, row: SheetRow, point: dict[str, object], value: str) -> None:
+def _classify(found: _Rows, row: SheetRow, point: dict[str, object], value: str) -> None:
     if row.text(value).lower() in FAILED or row.text("status") == "failed":
         found.failed.append(point)
     elif row.text(value):
@@ -197,8 +197,8 @@ def _sort_in(found: _Found, row: SheetRow, point: dict[str, object], value: str)
         found.waiting.append(point)
 
 
-def _known(space: Space | Pool, found: _Found, value: str) -> set[str]:
-    """The columns that mean something here; of those that `export` writes, all but sem."""
+def _known(space: Space | Pool, found: _Rows, value: str) -> set[str]:
+    """The columns that are recognised; of those that `export` writes, all but sem."""
     own = {value, *sheets.COLUMNS} - {"sem"}
     own |= {*space.names, *(f"point.{name}" for name in space.names)}
     return own | sheets.exported(found.columns, space.names)
@@ -213,8 +213,8 @@ def _point(space: Space | Pool, row: SheetRow, value: str) -> dict[str, object]:
         raise row.error(str(error)) from error
 
 
-def _columns(space: Space | Pool, found: _Found, value: str) -> list[str]:
-    """Those of the files, in their order, so that rows can be put below; then what they lack."""
+def _columns(space: Space | Pool, found: _Rows, value: str) -> list[str]:
+    """The columns of the files in their order, so that rows can be appended; then missing ones."""
     said = [name for name in parameters_in(sys.argv) if name in space.names]
     names = dict.fromkeys([*said, *space.names])
     given = [sheets.heading(name, (value,)) for name in names]

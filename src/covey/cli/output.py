@@ -1,4 +1,8 @@
-"""Voice: data goes to stdout, talk to stderr."""
+"""What commands print and write: results on stdout, messages on stderr, exit codes, files.
+
+`put` and `put_json` print results, `say` prints messages, `ExitCode` and `code_of` give each error
+its exit status, and `Output` writes a file without replacing anything that could be lost.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +31,14 @@ from covey.log.disk import write_whole
 
 
 def put(text: str) -> None:
-    """The result of the command in words, on stdout."""
+    """Print the result of the command, in words, on stdout."""
     _write(printable(text))
 
 
 def put_exactly(text: str) -> None:
-    """The result as a program will read it (a sheet, a path), on stdout.
+    """Print the result for a program to read (a sheet, a path) on stdout.
 
-    As it is into a file or a pipe; but no control characters to a terminal, which obeys them.
+    Unchanged into a file or a pipe; without control characters on a terminal.
     """
     if sys.stdout is not None and sys.stdout.isatty():
         text = printable(text)
@@ -49,18 +53,18 @@ def _write(text: str) -> None:
 
 
 def put_json(schema: str, fields: Mapping[str, Any]) -> None:
-    """Data as one JSON object; ``schema`` names its shape."""
+    """Print the result as one JSON object; ``schema`` names its shape."""
     text = json.dumps({"schema": schema, **fields}, allow_nan=False, default=str)
     _write(text.replace("\x7f", "\\u007f"))  # the one control character that JSON leaves as it is
 
 
 def say(text: str) -> None:
-    """Talk: anything else, on stderr; nobody has to listen."""
-    mutter(printable(text) + "\n")
+    """Print a message on stderr; a closed stderr is no error."""
+    write_stderr(printable(text) + "\n")
 
 
-def mutter(text: str) -> None:
-    """Write to stderr, whether or not it is still there: work must not end for want of a reader."""
+def write_stderr(text: str) -> None:
+    """Write to stderr; if it is closed, the work goes on all the same."""
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -97,7 +101,7 @@ def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-# How the command line ends: exit codes, and which error means which.
+# Exit codes, and which error has which.
 
 
 class ExitCode(IntEnum):
@@ -151,32 +155,32 @@ def code_of(error: CoveyError) -> ExitCode:
     return ExitCode.FAILED
 
 
-# Outputs: the files that commands write. Nothing is written over that could be lost.
+# Output files: nothing is overwritten that could be lost.
 #
-# One rule for all of them. A file is replaced where it holds nothing, where it holds what would
-# be written now, or where it says only what the study says too (each command knows its own
-# files). Whatever else is there is somebody's work: it is kept, and the command says so.
+# A file is replaced if it is empty, if it holds what would be written now, or if all its content
+# is in the study too (each command knows its own files). Any other file is kept, and the command
+# says so.
 
 _JOURNAL = b'{"covey":'  # how every journal begins
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
 
 
 def never(_file: BinaryIO) -> bool:
-    """Of files that cannot be made again."""
+    """For `Output.ours`: no content of this file can be made again."""
     return False
 
 
 @dataclass(frozen=True)
 class Output:
-    """A file to write, and what may be in it already."""
+    """A file to write, and which existing content may be replaced."""
 
     path: Path
-    kept: tuple[Path, ...] = ()  # what the command reads, and must not write over
-    ours: Callable[[BinaryIO], bool] = never  # whether all that a file says can be made again
+    kept: tuple[Path, ...] = ()  # files that the command reads and must not overwrite
+    ours: Callable[[BinaryIO], bool] = never  # whether a file's content can be made again
     hint: str = "Move it away, or name another file."
 
     def require_place(self) -> None:
-        """Refuse a path where no file can be, or where a file is that is still needed."""
+        """Refuse a path where no file can be written, and a file that the command reads."""
         path = self.path
         if not path.name or path.is_dir():
             raise Stop(ExitCode.USAGE, f"{path} is a folder; name a file to write to.")
@@ -189,7 +193,7 @@ class Output:
                 )
 
     def require_csv(self) -> None:
-        """Refuse a name that a spreadsheet would not open as what it is."""
+        """Refuse a file name that a spreadsheet would not open as CSV."""
         if self.path.suffix.lower() in _WORKBOOKS:
             raise Stop(
                 ExitCode.USAGE,
@@ -198,7 +202,7 @@ class Output:
             )
 
     def require_free(self, text: str | None = None) -> None:
-        """Refuse a place where something is that could be lost; ``text`` is what will be there."""
+        """Refuse to replace a file with content that could be lost; ``text`` is the new content."""
         self.require_place()
         if not self.path.is_file():
             return
@@ -222,7 +226,7 @@ class Output:
             )
 
     def write(self, text: str) -> None:
-        """Write the file whole, unless something has come there that could be lost."""
+        """Write the whole file, or nothing if content that could be lost has appeared there."""
         self.require_free(text)
         try:
             write_whole(self.path, text)

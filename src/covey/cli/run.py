@@ -14,7 +14,7 @@ import typer
 
 import covey
 from covey.cli.options import FILE, Batch, Config, DryRun, Json
-from covey.cli.output import ExitCode, Stop, mutter, put, put_json, say
+from covey.cli.output import ExitCode, Stop, put, put_json, say, write_stderr
 from covey.cli.settings import RunSettings, Settings, read_settings
 from covey.cli.sheets import point_to_json
 from covey.errors import several
@@ -71,7 +71,7 @@ def run_command(
         _dry_run(settings, plan, program, batch)
         return
     settings = replace(settings, journal=settings.journal.absolute())
-    os.chdir(settings.path.absolute().parent)  # where the file is, its command is run
+    os.chdir(settings.path.absolute().parent)  # the command runs in the folder of covey.toml
     _require_program(plan.command[0])
     study = settings.study()
     before = len(study.history.events)
@@ -87,7 +87,7 @@ def run_command(
 
 
 def _checked(settings: Settings, plan: RunSettings, batch: int) -> Command:
-    """What will be run, with all that can be checked before there is a journal."""
+    """The command, checked as far as possible before a journal is created."""
     from covey.run.api import as_call, check_workers
 
     _plan(plan, batch)
@@ -112,7 +112,7 @@ def _require_program(name: str) -> None:
 
 
 def _say_how_it_ended(study: Study, before: int, budget: int) -> None:
-    """A run that did nothing, or less than it might, says why."""
+    """Say why a run evaluated nothing, or less than its budget."""
     history, whole = study.history, several(budget, "evaluation")
     if history.asked_count < budget and study.space.size is not None:
         say(f"the space is exhausted after {history.asked_count} of {whole}.")
@@ -138,7 +138,7 @@ class Watch:
     _last: float = field(default=0.0, init=False)
 
     def __call__(self, progress: Progress) -> None:
-        """One more thing happened."""
+        """Show the progress."""
         if self.quiet:
             return
         live = sys.stderr.isatty()
@@ -154,6 +154,6 @@ class Watch:
             f"{progress.failed} failed, best {best}{left}; waiting for {progress.waiting_for}"
         )
         if live:
-            mutter(f"\r\x1b[K{line}" + ("\n" if over else ""))
+            write_stderr(f"\r\x1b[K{line}" + ("\n" if over else ""))
         else:
             say(line)

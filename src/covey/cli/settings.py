@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # help is quick: covey.Space and the like are loaded when fir
     from covey.space import Linear, Parameter, Pool, Space
     from covey.study import Study
 
-_MOST = 2**24  # bytes of it
+_MOST = 2**24  # bytes of the file
 _DEEPEST = 50  # lists and tables within each other
 _BITS = 1024  # of an integer: what a float can hold
 
@@ -61,7 +61,7 @@ class Settings:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """What the study is made of, and no command may write over."""
+        """The study's own files, which no command may overwrite."""
         pool = self.space.describe().get("path")
         return (self.path, self.journal, *(() if pool is None else (Path(pool),)))
 
@@ -70,7 +70,7 @@ class Settings:
         return covey.Study(self.space, self.goal, self.strategy, self.seed, self.journal)
 
     def look(self) -> Study:
-        """The study that its journal holds, only to look at, if it is the one described here."""
+        """The study opened read-only from its journal, which must fit these settings."""
         from covey.study import reopen
 
         contents = reopen(self.journal, read_only=True)
@@ -144,7 +144,7 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     if study.get("batch", 1) < 1 or study.get("seed", 0) < 0:
         raise SpaceError("[study]: batch must be at least 1, and seed at least 0.")
     if "strategy" in study:
-        strategy_of(study["strategy"])  # which names the nearest
+        strategy_of(study["strategy"])  # the error names the nearest one
     journal = path.parent / study.pop("journal", "covey.jsonl")
     return Settings(path, _space(tables, path), journal=journal, run=RunSettings(**run), **study)
 

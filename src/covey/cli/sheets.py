@@ -22,7 +22,7 @@ from covey.errors import SpaceError, did_you_mean, several
 if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when first used
     from covey.space import Parameter, Pool, Space
 
-# Points from text: what a sheet or a command line says, as values of a space.
+# Points from the text of a sheet or of the command line.
 
 
 def plain_number(text: str) -> float:
@@ -44,18 +44,18 @@ def point_from_text(space: Space | Pool, cells: Mapping[str, str]) -> dict[str, 
 
 
 def fixed_from_text(space: Space | Pool, given: Mapping[str, str]) -> dict[str, Any]:
-    """Some parameters held at values, as ``--fix opt=adam`` gives them."""
+    """Parameters held fixed, from text such as ``--fix opt=adam``."""
     if isinstance(space, covey.Pool):
         return {name: _number_or_text(text) for name, text in given.items()}
     for name in given:
-        space.columns_of(name)  # which says what there is
+        space.columns_of(name)  # raises, naming the parameters there are
     return {name: _value(space.parameters[name], name, text) for name, text in given.items()}
 
 
 def point_to_json(space: Space | Pool, point: Mapping[str, Any]) -> dict[str, Any]:
-    """The point for whoever reads our JSON: an option that is no scalar by its value.
+    """The point for JSON output; an option that is no scalar is given by its value.
 
-    (The journal holds its place among the options, which is exact and tells a reader nothing.)
+    (The journal holds its index among the options, which is exact but tells a reader nothing.)
     """
     written = space.to_json(point)
     return {name: v if v == point[name] else _readable(point[name]) for name, v in written.items()}
@@ -100,7 +100,7 @@ def _pool_value(pool: Pool, name: str, cells: Mapping[str, str]) -> Any:
 
 
 def _pool_text(pool: Pool, name: str, text: str) -> str:
-    """The text as it stands, if the pool has it so; else without the blanks around it."""
+    """The text unchanged if the pool has that value, else without the blanks around it."""
     try:
         pool.check({name: text}, partial=True)
     except SpaceError:
@@ -117,8 +117,8 @@ def _number_or_text(text: str) -> Any:
 
 COLUMNS = ("id", "status", "value", "sem", "origin")
 """Columns that are not parameters."""
-STORY = ("batch", "reason", "asked", "ended", "seconds")
-"""What became of a trial, which only an export says."""
+EXPORT_ONLY = ("batch", "reason", "asked", "ended", "seconds")
+"""Columns that only an export has."""
 
 _LARGEST = 2**26  # bytes of a sheet, a million rows; a device or a pipe may have no end
 # A spreadsheet takes a cell that begins so for a formula. Cells begin where it splits the line: one
@@ -144,7 +144,7 @@ class SheetRow:
     where: str  # file:line
 
     def text(self, column: str) -> str:
-        """What a cell says, without the blanks around it; nothing where there is no such column."""
+        """The text of a cell without the blanks around it; empty if there is no such column."""
         return self.cells.get(column, "").strip()
 
     def number(self, column: str, hint: str = "") -> float:
@@ -190,7 +190,7 @@ def read_sheet(path: str) -> tuple[list[str], list[SheetRow]]:
 
 def _names(cells: list[str], file: str) -> list[str]:
     names = [_plain(cell).strip() for cell in cells]
-    while len(names) > 1 and not names[-1]:  # commas that trail
+    while len(names) > 1 and not names[-1]:  # trailing commas
         names.pop()
     for separator, word in ((";", "semicolons"), ("\t", "tabs")):
         if len(names) == 1 and separator in names[0]:
@@ -213,17 +213,17 @@ def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
     return f"point.{name}" if name in taken else name
 
 
-def story(parameters: Iterable[str]) -> dict[str, str]:
-    """The columns in which an export of these parameters tells the story of each trial."""
+def export_columns(parameters: Iterable[str]) -> dict[str, str]:
+    """The columns of `EXPORT_ONLY`, renamed where a parameter has the same name."""
     taken = [*COLUMNS, *map(heading, parameters)]
     from covey.history.history import own_column
 
-    return {name: own_column(name, taken) for name in STORY}
+    return {name: own_column(name, taken) for name in EXPORT_ONLY}
 
 
 def exported(names: Iterable[str], parameters: Iterable[str]) -> set[str]:
-    """Those of the columns that `export` added; one alone that is named so is somebody's own."""
-    added = set(story(parameters).values())
+    """The columns that `export` added; if not all of them are there, the user's own columns."""
+    added = set(export_columns(parameters).values())
     return added if added <= set(names) else set()
 
 
@@ -233,9 +233,9 @@ def says_only(
     rows: Sequence[Mapping[str, Any]],
     earlier: Mapping[str, Container[str]] = MappingProxyType({}),
 ) -> bool:
-    """Whether a file is a sheet of these columns that says only what the rows of its ids say.
+    """Whether a file is a sheet of these columns in which every cell agrees with ``rows``.
 
-    ``earlier`` names the cells that a column may have held before.
+    ``earlier`` gives cells that a column may have held before.
     """
     try:
         lines = _lines(file)

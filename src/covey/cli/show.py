@@ -1,4 +1,4 @@
-"""`covey status`, `best`, `export`, `logs` and `report`: look, and change nothing."""
+"""`covey status`, `best`, `export`, `logs` and `report`: commands that change nothing."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from covey.study import Study
 
 _FAILURES = 3  # named by `status`
-_WORDS = 160  # characters of why, there
+_WORDS = 160  # characters of a reason in `status`
 
 
 def look_at(settings: Settings) -> Study:
-    """The study, only to look at; of a damaged journal, what precedes the damage."""
+    """The study opened read-only; of a damaged journal, what precedes the damage."""
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
     study = settings.look()
@@ -99,7 +99,7 @@ def status(config: Config = FILE, as_json: Json = False) -> None:
 
 
 def _following(settings: Settings, study: Study | None = None) -> str:
-    """The command that carries the study on."""
+    """The command to type next."""
     if settings.run.command:
         return "covey run"
     return "covey tell" if study is not None and study.history.pending else "covey ask"
@@ -226,25 +226,25 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
         Output(out, settings.files).require_csv()
     study = look_at(settings)
     trials = study.history.trials
-    stories = _stories(study, settings.journal)
+    cells = _export_cells(study, settings.journal)
     if as_json:
-        listed = [{**(_described(study, t) or {}), **stories[t.id]} for t in trials]
+        listed = [{**(_described(study, t) or {}), **cells[t.id]} for t in trials]
         put_json("covey.export/1", {"trials": listed})
         return end(study)
-    story = sheets.story(study.space.names)
-    columns = [*sheets.COLUMNS, *map(sheets.heading, study.space.names), *story.values()]
+    added = sheets.export_columns(study.space.names)
+    columns = [*sheets.COLUMNS, *map(sheets.heading, study.space.names), *added.values()]
     rows = [
         {name: getattr(trial, name) for name in sheets.COLUMNS}
         | {sheets.heading(name): value for name, value in trial.point.items()}
-        | {story[name]: value for name, value in stories[trial.id].items()}
+        | {added[name]: value for name, value in cells[trial.id].items()}
         for trial in trials
     ]
     text = sheets.sheet_text(columns, rows)
     if out is None:
         put_exactly(text)
     else:
-        # What an earlier export may say of a trial that has its result by now.
-        empty = ["value", "sem", *(story[name] for name in ("reason", "ended", "seconds"))]
+        # Cells of an earlier export, of trials that have their result by now.
+        empty = ["value", "sem", *(added[name] for name in ("reason", "ended", "seconds"))]
         earlier = {"status": get_args(Status)} | dict.fromkeys(empty, ("",))
         ours = partial(sheets.says_only, columns=columns, rows=rows, earlier=earlier)
         Output(out, settings.files, ours).write(text)
@@ -252,10 +252,10 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
     return end(study)
 
 
-def _stories(study: Study, journal: Path) -> list[dict[str, Any]]:
-    """Of each trial: its batch, why it failed, and the times of the journal's lines about it.
+def _export_cells(study: Study, journal: Path) -> list[dict[str, Any]]:
+    """For each trial: its batch, why it failed, and the times of the journal's lines about it.
 
-    Its seconds go from the line that hands it out to the one that says what came of it.
+    Its seconds are counted from the line that dispatches it to the line with its outcome.
     """
     asked: dict[int, str] = {}
     begun: dict[int, str] = {}

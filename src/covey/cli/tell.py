@@ -42,7 +42,7 @@ class _Result:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Where a sheet keeps what is told; the rest of it is not recorded."""
+    """The columns of a sheet that are recorded; all others are not."""
 
     id: str = "id"
     value: str = "value"
@@ -50,7 +50,7 @@ class _Columns:
 
 
 @dataclass(frozen=True)
-class _News:
+class _NewResults:
     """What is not in the journal yet: values, failures, and standard errors of known values."""
 
     told: Told | None
@@ -59,7 +59,7 @@ class _News:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How much of each."""
+        """How many of each."""
         return {
             "told": len(self.told.ids) if self.told else 0,
             "failed": len(self.failed.ids) if self.failed else 0,
@@ -91,7 +91,7 @@ def tell(
     found = _results(results, study, value)
     for result in found:
         _require_same_point(result, study)
-    news = _checked_news(found, study)
+    news = _checked_results(found, study)
     if not dry_run:
         _record(study, news)
     counts = news.counts
@@ -113,15 +113,15 @@ def tell(
     end(study)
 
 
-def _checked_news(results: Sequence[_Result], study: Study) -> _News:
-    """What would be recorded, each part checked against all that is: then it can be written."""
+def _checked_results(results: Sequence[_Result], study: Study) -> _NewResults:
+    """What is to be recorded, all of it checked before any of it is written."""
     from covey.history import Amended, Failed, Told
 
     kinds = {result.id: _kind(result, _trial(result, study)) for result in results}
     new = [r for r in results if kinds[r.id] == "new"]
     told = [r for r in new if r.value is not None]
     failed = [r for r in new if r.value is None]
-    news = _News(
+    news = _NewResults(
         Told(
             tuple(r.id for r in told),
             tuple(r.value for r in told if r.value is not None),
@@ -144,11 +144,11 @@ def _checked_news(results: Sequence[_Result], study: Study) -> _News:
     return news
 
 
-def _record(study: Study, news: _News) -> None:
-    """Values first, taken once by their content; then the rest.
+def _record(study: Study, news: _NewResults) -> None:
+    """Record values first, under a key made of their content; then the rest.
 
-    All were checked before. Whoever is interrupted in between tells the same again: what is
-    recorded is passed over.
+    All were checked before. After an interruption the same command can be given again: what is
+    recorded already is skipped.
     """
     if news.told is not None:
         told = news.told
@@ -167,7 +167,7 @@ def _key(told: Told) -> str:
 
 
 def _require_same_point(result: _Result, study: Study) -> None:
-    """A row that shows other parameters than its trial was sorted, or edited, by mistake."""
+    """Refuse a row whose parameters are not those of its trial: it was sorted or edited."""
     for name, value in _trial(result, study).point.items():
         said = result.row.cells.get(sheets.heading(name), "")
         if said.strip() and not _alike(said, value):
@@ -232,7 +232,7 @@ def _results(words: Sequence[str], study: Study, value: str) -> list[_Result]:
     elif len(words) == 1:
         names, rows = sheets.read_sheet(words[0])
         columns = _columns(names, words[0], study, value)
-        _name_the_rest(names, rows, columns, study)
+        _warn_of_unused(names, rows, columns, study)
     else:
         raise Stop(ExitCode.USAGE, "tell takes one file, - for stdin, or ID=VALUE for each result.")
     found = [r for row in rows if (r := _result(row, columns)) is not None]
@@ -275,10 +275,10 @@ def _column(names: Sequence[str], wanted: str, path: str) -> str | None:
     return alike[0] if alike else None
 
 
-def _name_the_rest(
+def _warn_of_unused(
     names: Sequence[str], rows: Sequence[SheetRow], columns: _Columns, study: Study
 ) -> None:
-    """Say which columns hold something that no journal has a place for."""
+    """Say which columns hold something that is not recorded."""
     known = {columns.id, columns.value, columns.sem, "status", "origin"}
     known |= {sheets.heading(name) for name in study.space.names}
     known |= sheets.exported(names, study.space.names)

@@ -1,4 +1,4 @@
-"""What was asked and what was told: the only state of a study, as an append-only log."""
+"""The history of a study: its events in order, which are its only state, and its trials."""
 
 from covey.history.codec import event_from_json, event_to_json
 from covey.history.events import (

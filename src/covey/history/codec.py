@@ -1,4 +1,4 @@
-"""Events as JSON objects and back: the shape they have in a journal."""
+"""Events to JSON objects and back: the format of a journal's lines."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _KINDS: dict[str, type[Event]] = {
     "reported": Reported,
     "extended": Extended,
 }
-# A reader that does not know these may pass them over, and they say so: no status, no value, no
-# number of a trial and no later batch depends on them. All others must be understood, or refused.
+# Events that a reader who does not know them may skip, and that say so: no status, value or id of
+# a trial and no later batch depends on them. All others must be understood, or refused.
 _IGNORABLE = (Noted, Reported)
 _VERSIONS = dict.fromkeys((Told, Added, Amended), (_VERSION, _NAMED))
 _NAMES = {kind: name for name, kind in _KINDS.items()}
@@ -73,7 +73,7 @@ def event_to_json(
         out["points"] = [point_to_json(point) for point in event.points]
     for name in _FIELDS[type(event)]:
         value = getattr(event, name)
-        if name not in out and not _unsaid(value):
+        if name not in out and not _is_empty(value):
             out[name] = list(value) if isinstance(value, tuple) else value
     return out
 
@@ -83,10 +83,10 @@ def event_from_json(
     point_from_json: Callable[[Any], Mapping[str, Any]],
     first_id: int | None = None,
 ) -> Event | None:
-    """The event a JSON object describes, or None for an unknown one that may be passed over.
+    """The event a JSON object describes, or None for an unknown one that may be skipped.
 
-    An event of a type or version that this covey does not know is passed over if it says
-    ``"ignorable": true``, and refused otherwise: what is not understood may change every batch.
+    An event of a type or version that this covey does not know is skipped if it says
+    ``"ignorable": true``, and refused otherwise, since it might change every batch.
     Unknown fields are ignored, so that a newer covey may add some. With ``first_id`` (the number
     of trials so far) the ids written down are compared with those the event will create.
 
@@ -124,8 +124,8 @@ def _version(event: Event) -> int:
     return _NAMED if is_named(event) else _VERSION
 
 
-def _unsaid(value: object) -> bool:
-    """Whether a field says nothing: no models, no standard error known."""
+def _is_empty(value: object) -> bool:
+    """Whether a field is left out: no models, no known standard error."""
     return value is None or (isinstance(value, tuple) and all(item is None for item in value))
 
 

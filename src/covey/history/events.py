@@ -1,8 +1,8 @@
-"""What can happen to a study: one frozen record for each thing, well formed by construction.
+"""The events of a study: one frozen dataclass for each kind, well formed by construction.
 
-One batch is one event, so half a batch cannot exist. Whatever an event alone can tell is checked
-when it is built (numbers finite, lengths equal, no id twice); whether it fits what happened before
-is checked by ``History.check``.
+One batch is one event, so half a batch cannot exist. Each event checks itself when it is built
+(numbers finite, lengths equal, no id twice); whether it fits what happened before is checked by
+``History.check``.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 from covey.errors import HistoryError, is_whole, several
 from covey.history.trial import Point
 
-# What an event is made of, checked: finite numbers, ids, points, texts.
+# Checks of the fields of an event: finite numbers, ids, points, texts.
 
-MOST = 1e100  # in size, of a value or its error: squares of it must not overflow
+MOST = 1e100  # largest absolute value or error: squares must not overflow
 
 
 def _real_number(value: object, what: str) -> float:
     """A float from any real number, a zero-dimensional array or tensor included."""
-    if type(value) is float:  # nearly always, and quicker than asking a protocol
+    if type(value) is float:  # the usual case, and quicker than a protocol check
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0 and not np.ma.isMaskedArray(value):
         value = value[()]
@@ -44,7 +44,7 @@ def _real_number(value: object, what: str) -> float:
 
 
 def finite_value(value: object, name: str, hint: str) -> float:
-    """A finite float of sane size, or an error that names it."""
+    """A finite float of at most 1e100 in size, or an error that names it."""
     number = _real_number(value, f"{name}: value")
     if not math.isfinite(number):
         raise HistoryError(f"{name}: value must be finite, got {number}. {hint}")
@@ -60,13 +60,13 @@ def trial_value(value: object, trial: int) -> float:
 
 def trial_outcome(value: object, trial: int) -> float | Point:
     """The value of a trial, or several by name."""
-    if type(value) is float and -MOST <= value <= MOST:  # nearly always, and quicker
+    if type(value) is float and -MOST <= value <= MOST:  # the usual case, and quicker
         return value
     return outcome(value, f"trial {trial}", f"Use study.fail({trial}) if the run crashed.")
 
 
 def outcome(value: object, name: str, hint: str) -> float | Point:
-    """A value; or several by name, of goals and limits."""
+    """A value; or several by name, for goals and limits."""
     if not isinstance(value, Mapping) or not value:
         return finite_value(value, name, hint)
     if not all(isinstance(key, str) and key for key in value):
@@ -117,7 +117,7 @@ def standard_error(sem: object, name: str) -> float | None:
 def standard_errors(
     sems: Iterable[object], places: Sequence[int], noun: str
 ) -> tuple[float | None, ...]:
-    """One standard error for each place; none given, none known."""
+    """One standard error for each place; () if none is given."""
     given = tuple(sems)
     if not given:
         return (None,) * len(places)
@@ -132,8 +132,8 @@ def text(value: object, what: str) -> str:
     return value
 
 
-def said(value: object, what: str) -> str:
-    """A string that says something."""
+def non_empty_text(value: object, what: str) -> str:
+    """A string that is not empty."""
     if not text(value, what).strip():
         raise HistoryError(f"{what} must not be empty; say in a few words what a reader will ask.")
     return text(value, what)
@@ -185,7 +185,7 @@ def points_of(points: Iterable[object]) -> tuple[Point, ...]:
 
 
 def sized(items: Iterable[object], size: int, of: str, what: str) -> tuple[object, ...]:
-    """As many as there should be."""
+    """The items as a tuple, if there are ``size`` of them."""
     out = tuple(items)
     if len(out) != size:
         raise HistoryError(f"{several(size, of)} but {several(len(out), what)}; give one for each.")
@@ -206,18 +206,18 @@ def plain_object(given: object, what: str) -> dict[str, Any]:
 def plain_metrics(
     metrics: Iterable[Mapping[str, Any] | None], ids: Sequence[int]
 ) -> tuple[dict[str, Any] | None, ...]:
-    """What came beside the value of each trial, as plain JSON objects; none given, none there."""
+    """What was returned beside the value of each trial, as plain JSON objects; () if nothing."""
     given = tuple(metrics)
     if not given:
         return (None,) * len(ids)
     sized(given, len(ids), "trial", "metric")
-    # An empty object says nothing: the log then has no such field.
+    # Empty objects are dropped: the log then has no such field.
     return tuple(plain_object(one, "metrics") if one else None for one in given)
 
 
 def plain_models(models: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Hyper-parameters as plain JSON."""
-    # Through JSON at once: the running study and the reloaded one then start from equal numbers.
+    # Through JSON, so that the running study and the reloaded one start from equal numbers.
     try:
         plain = json.loads(json.dumps([dict(model) for model in models], allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -231,9 +231,9 @@ def plain_models(models: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], .
 class Asked:
     """``ask`` proposed these points.
 
-    ``models`` are the hyper-parameters it used, and ``fixed`` the parameters it was to hold, both
-    as JSON; None where a log does not say. It was chosen from the log up to the event of number
-    ``after``; None: from all that precedes it.
+    ``models`` are the hyper-parameters it used, and ``fixed`` the parameters that were held fixed,
+    both as JSON; None where a log does not say. The batch was chosen from the events up to number
+    ``after``; None: from all that precede it.
     """
 
     points: tuple[Point, ...]
@@ -359,8 +359,8 @@ class Amended:
 class Dispatched:
     """An attempt to evaluate this trial is about to be handed to an engine, under this name.
 
-    Written before the engine hears of it, so that after a crash nothing runs that the log does not
-    know; the name is what it is looked up by.
+    Logged before the engine gets it, so that after a crash nothing runs that the log does not
+    know; the engine finds it again by its name.
     """
 
     id: int
@@ -387,7 +387,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A further result of a trial that was told already: kept, and not believed."""
+    """A further result of a trial that was told already: kept, but not used."""
 
     id: int
     attempt: int
@@ -401,13 +401,13 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """These results are not to be believed: told still, but out of the model and of the best."""
+    """These results are not trusted: they stay told, but out of the model and of the best."""
 
     ids: tuple[int, ...]
     reason: str
 
     def __post_init__(self) -> None:
-        _assign(self, ids=trial_ids(self.ids), reason=said(self.reason, "reason"))
+        _assign(self, ids=trial_ids(self.ids), reason=non_empty_text(self.reason, "reason"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +418,7 @@ class Included:
     reason: str
 
     def __post_init__(self) -> None:
-        _assign(self, ids=trial_ids(self.ids), reason=said(self.reason, "reason"))
+        _assign(self, ids=trial_ids(self.ids), reason=non_empty_text(self.reason, "reason"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,18 +433,18 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What somebody wants to remember about these trials. It changes nothing else."""
+    """A note about these trials; it changes nothing else."""
 
     ids: tuple[int, ...]
     text: str
 
     def __post_init__(self) -> None:
-        _assign(self, ids=trial_ids(self.ids), text=said(self.text, "text"))
+        _assign(self, ids=trial_ids(self.ids), text=non_empty_text(self.text, "text"))
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A value on the way to the result of a trial, such as that after a step of training."""
+    """An intermediate value of a trial, such as that after a step of training."""
 
     id: int
     attempt: int
@@ -460,7 +460,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """The space is another from now on, described as in a header; trials stay as they are."""
+    """The space changes from now on, described as in a header; trials stay as they are."""
 
     space: dict[str, Any]
     fingerprint: str
@@ -470,21 +470,22 @@ class Extended:
         _assign(
             self,
             space=plain_object(self.space, "space"),
-            fingerprint=said(self.fingerprint, "fingerprint"),
-            reason=said(self.reason, "reason"),
+            fingerprint=non_empty_text(self.fingerprint, "fingerprint"),
+            reason=non_empty_text(self.reason, "reason"),
         )
 
 
-Making: TypeAlias = Asked | Enqueued | Added  # trials
-Settling: TypeAlias = Told | Amended | Failed | Cancelled | Lost | Retried | Excluded | Included
-Remembering: TypeAlias = Dispatched | Late | Noted | Reported | Extended  # trials stay as they are
-Event: TypeAlias = Making | Settling | Remembering
+# Events that create trials, that change trials, and that leave trials as they are.
+Creating: TypeAlias = Asked | Enqueued | Added
+Changing: TypeAlias = Told | Amended | Failed | Cancelled | Lost | Retried | Excluded | Included
+Recording: TypeAlias = Dispatched | Late | Noted | Reported | Extended
+Event: TypeAlias = Creating | Changing | Recording
 
 
 def ids_in(event: Event) -> tuple[int, ...]:
-    """The trials an event is about, of those that are there before it."""
+    """The existing trials that an event is about; those it creates are not among them."""
     match event:
-        case Told(ids=ids):  # nearly always
+        case Told(ids=ids):  # the usual case
             return ids
         case Asked() | Enqueued() | Added() | Extended():
             return ()

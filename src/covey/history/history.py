@@ -1,4 +1,4 @@
-"""History: an immutable view on the log, stamped with the length it answers for."""
+"""`History`: an immutable view of the events up to some length, and the trials they lead to."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from covey.history.events import (
     Amended,
     Asked,
     Cancelled,
+    Changing,
+    Creating,
     Dispatched,
     Enqueued,
     Event,
@@ -24,11 +26,9 @@ from covey.history.events import (
     Included,
     Late,
     Lost,
-    Making,
     Noted,
     Reported,
     Retried,
-    Settling,
     Told,
     ids_in,
     trial_ids,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# The rules of the log, and the table of trials they lead to.
+# Which event may follow, and what it does to the trials.
 
 
 def check(event: Event, trials: Sequence[Trial]) -> None:
@@ -77,10 +77,10 @@ _CHANGES: dict[type[Event], Mapping[str, Any]] = {  # to each trial of an event
 
 
 class Ledger:
-    """All events of a run and the trials as they stand after the last one.
+    """All events of a study, and the trials as they are after the last one.
 
-    Every ``History`` of one run looks at the same ledger; the lock makes an append and the length
-    it is stamped with one step.
+    Every ``History`` of one study shares a ledger; under the lock an event is appended and the new
+    view gets its length in one step.
     """
 
     __slots__ = (
@@ -91,8 +91,8 @@ class Ledger:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.events: list[Event] = []
         self.trials: list[Trial] = []
-        self.attempts: dict[int, list[Dispatched]] = {}  # trial id -> its dispatches, in order
-        self.batches: list[Batch] = []  # by the ids of their trials
+        self.attempts: dict[int, list[Dispatched]] = {}  # trial id -> its attempts, in order
+        self.batches: list[Batch] = []  # in the order of their trials' ids
         self.reasons: dict[int, str] = {}  # trial id -> why it failed, was lost or is excluded
         self.notes: dict[int, list[str]] = {}
         self.reports: dict[int, list[Reported]] = {}
@@ -119,12 +119,12 @@ class Ledger:
                 for i in ids:
                     self.notes.setdefault(i, []).append(text)
             case Late() | Extended():
-                pass  # kept, and no more: what an extended space means is for a study to say
+                pass  # only kept: a study decides what an extended space means
             case _:
                 self._change(event)
         self.events.append(event)
 
-    def _create(self, event: Making) -> None:
+    def _create(self, event: Creating) -> None:
         first, place, points = len(self.trials), len(self.events), event.points
         if isinstance(event, Asked):
             self.rounds += 1
@@ -139,9 +139,9 @@ class Ledger:
         new = [Trial(i, p, origin=made.origin) for i, p in zip(made.ids, points, strict=True)]
         self.trials += _told(event, new) if isinstance(event, Added) else new
 
-    def _change(self, event: Settling) -> None:
+    def _change(self, event: Changing) -> None:
         trials = [self.trials[i] for i in ids_in(event)]
-        if isinstance(event, Amended):  # and what was said of it before stands
+        if isinstance(event, Amended):  # what was recorded of it before stays
             self.trials[event.id] = trials[0].amended(event.value, event.sem)
             return
         if isinstance(event, Told):
@@ -172,7 +172,7 @@ def _require_pending(trial: Trial) -> None:
 
 
 def _require_untold(trial: Trial) -> None:
-    # A late result is never thrown away: failed, cancelled and lost trials may still be told.
+    # A late result is never discarded: failed, cancelled and lost trials may still be told.
     if trial.status == "told":
         raise HistoryError(
             f"trial {trial.id} was already told {trial.value}; tell each trial once, "
@@ -205,7 +205,7 @@ def _require_excluded(trial: Trial) -> None:
 
 
 def _any(_trial: Trial) -> None:
-    """Of any status, as long as there is such a trial."""
+    """Accept a trial of any status."""
 
 
 _RULES: dict[type[Event], Callable[[Trial], None]] = {
@@ -231,7 +231,7 @@ _COLUMNS = ("id", "status", "value", "sem", "origin")
 
 
 def own_column(name: str, taken: Container[str]) -> str:
-    """A column of ours beside parameters, which keep their names.
+    """The name of a column of ours; parameters keep theirs.
 
     >>> own_column("batch", ["x"]), own_column("batch", ["x", "batch"])
     ('batch', 'trial.batch')
@@ -244,8 +244,8 @@ def own_column(name: str, taken: Container[str]) -> str:
 class History:
     """What was asked and what was told, in order; nothing in it ever changes.
 
-    ``then`` costs O(size of the event): all views of one run share one ledger, and the newest view
-    reads it directly. An older view replays its own part of the log when it is next asked
+    ``then`` costs O(size of the event): all views of one study share a ledger, and the newest view
+    reads it directly. An older view replays its own part of the events when it is next read
     (O(its length), once); ``then`` on an older view forks, so neither branch sees the other.
 
     >>> from covey.history import Asked, Point, Told
@@ -274,7 +274,7 @@ class History:
 
     @property
     def _newest(self) -> bool:
-        """Whether nothing was appended since; ask only while holding the ledger's lock."""
+        """Whether nothing was appended since; call it only while holding the ledger's lock."""
         return len(self._ledger.events) == self._length
 
     def check(self, event: Event) -> None:
@@ -318,7 +318,7 @@ class History:
             return tuple(self._as_it_stood().attempts.get(id, ()))
 
     def reason(self, trial: Trial | int) -> str:
-        """Why it failed, was lost or is excluded; empty if it was not, or nobody said why."""
+        """Why it failed, was lost or is excluded; empty if it was not, or no reason was given."""
         id = self._id(trial)
         with self._ledger.lock:
             return self._as_it_stood().reasons.get(id, "")
@@ -330,7 +330,7 @@ class History:
             return tuple(self._as_it_stood().notes.get(id, ()))
 
     def reports(self, trial: Trial | int) -> tuple[Reported, ...]:
-        """Values on the way to the result of this trial, in the order they came."""
+        """Intermediate values of this trial, in the order they came."""
         id = self._id(trial)
         with self._ledger.lock:
             return tuple(self._as_it_stood().reports.get(id, ()))
@@ -353,7 +353,7 @@ class History:
         return known(id, self.trials).id
 
     def _as_it_stood(self) -> Ledger:
-        """The ledger as far as this view goes; ask only while holding the lock."""
+        """The ledger up to the length of this view; call it only while holding the lock."""
         return self._ledger if self._newest else Ledger(self._prefix())
 
     @property
@@ -402,9 +402,9 @@ class History:
 
     @property
     def counted(self) -> tuple[Trial, ...]:
-        """The told trials that the model learns from and the best is among: none excluded.
+        """The told trials that the model learns from and the best is chosen among.
 
-        Nor any whose results are several goals, of which none is the value.
+        Left out are excluded trials, and those with several goals, of which none is the value.
         """
         return tuple(t for t in self.told if not t.excluded and t.value is not None)
 

@@ -1,4 +1,4 @@
-"""A point of the search space, and one trial of it."""
+"""`Point`, `Trial` (a point and what became of it) and `Batch` (the trials of one event)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Point(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One point that was asked for, enqueued or added, and what became of it by then.
+    """One point that was asked for, enqueued or added, and what became of it so far.
 
     ``value`` is that of the only goal. Results told by name are all in ``values``; where they are
     several goals, there is no one value, and ``goal`` is empty.
@@ -78,7 +78,7 @@ class Trial:
 
     def told(self, value: float | Point, sem: float | None, goal: str | None = None) -> Trial:
         """This trial with its result, a number or several by name, of which one is the goal's."""
-        if not isinstance(value, Point):  # quicker than `replace`; what was not told has no more
+        if not isinstance(value, Point):  # quicker than `replace`, and no other field is set
             return Trial(self.id, self.point, value, "told", sem, self.origin)
         only = goal or (next(iter(value)) if len(value) == 1 else "")
         now = replace(self, value=value.get(only), status="told", sem=sem)
@@ -93,7 +93,7 @@ class Trial:
         return replace(self, value=values.get(self.goal), sem=sem, named=named)
 
     def __repr__(self) -> str:
-        # What only some trials have is shown for those.
+        # Fields that only some trials have are shown for those.
         usual = [field for field in fields(self) if field.name not in ("named", "goal", "excluded")]
         shown = {field.name: getattr(self, field.name) for field in usual}
         shown |= {} if self.named is None else {"values": dict(self.named)}
@@ -125,16 +125,16 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The trials that one event made: those of an ask, enqueued together or added together."""
+    """The trials that one event created: asked for, enqueued or added together."""
 
     origin: Origin
     round: int | None  # the number of the ask, from 1; None unless it was asked for
     first: int  # id of its first trial
-    points: tuple[Point, ...] = field(hash=False, repr=False)  # which have no hash
-    place: int  # of its event in the log, from 0
-    strategy: str = ""  # that chose it
+    points: tuple[Point, ...] = field(hash=False, repr=False)  # points have no hash
+    place: int  # index of its event in the log, from 0
+    strategy: str = ""  # the one that chose it
     modelled: bool = False  # whether a model chose it
-    after: int | None = None  # events it was chosen from, where they are not all before it
+    after: int | None = None  # number of events it was chosen from, if not all before it
 
     @property
     def known(self) -> int:

@@ -44,16 +44,16 @@ Outcome = tuple[float, float | None]  # to be maximised, and its standard error 
 
 
 @dataclass(frozen=True, eq=False)
-class Door:
+class PointConverter:
     """Ax's parameterizations on one side, points of a Space on the other."""
 
     search_space: SearchSpace
     space: Space
 
     @staticmethod
-    def to(search_space: SearchSpace) -> Door:
-        """The door to what may vary in a search space."""
-        return Door(search_space, space_from_ax(search_space))
+    def to(search_space: SearchSpace) -> PointConverter:
+        """The converter to what may vary in a search space."""
+        return PointConverter(search_space, space_from_ax(search_space))
 
     def point(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
         """The point of a parameterization; None if it lies outside the search space."""
@@ -102,7 +102,9 @@ class Door:
         return {**disabled, **self.space.check(mine, partial=True)}
 
 
-def history_of_experiment(experiment: Experiment, data: Data, door: Door, batch: int) -> History:
+def history_of_experiment(
+    experiment: Experiment, data: Data, converter: PointConverter, batch: int
+) -> History:
     """The arms of an experiment and what became of them, their outcomes to be maximised.
 
     Trials that failed or were abandoned, and arms without a value of the objective, count as
@@ -115,7 +117,7 @@ def history_of_experiment(experiment: Experiment, data: Data, door: Door, batch:
     failed: list[int] = []
     for index, trial in sorted(experiment.trials.items()):
         for arm in () if trial.status.is_stale else trial.arms:
-            point = door.point(arm.parameters)
+            point = converter.point(arm.parameters)
             if point is None:
                 continue
             place, key = len(points), (index, arm.name)
@@ -229,20 +231,20 @@ class CoveyNode(ExternalGenerationNode):
         self._batch = batch
         self._strategy_name, self._strategy = strategy_of(strategy)
         self._seed = checked_seed(seed)
-        self._door: Door | None = None
+        self._door: PointConverter | None = None
         self._history = History()
         self._fixed: dict[str, Any] = {}
         self._queue: list[dict[str, Any]] = []  # points of the present batch, not yet handed out
 
     def update_generator_state(self, experiment: Experiment, data: Data) -> None:
         """Read the experiment anew; results that came in make the rest of a batch obsolete."""
-        door = Door.to(experiment.search_space)
-        history = history_of_experiment(experiment, data, door, self._batch)
+        converter = PointConverter.to(experiment.search_space)
+        history = history_of_experiment(experiment, data, converter, self._batch)
         known = self._history
         same = (history.told, history.failed) == (known.told, known.failed)
-        if self._door is None or not same or self._door.space != door.space:
+        if self._door is None or not same or self._door.space != converter.space:
             self._queue = []
-        self._door, self._history = door, history
+        self._door, self._history = converter, history
 
     def get_next_candidate(self, pending_parameters: list[TParameterization]) -> TParameterization:
         """The next point of the batch, after computing one if none is left.
@@ -268,17 +270,17 @@ class CoveyNode(ExternalGenerationNode):
             "parameters; allow more digits, or fewer trials."
         )
 
-    def _with(self, door: Door, pending: list[TParameterization]) -> History:
+    def _with(self, converter: PointConverter, pending: list[TParameterization]) -> History:
         """The history, and what is pending beside it: candidates that are no trials yet."""
         known = [dict(trial.point) for trial in self._history.trials]
-        points = [point for point in map(door.point, pending) if point is not None]
+        points = [point for point in map(converter.point, pending) if point is not None]
         new = tuple(Point(point) for point in points if point not in known)
         return self._history.then(Asked(new, "ax")) if new else self._history
 
-    def _compute(self, door: Door, history: History) -> list[dict[str, Any]]:
+    def _compute(self, converter: PointConverter, history: History) -> list[dict[str, Any]]:
         """The next batch, of fewer points where fewer are left."""
-        recipe = Recipe(door.space, "max", GP(), self._seed)
-        fixed, k = door.held(self._fixed), self._batch
+        recipe = Recipe(converter.space, "max", GP(), self._seed)
+        fixed, k = converter.held(self._fixed), self._batch
         while True:
             try:
                 with one_thread():

@@ -15,7 +15,13 @@ from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, SpaceError, StrategyError, installed, is_whole
 from covey.gp import GP
 from covey.history import Added, Asked, Cancelled, Enqueued, Event, Failed, History, Point
-from covey.integrations.optuna_batches import Shelf, Turns, everyone, put_batch, put_claim
+from covey.integrations.optuna_batches import (
+    BatchStore,
+    Turns,
+    all_trials,
+    store_batch,
+    store_claim,
+)
 from covey.integrations.spaces.optuna import space_from_optuna
 from covey.learn import Goal, Recipe
 from covey.propose import Request, propose
@@ -32,11 +38,11 @@ with installed("optuna", "optuna"):
 
 # The log of an Optuna study, told as a history of Covey.
 
-Fate = Literal["told", "failed", "pending"]
+FinalStatus = Literal["told", "failed", "pending"]
 _MOST = 1e100  # in size, of a value that a history takes
 
 
-def fate_of(trial: FrozenTrial) -> Fate:
+def status_of(trial: FrozenTrial) -> FinalStatus:
     """What became of a trial, in Covey's words.
 
     A complete trial is told, unless its value is not finite or a constraint is violated (above
@@ -50,32 +56,32 @@ def fate_of(trial: FrozenTrial) -> Fate:
     return "failed" if any(c > 0.0 for c in trial.constraints.values()) else "told"
 
 
-def history_of(shelf: Shelf, but: int) -> History:
-    """All that a shelf's trials say about its space, without the trial of number ``but``.
+def history_of(store: BatchStore, but: int) -> History:
+    """All that a store's trials say about its space, without the trial of number ``but``.
 
     Batches are counted as asked for, so that randomness and rounds go on; then cancelled, for it
     is the trials that say what was run. Trials that lack a parameter of the space are left out.
     """
     events: list[Event] = []
     made = 0  # trials so far, which is the next id
-    for batch in shelf.batches:
+    for batch in store.batches:
         events.append(Asked(tuple(map(Point, batch.points)), "batch"))
         events.append(Cancelled(tuple(range(made, made + len(batch.points)))))
         made += len(batch.points)
-    found: dict[Fate, list[tuple[Point, Any]]] = {"told": [], "failed": [], "pending": []}
-    for trial in shelf.trials:
-        point = shelf.point_of(trial) if trial.number != but else None
+    found: dict[FinalStatus, list[tuple[Point, Any]]] = {"told": [], "failed": [], "pending": []}
+    for trial in store.trials:
+        point = store.point_of(trial) if trial.number != but else None
         if point is not None:
-            found[fate_of(trial)].append((Point(point), trial.value))
-    for fate, seen in found.items():
+            found[status_of(trial)].append((Point(point), trial.value))
+    for status, seen in found.items():
         points = tuple(point for point, _ in seen)
         if not points:
             continue
-        if fate == "told":
+        if status == "told":
             events.append(Added(points, tuple(value for _, value in seen)))
         else:
             events.append(Enqueued(points))
-        if fate == "failed":
+        if status == "failed":
             events.append(Failed(tuple(range(made, made + len(points)))))
         made += len(points)
     return History(events)
@@ -142,7 +148,7 @@ class CoveySampler(BaseSampler):
         _require_one_objective(study)
         known = self._search_space
         if known is None:
-            known = intersection_search_space(everyone(study))
+            known = intersection_search_space(all_trials(study))
         return {name: d for name, d in known.items() if _searchable(name, d)}
 
     def sample_relative(
@@ -154,19 +160,19 @@ class CoveySampler(BaseSampler):
             return {}
         space = space_from_optuna(dict(sorted(search_space.items())))
         with self._turns.take(study, trial) as trials:
-            shelf = Shelf(trials, space)
+            store = BatchStore(trials, space)
             # A trial that is opened again keeps its point; a point that somebody else has, because
             # patience broke the turns, is left to nobody.
-            while shelf.taken_by(trial.number) is None or shelf.contested(trial.number):
-                place = shelf.next_place(trial.number)
+            while store.taken_by(trial.number) is None or store.contested(trial.number):
+                place = store.next_place(trial.number)
                 if place is None:
-                    points = self._compute(study, trial, shelf)
+                    points = self._compute(study, trial, store)
                     if not points:
                         return self._repeat(trial, space)
-                    place = put_batch(study, trial, space, shelf.serial, points)
-                put_claim(study, trial, place)
-                shelf = Shelf(everyone(study), space)
-            return shelf.taken_by(trial.number) or {}
+                    place = store_batch(study, trial, space, store.serial, points)
+                store_claim(study, trial, place)
+                store = BatchStore(all_trials(study), space)
+            return store.taken_by(trial.number) or {}
 
     def sample_independent(
         self,
@@ -182,11 +188,11 @@ class CoveySampler(BaseSampler):
         dice = RandomSampler(seed=int(words.generate_state(1)[0]))
         return dice.sample_independent(study, trial, param_name, param_distribution)
 
-    def _compute(self, study: Study, trial: FrozenTrial, shelf: Shelf) -> list[dict[str, Any]]:
+    def _compute(self, study: Study, trial: FrozenTrial, store: BatchStore) -> list[dict[str, Any]]:
         """The next batch, of fewer points where fewer are left; nothing if none is."""
-        history = history_of(shelf, but=trial.number)
+        history = history_of(store, but=trial.number)
         goal: Goal = "max" if study.direction.name == "MAXIMIZE" else "min"
-        recipe = Recipe(shelf.space, goal, GP(), self._seed)
+        recipe = Recipe(store.space, goal, GP(), self._seed)
         name, strategy = self._name, self._strategy
         if strategy.needs_model and len(history.told) < self._batch:
             name, strategy = "sobol", Sobol()

@@ -1,4 +1,4 @@
-"""Shelf: the batches of an Optuna study, kept in the storage, and who took which point.
+"""BatchStore: the batches of an Optuna study, kept in the storage, and who took which point.
 
 A batch lies in the system attributes of the trial that computed it, as JSON cut into parts, with
 a label that is written last; a trial takes a point by writing down whose batch and which place.
@@ -93,11 +93,11 @@ class SharedBatch:
         return [Place(self.trial, self.serial, rank) for rank in range(len(self.points))]
 
 
-class Shelf:
+class BatchStore:
     """What all trials together say about one space.
 
     A batch of another space is not seen: when the search space changes, what is left of a batch
-    stays on the shelf for good.
+    stays on the store for good.
     """
 
     def __init__(self, trials: Sequence[FrozenTrial], space: Space) -> None:
@@ -164,10 +164,10 @@ class Shelf:
         return json.dumps(self.space.to_json(point), sort_keys=True)
 
 
-def put_batch(
+def store_batch(
     study: Study, trial: FrozenTrial, space: Space, serial: int, points: Sequence[dict[str, Any]]
 ) -> Place:
-    """Put a batch on the shelf; where its first point lies."""
+    """Put a batch on the store; where its first point lies."""
     text = json.dumps([space.to_json(point) for point in points])
     parts = [text[start : start + LONGEST] for start in range(0, len(text), LONGEST)]
     key = f"{BATCH}:{serial}"
@@ -177,7 +177,7 @@ def put_batch(
     return Place(trial.number, serial, 0)
 
 
-def put_claim(study: Study, trial: FrozenTrial, place: Place) -> None:
+def store_claim(study: Study, trial: FrozenTrial, place: Place) -> None:
     """Take the point that lies there."""
     _write(study, trial, CLAIM, list(place))
 
@@ -227,7 +227,7 @@ _SHORTEST, _LONGEST = 0.005, 0.1  # seconds between looks
 _log = logging.getLogger("covey")
 
 
-def everyone(study: Study) -> list[FrozenTrial]:
+def all_trials(study: Study) -> list[FrozenTrial]:
     """All trials as the storage has them now, those of all Hyperband brackets; not to be changed.
 
     Cost: one read of the storage, which itself remembers finished trials.
@@ -260,7 +260,7 @@ class Turns:
         set_flag(study, trial, mine)
         seen, since, pause = dict[int, str](), time.monotonic(), _SHORTEST
         while True:
-            trials = everyone(study)
+            trials = all_trials(study)
             others = self._others(study, trial, trials)
             if mine == UP and UP not in others.values():
                 return trials

@@ -1,4 +1,4 @@
-"""Handout: the batches of a study, given out one point at a time."""
+"""TrialQueue: the batches of a study, given out one point at a time."""
 
 from __future__ import annotations
 
@@ -121,13 +121,13 @@ def _replay(contents: Contents, study: Study) -> None:
             study.note(event)  # the one way a log grows; nothing is asked or told anew
 
 
-class Handout:
+class TrialQueue:
     """A study whose points go one by one to runs that a host names as it likes.
 
     Points of the user's own, from ``study.enqueue``, go first.
 
     >>> from covey import Real, Space
-    >>> out = Handout(Study(Space({"x": Real(0, 1)}), seed=0))
+    >>> out = TrialQueue(Study(Space({"x": Real(0, 1)}), seed=0))
     >>> first, second, third = (out.next(run, batch=2) for run in ("a", "b", "c"))
     >>> third is None  # the batch is out
     True
@@ -146,12 +146,12 @@ class Handout:
         self.study = study
         self._strategy = strategy
         self._runs: dict[str, int] = dict((notes or {}).get("runs", {}))  # the trial of each
-        self._heard: dict[str, float] = dict((notes or {}).get("heard", {}))
+        self._reported: dict[str, float] = dict((notes or {}).get("heard", {}))
 
     def snapshot(self, **more: Any) -> bytes:
         """All of it as a journal, with more that the host wants to remember."""
         return snapshot(
-            self.study, self._strategy, {"runs": self._runs, "heard": self._heard, **more}
+            self.study, self._strategy, {"runs": self._runs, "heard": self._reported, **more}
         )
 
     @classmethod
@@ -201,15 +201,15 @@ class Handout:
             _log.info("the last %d points of this space are asked for", error.left)
             return self.study.ask(error.left)
 
-    def hear(self, run: str, value: object) -> None:
+    def report(self, run: str, value: object) -> None:
         """A value on the way, which is the result should the run be ended without one."""
         value = plain(value)
         if is_finite(value):
-            self._heard[run] = float(value)
+            self._reported[run] = float(value)
 
     def tell(self, run: str, value: object) -> None:
         """The result of a run, taken once; what is no finite number counts as failed."""
-        self._heard.pop(run, None)
+        self._reported.pop(run, None)
         trial = self.trial(run)
         if trial.status == "told":
             return
@@ -220,7 +220,7 @@ class Handout:
 
     def fail(self, run: str, reason: str) -> None:
         """A run that gave no result."""
-        self._heard.pop(run, None)
+        self._reported.pop(run, None)
         trial = self.trial(run)
         if trial.status == "pending":
             self.study.fail(trial, reason)
@@ -228,17 +228,17 @@ class Handout:
 
     def end(self, run: str) -> None:
         """A run that was ended without a result: what was heard last, or it never ran."""
-        if run in self._heard:
-            self.tell(run, self._heard[run])
+        if run in self._reported:
+            self.tell(run, self._reported[run])
         elif self.trial(run).status == "pending":
             self.study.cancel(self.trial(run))
 
     def cancel_all(self) -> None:
         """Every run that is not over: their host is gone, and what was heard was on the way."""
-        self._heard.clear()
+        self._reported.clear()
         for run in self._runs:
             self.end(run)
 
 
-def _unpickled(data: bytes, space: Space | Pool, strategy: str | Strategy) -> Handout:
-    return Handout.revive(data, "the pickled handout", space, strategy)[0]
+def _unpickled(data: bytes, space: Space | Pool, strategy: str | Strategy) -> TrialQueue:
+    return TrialQueue.revive(data, "the pickled handout", space, strategy)[0]

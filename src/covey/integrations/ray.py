@@ -17,7 +17,7 @@ from covey.errors import (
     installed,
     is_whole,
 )
-from covey.integrations.queue import Handout
+from covey.integrations.queue import TrialQueue
 from covey.integrations.spaces.ray import domains_in, nested, picked, space_from_ray
 from covey.learn import Goal
 from covey.selection import Strategy
@@ -71,7 +71,7 @@ class CoveySearch(Searcher):
         self._space = space if isinstance(space, Space | Pool | None) else space_from_ray(space)
         self._batch, self._strategy, self._seed, self._wait = batch, strategy, seed, wait
         self._limit: int | None = None
-        self._handout: Handout | None = None
+        self._queue: TrialQueue | None = None
 
     @property
     def study(self) -> Study:
@@ -79,8 +79,8 @@ class CoveySearch(Searcher):
         return self._out.study
 
     @property
-    def _out(self) -> Handout:
-        if self._handout is None:
+    def _out(self) -> TrialQueue:
+        if self._queue is None:
             if self._space is None:
                 raise SpaceError(
                     "CoveySearch has no space; give param_space= to the Tuner, or a space to it."
@@ -92,8 +92,8 @@ class CoveySearch(Searcher):
                 )
             goal: Goal = "min" if self._mode == "min" else "max"
             study = Study(self._space, goal, self._strategy, self._seed)
-            self._handout = Handout(study, self._strategy or "auto")
-        return self._handout
+            self._queue = TrialQueue(study, self._strategy or "auto")
+        return self._queue
 
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
@@ -104,10 +104,10 @@ class CoveySearch(Searcher):
             self._space = space_from_ray(config)
         elif domains_in(config) and space_from_ray(config) != self._space:
             return False
-        if self._handout is not None:
+        if self._queue is not None:
             if mode not in (None, self.study.goal):
                 return False
-            self._handout.cancel_all()  # another run begins: the trials of the last one are gone
+            self._queue.cancel_all()  # another run begins: the trials of the last one are gone
         self._mode = mode or self._mode
         self._metric = metric or self._metric or DEFAULT_METRIC
         return True
@@ -137,7 +137,7 @@ class CoveySearch(Searcher):
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Hear a value: a trial that is stopped while it is paused ends without one."""
         if trial_id in self._out:
-            self._out.hear(trial_id, result.get(self._metric or DEFAULT_METRIC))
+            self._out.report(trial_id, result.get(self._metric or DEFAULT_METRIC))
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
@@ -183,14 +183,16 @@ class CoveySearch(Searcher):
         if not path.is_file():
             raise JournalError(f"there is no saved search at {path}.")
         try:
-            out, notes = Handout.revive(path.read_bytes(), str(path), self._space, self._strategy)
+            out, notes = TrialQueue.revive(
+                path.read_bytes(), str(path), self._space, self._strategy
+            )
         except SpaceError as error:
             raise SpaceError(
                 f"{error} With a Tuner: Tuner.restore(..., param_space=...)"
             ) from error
         if self._mode not in (None, out.study.goal):
             raise JournalError(f"{path} belongs to a search with mode {out.study.goal!r}.")
-        self._handout, self._space, self._mode = out, out.study.space, out.study.goal
+        self._queue, self._space, self._mode = out, out.study.space, out.study.goal
         self._metric = self._metric or notes.get("metric")
 
 

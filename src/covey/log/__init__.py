@@ -1,4 +1,4 @@
-"""The durable log of a study: one file, one line per event."""
+"""The durable log of a study: a journal file with one line per event."""
 
 from covey.log.disk import Mutex, drive_kind
 from covey.log.journal import FORMAT, Contents, Journal, read, repair

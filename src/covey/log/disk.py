@@ -22,12 +22,12 @@ from types import ModuleType
 from covey.errors import CoveyError, JournalError
 
 _log = logging.getLogger("covey")
-_PATIENCE = 5.0  # seconds of waiting for a lock after which it is worth a word
+_PATIENCE = 5.0  # seconds of waiting for a lock before a warning
 _LOCKS = Path("/proc/locks")
 # Windows has no flock (there two writers are noticed, but not serialised) and no O_DIRECTORY.
 _fcntl: ModuleType | None = import_module("fcntl") if find_spec("fcntl") else None
 _DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
-# What a file system says that cannot flush a folder at all; there is then nothing to wait for.
+# Errors of file systems that cannot flush a folder at all.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 _STAGED = ".new-"  # follows the name of a file until it is whole
 _STALE = 60.0  # seconds after which nobody is still creating a journal
@@ -50,7 +50,7 @@ def reporting(what: str) -> Iterator[None]:
 def locked(fd: int, path: Path) -> Iterator[None]:
     """Hold the file's lock; the kernel frees it when the holder dies, so none goes stale.
 
-    Whoever waits for long is told for whom, and goes on waiting.
+    After a long wait a warning names the holder, and the wait goes on.
     """
     if _fcntl is None:
         yield
@@ -63,14 +63,14 @@ def locked(fd: int, path: Path) -> Iterator[None]:
 
 
 def take_lock(fd: int, path: Path) -> None:
-    """Wait for the file's lock, and have it for as long as the file is open."""
+    """Wait for the file's lock, and hold it for as long as the file is open."""
     if _fcntl is not None and not try_lock(fd):
         with _told_after(_PATIENCE, fd, path):
             _fcntl.flock(fd, _fcntl.LOCK_EX)
 
 
 def try_lock(fd: int) -> bool:
-    """Take the file's lock for as long as it is open, unless somebody else has it."""
+    """Take the file's lock for as long as it is open, unless another process has it."""
     if _fcntl is None:
         return True
     try:
@@ -81,7 +81,7 @@ def try_lock(fd: int) -> bool:
 
 
 def is_locked(fd: int) -> bool:
-    """Whether somebody else has the file's lock; it is free again when this returns."""
+    """Whether another process has the file's lock; this call keeps none."""
     if _fcntl is None:
         return False
     try:
@@ -94,7 +94,7 @@ def is_locked(fd: int) -> bool:
 
 @contextmanager
 def _told_after(seconds: float, fd: int, path: Path) -> Iterator[None]:
-    """Warn of a lock, from a thread beside: to wait in the kernel is fair, to try again is not."""
+    """Warn of a long wait from a second thread: waiting in the kernel is fair, polling is not."""
     warn = threading.Timer(seconds, _warn_of_lock, (fd, path))
     warn.daemon = True
     warn.start()
@@ -125,7 +125,7 @@ def holder_of(fd: int) -> str | None:
         pid = fields[4]
         try:
             name = Path("/proc", pid, "comm").read_text().strip()
-        except OSError:  # it has just ended, or lives where we cannot see it
+        except OSError:  # it has just ended, or is not visible here
             return f"process {pid}" if int(pid) > 0 else None
         return f"process {pid} ({name})"
     return None
@@ -152,7 +152,7 @@ def is_at(fd: int, path: Path) -> bool:
 
 
 def write_once(fd: int, data: bytes) -> None:
-    """Write in one call; a short write is an error, as the next one would only say why."""
+    """Write in one call; a short write is an error."""
     written = os.write(fd, data)
     if written != len(data):
         raise OSError(
@@ -180,10 +180,9 @@ def publish(path: Path, data: bytes) -> None:
 
 
 def forget_staged(path: Path) -> None:
-    """Take away the names a published file was staged under, which a kill may have left.
+    """Remove the names a published file was staged under, which a killed writer may have left.
 
-    They lead to the very same file, and nobody looks for them: whoever published it is dead, or
-    about to take them away.
+    They are links to the same file that nobody reads: the writer is dead, or about to remove them.
     """
     for staged in path.parent.glob(f"{escape(path.name)}{_STAGED}*"):
         with suppress(FileNotFoundError):
@@ -194,8 +193,8 @@ def forget_staged(path: Path) -> None:
 def remove_staged(path: Path) -> None:
     """Remove what writers that were killed while they created a journal have left beside it.
 
-    Only plain files of ours, a minute old: who creates one takes milliseconds, and if it was only
-    asleep it finds its file gone and says so.
+    Only plain files of ours, a minute old: creating one takes milliseconds, and a writer that was
+    suspended finds its file gone and reports that.
     """
     digits = "[0-9a-f]" * 8
     for staged in path.parent.glob(f"{escape(path.name)}{_STAGED}{digits}"):
@@ -217,7 +216,7 @@ def keep_aside(path: Path, data: bytes) -> Path:
 
 
 def sync_directory(path: Path) -> None:
-    """Make a new name durable: flushing a file does not flush the name it goes by."""
+    """Flush a folder, to make a new name durable: flushing a file does not flush its name."""
     if _DIRECTORY is None:
         return
     fd = os.open(path, os.O_RDONLY | _DIRECTORY | _FLAGS)
@@ -244,7 +243,7 @@ def _write_new(path: Path, data: bytes) -> None:
 
 
 def _name(staged: Path, path: Path) -> None:
-    """Give a finished file its name, unless the name is taken."""
+    """Give a finished file its name, unless that exists."""
     try:
         try:
             os.link(staged, path)
@@ -268,11 +267,11 @@ def _claim(staged: Path, path: Path) -> None:
         raise
 
 
-# What a forked child does not keep: open files, the locks on them, and locks between threads.
+# Open files and locks, which a forked child must not keep.
 
 
 class Descriptor:
-    """An open file; closed by ``close``, when it is forgotten, and in every forked child.
+    """An open file; closed by ``close``, when it is garbage-collected, and in every forked child.
 
     A lock lives as long as any copy of the descriptor it was taken on. A worker that was forked
     from a study would keep the journal locked after the study was killed.
@@ -295,9 +294,9 @@ def _close_all() -> None:
 
 
 class Mutex:
-    """A lock between threads, which its holder may take again; free in every forked child.
+    """A reentrant lock between threads; free in every forked child.
 
-    There, the thread that held it does not exist, and would never let it go.
+    There the thread that held it does not exist, and would never release it.
     """
 
     __slots__ = ("__weakref__", "_lock")
@@ -307,14 +306,14 @@ class Mutex:
         _mutexes.add(self)
 
     def renew(self) -> None:
-        """Forget whoever holds it."""
+        """Make it free, whoever holds it."""
         self._lock = threading.RLock()
 
     def __enter__(self) -> None:
         self._lock.acquire()
 
     def __exit__(self, *_: object) -> None:
-        with suppress(RuntimeError):  # of a child that was forked while inside
+        with suppress(RuntimeError):  # in a child that was forked while it was held
             self._lock.release()
 
 
@@ -332,13 +331,13 @@ if _at_fork is not None:  # Windows does not fork
     _at_fork(after_in_child=_renew_all)
 
 
-# Network drives: where locks and appends of several machines cannot be relied on.
+# Network drives, where locks and appends of several machines cannot be relied on.
 
 FORCE = "COVEY_NETWORK_JOURNAL"
 """Environment variable that, set to 1, allows a journal on a network drive."""
 
-# Not among them: Lustre, GPFS, BeeGFS, CephFS. They keep POSIX locks and appends across machines
-# (Lustre when it is mounted with `flock`).
+# Lustre, GPFS, BeeGFS and CephFS are not among them: they keep POSIX locks and appends across
+# machines (Lustre when it is mounted with `flock`).
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ncpfs", "davfs")
 _NETWORK_FUSE = ("sshfs", "s3fs", "gcsfuse", "rclone", "davfs2", "curlftpfs", "smbnetfs")
 _MOUNTS = Path("/proc/self/mounts")
@@ -368,7 +367,7 @@ def drive_kind(path: Path) -> str:
 
 
 def _kind_in(mounts: Iterable[str], path: Path) -> str:
-    """Of the mounts a path lies under, the deepest; the last of several at one place."""
+    """The type of the deepest mount that holds the path; the last of several at one place."""
     found, depth = "", -1
     for line in mounts:
         fields = line.split(" ")
@@ -380,14 +379,14 @@ def _kind_in(mounts: Iterable[str], path: Path) -> str:
     return found
 
 
-# Files for people to read: written whole, or not at all.
+# Files for people to read, written as a whole or not at all.
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader finds the old text or the new one, never a part.
 
-    A link stays a link, and what it leads to is replaced; a file keeps its mode. What is no plain
-    file (a device, a pipe) is written into: to put a file in its place would destroy it.
+    A link stays a link, and its target is replaced; a file keeps its mode. A device or a pipe is
+    written into, not replaced.
 
     Raises:
         OSError: It could not be written; what was there is as it was.
@@ -402,7 +401,7 @@ def write_whole(path: Path, text: str) -> None:
             sink.write(data)
         return
     place = Path(os.path.realpath(path))
-    # A name that nobody can foresee, and only if it is free: no link is ever written through.
+    # An unpredictable name that must be free: no link is ever written through.
     draft = place.with_name(f".covey-{secrets.token_hex(8)}.tmp")
     with draft.open("xb") as file:
         try:

@@ -61,9 +61,9 @@ def strategy_in(header: Mapping[str, Any]) -> str:
 
 
 def gp_in(header: Mapping[str, Any]) -> GP:
-    """The process a journal was started with."""
+    """The Gaussian process a journal was started with."""
     unknown = set(header["gp"]).difference(field.name for field in fields(GP))
-    if unknown:  # a setting that is passed over would change the batches
+    if unknown:  # ignoring a setting would change the batches
         raise JournalError(
             "this journal was started with a GP that this covey does not know "
             f"({', '.join(sorted(unknown))}); it was written by a newer one, please upgrade."
@@ -72,7 +72,7 @@ def gp_in(header: Mapping[str, Any]) -> GP:
 
 
 def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP | None) -> Recipe:
-    """The recipe a journal was started with, if it agrees with what is given (None: nothing is)."""
+    """The recipe a journal was started with, if it agrees with what is given (None: not given)."""
     for what, written, now in (
         ("space", header["fingerprint"], given.space.fingerprint),
         ("goal", header["goal"], given.goal),

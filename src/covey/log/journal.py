@@ -1,4 +1,4 @@
-"""Journal: append to the log, and acknowledge nothing before it is on disk."""
+"""`Journal`: the log of a study as a file; an event is on disk before `append` returns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from covey.log.disk import (
 )
 from covey.log.running import asking, running
 
-# The format of a journal: sealed lines, read and verified; no file is touched here.
+# The format of a journal: lines with checksums, written, read and verified.
 #
 # The first line is a header, ``{"covey":1,"min_reader":1,...,"created":...,"crc":"xxxxxxxx"}``;
 # each further line is an event, ``{"seq":1,"at":...,...,"crc":"xxxxxxxx"}``, numbered without
@@ -39,15 +39,15 @@ from covey.log.running import asking, running
 # mark. Lines are ASCII (other letters are escaped), so that no editor can re-encode a line and
 # break its seal.
 #
-# What follows the last newline was never acknowledged: it is torn, and no part of the log.
-# Anything else that does not verify is damage, and is reported by line and byte.
+# What follows the last newline is a torn line: it was never acknowledged, and is no part of the
+# log. Anything else that does not verify is damage, and is reported by line and byte.
 
 FORMAT = 1  # what this covey writes, and the newest it can read
 
 _MAGIC = b'{"covey":'
 _SEAL = b',"crc":"%08x"}\n'
 _SEAL_SIZE = len(_SEAL % 0)
-_read = json.JSONDecoder().decode  # json.loads would first guess at the encoding of each line
+_read = json.JSONDecoder().decode  # json.loads would detect the encoding of each line first
 _SEALED = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 
 
@@ -68,7 +68,7 @@ class Contents:
     events: list[dict[str, Any]]
     size: int  # bytes up to and including the last good newline
     torn: bytes  # a line without a newline that follows it
-    damage: JournalDamaged | None = None  # why reading stopped before the end, if it did
+    damage: JournalDamaged | None = None  # the damage at which reading stopped, if there is some
 
 
 def header_line(fields: Mapping[str, Any]) -> bytes:
@@ -175,7 +175,7 @@ def _refuse_newer(line: bytes, name: str) -> None:
     try:
         needed = json.loads(line).get("min_reader")
     except (ValueError, RecursionError, AttributeError):
-        return  # damaged, which the checksum will say
+        return  # damaged, which the checksum will show
     if isinstance(needed, int) and needed > FORMAT:
         raise JournalError(
             f"{name} was written by a newer covey: it needs one that reads format {needed}, this "
@@ -243,7 +243,7 @@ class Journal:
         self._good = contents.size  # the file is known, and valid, up to this byte
         self._pid = os.getpid()
         self._broken: str | None = None
-        self._mutex = Mutex()  # flock does not part threads that share one descriptor
+        self._mutex = Mutex()  # flock does not separate threads that share one descriptor
         self._busy = False
         self._asks, self._asking = Mutex(), False
 
@@ -259,7 +259,7 @@ class Journal:
         with reporting(f"create {path}"):
             refuse_network(path)
             publish(path, line)
-            # What others may have appended by now is left unread, and so found by our append.
+            # Events that others have appended by now are left unread, so that `append` finds them.
             contents = parse(io.BytesIO(line), str(path))
             return cls(path, open_existing(path, os.O_RDWR), contents)
 
@@ -275,7 +275,7 @@ class Journal:
             refuse_network(path)
             fd = open_existing(path, os.O_RDWR)
             try:
-                with locked(fd, path):  # or a write that is about to be rolled back would be read
+                with locked(fd, path):  # or a line that is about to be rolled back might be read
                     contents = _contents(fd, path)
                     _flush(fd, path)
                 if contents.torn:
@@ -321,22 +321,22 @@ class Journal:
         with _reader(self._fd, self._good) as rest:
             added, size, _ = parse_events(rest, self.seq, self._good, str(self.path))
         if added:
-            self._sync()  # whoever wrote them may have died before they were on disk
+            self._sync()  # their writer may have died before they were on disk
         self.seq, self._good = self.seq + len(added), size
         return added
 
     def _known(self) -> list[dict[str, Any]]:
-        """The events up to the last that was read; those of the opening are still at hand."""
+        """The events up to the last that was read; those read at the opening are in memory."""
         if self.seq == len(self.events):
             return self.events
         return _contents(self._fd, self.path).events[: self.seq]
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Wait for one's turn to choose a batch, and have it; others write meanwhile."""
+        """Wait for a turn to choose a batch, and hold it; others can write meanwhile."""
         self._require_own_process()
         with self._asks:
-            if self._asking:  # a strategy, or a signal handler, that asks while we ask
+            if self._asking:  # a nested ask, by a strategy or a signal handler
                 yield
                 return
             self._asking = True
@@ -366,8 +366,8 @@ class Journal:
 
     @contextmanager
     def _turn(self, what: str) -> Iterator[None]:
-        """Have the file to oneself: of all threads, of all processes, of all signal handlers."""
-        self._require_own_process()  # first: a child may have inherited a mutex that is held
+        """Exclusive use of the file, among threads, processes and signal handlers."""
+        self._require_own_process()  # first: a forked child may have inherited a held mutex
         with self._mutex, reporting(f"{what} {self.path}"):
             self._require_usable()
             self._busy = True
@@ -389,16 +389,16 @@ class Journal:
             raise JournalError(f"{self.path}: {self._broken} Open the journal again to go on.")
         if not self._file.close.alive:
             raise JournalError(f"{self.path}: this journal was closed; open it again to go on.")
-        if self._busy:  # only the thread whose turn it is can come here
+        if self._busy:  # only reached by the thread that has the turn
             raise JournalError(f"{self.path}: a signal handler cannot use it while it is in use.")
 
     def _settle(self) -> None:
-        """Make sure that the file ends where our knowledge of it ends."""
+        """Make sure that the file ends where the events read here end."""
         if self._require_whole() > self._good:
             self._resolve()
 
     def _require_whole(self) -> int:
-        """The size of the file, if it is still ours and holds all that we know of."""
+        """The size of the file, if it is the same file and holds all that was read."""
         if not is_at(self._fd, self.path):
             raise JournalError(
                 f"{self.path} was deleted, moved or replaced while in use; nothing was written."
@@ -412,7 +412,7 @@ class Journal:
         return size
 
     def _resolve(self) -> None:
-        """Cut off a torn line; refuse to go on where somebody else has appended events."""
+        """Cut off a torn line; raise if another process has appended events."""
         with _reader(self._fd, self._good) as rest:
             added, _, torn = parse_events(rest, self.seq, self._good, str(self.path))
         if added:
@@ -430,7 +430,7 @@ class Journal:
             os.lseek(self._fd, self._good, os.SEEK_SET)
             write_once(self._fd, line)
             self._sync()
-        except BaseException:  # an interrupt too: the caller will not know of the event
+        except BaseException:  # an interrupt too: the caller does not learn of the event
             self._roll_back()
             raise
         # In one step: an interrupt between the two would make the file look damaged.
@@ -440,9 +440,9 @@ class Journal:
         try:
             os.fsync(self._fd)
         except OSError:
-            # The kernel may have dropped the pages and will not say so twice: a second fsync
-            # that succeeds proves nothing. The line is still cut off by the caller, or a reader
-            # would take it from the cache for an event on disk.
+            # The kernel may have dropped the pages and reports that once: a second fsync that
+            # succeeds proves nothing. The caller still cuts the line off, or a reader would
+            # take it from the cache for an event on disk.
             self._broken = "an earlier write could not be flushed to disk."
             raise
 
@@ -471,15 +471,15 @@ def _contents(fd: int, path: Path) -> Contents:
 
 
 def _flush(fd: int, path: Path) -> None:
-    """Put on disk what was just read; a writer killed before its flush left it in the cache.
+    """Flush what was just read: a writer killed before its own flush left it in the cache.
 
-    It will be believed, a repeated key even acknowledged, though nothing of ours is written.
+    The study relies on it, and even acknowledges a repeated key, without writing anything.
     """
     os.fsync(fd)
     sync_directory(path.resolve().parent)
 
 
-# Repair: what precedes the damage, in a new file; the damaged one is never touched.
+# Repair: copy what precedes the damage to a new file; the damaged one is never changed.
 
 
 def repair(path: str | os.PathLike[str], out: str | os.PathLike[str]) -> Contents:

@@ -1,4 +1,7 @@
-"""The log of a study: what a log must be able to do, one in memory, and the book that keeps it."""
+"""The log of a study: the `Log` protocol, logs in memory, and `Logbook`, which commits events.
+
+`MemoryLog` serves studies without a journal, `ReadOnlyLog` those opened to be read only.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ if TYPE_CHECKING:
 class Log(Protocol):
     """A handle on the durable log of one study: a header, and events numbered from 1.
 
-    Others may have handles of their own, in other threads, processes or on other machines. What
-    was appended never changes. A log keeps the very line that `event_line` makes, so that one can
+    There may be other handles, in other threads, in other processes or on other machines. What was
+    appended never changes. A log keeps the very line that `event_line` makes, so that one can
     be copied into another and back. `covey.testing.LogContract` says the same as tests.
     """
 
@@ -67,21 +70,21 @@ class Log(Protocol):
         """
 
     def asking(self) -> AbstractContextManager[None]:
-        """Wait for one's turn to choose a batch, and have it; others read and append meanwhile.
+        """Wait for a turn to choose a batch, and hold it; others can read and append meanwhile.
 
-        A turn ends with its process, however that ends. It only keeps those who ask from choosing
-        in vain: nothing rests on it but that nobody starves.
+        A turn ends with its process, however that ends. It only keeps two asks from choosing the
+        same batch in vain: correctness does not rest on it, but fairness does.
         """
 
     def running(self) -> AbstractContextManager[None]:
-        """Be the one who evaluates what the log holds open.
+        """Hold the right to evaluate the pending trials of the log.
 
         Raises:
-            JournalConflict: Somebody else does.
+            JournalConflict: Another run holds it.
         """
 
     def close(self) -> None:
-        """Let go of it; closing twice is harmless."""
+        """Release it; closing twice is harmless."""
 
 
 class MemoryLog:
@@ -114,13 +117,13 @@ class MemoryLog:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """Have one's turn to choose a batch."""
+        """Wait for a turn to choose a batch, and hold it."""
         with self._turn:
             yield
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Be the one who evaluates what is open."""
+        """Hold the right to evaluate the pending trials."""
         with self._lock:
             if self._runner == os.getpid():  # a forked child has a log of its own
                 raise JournalConflict(f"{self.name}: this study is being run already. Wait for it.")
@@ -131,11 +134,11 @@ class MemoryLog:
             self._runner = None
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to release."""
 
 
-class Sealed:
-    """What was read of a journal, to look at and no more."""
+class ReadOnlyLog:
+    """What was read of a journal, without a way to append to it."""
 
     path = None
 
@@ -155,7 +158,7 @@ class Sealed:
 
     @contextmanager
     def asking(self) -> Iterator[None]:
-        """There is nobody to wait for."""
+        """No turn is needed."""
         yield
 
     def running(self) -> NoReturn:
@@ -163,37 +166,37 @@ class Sealed:
         raise JournalError(self._why)
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to release."""
 
 
-class Standing(NamedTuple):
-    """A log as it stood: its history, and the number of the last event in it."""
+class LogState(NamedTuple):
+    """The state of a log at some time: its history, and the number of its last event."""
 
     history: History
     seq: int
 
 
 class Logbook:
-    """The log of one study. It changes in one way: checked, written down, then believed."""
+    """The log of one study and its history. An event is checked, then logged, then applied."""
 
     def __init__(self, space: Space | Pool, log: Log | None = None) -> None:
         self._space = space
         self._log: Log = MemoryLog() if log is None else log
-        # One value, so that an interrupt finds it before an event or after it: what was written
-        # and not believed is read from the log the next time.
-        self.standing = Standing(History(), 0)
+        # One value, so that an interrupt finds it before an event or after it. What was logged and
+        # not applied is read from the log the next time.
+        self.state = LogState(History(), 0)
         self._keys: dict[str, Event] = {}
-        self._made: dict[str, range] = {}  # key -> ids of the trials its event made
+        self._made: dict[str, range] = {}  # key -> ids of the trials its event created
         self.refresh()
 
     @property
     def history(self) -> History:
-        """Everything that happened, as far as it was read."""
-        return self.standing.history
+        """The history as far as the log was read."""
+        return self.state.history
 
     @property
     def log(self) -> Log:
-        """Where it is written down."""
+        """The log that events are written to."""
         return self._log
 
     def made_by(self, key: str, request: Request) -> list[Trial] | None:
@@ -208,11 +211,11 @@ class Logbook:
         return [self.history.trial(i) for i in self._made[key]]
 
     def _require_batch(self, key: str, k: int, strategy: str, fixed: Mapping[str, Any]) -> None:
-        """Refuse a key whose batch was not asked for in these words."""
+        """Refuse a key that was used for a batch with other arguments."""
         first = self._keys[key]
         if not isinstance(first, Asked):
             raise _used(key)
-        if first.fixed is None:  # of an older covey: what was held shows in the points alone
+        if first.fixed is None:  # of an older version, which did not log fixed values
             points = [self._space.to_json(point) for point in first.points]
             held = all(point.get(name) == fixed[name] for point in points for name in fixed)
         else:
@@ -227,28 +230,28 @@ class Logbook:
 
     def refresh(self) -> None:
         """Read what others have appended to the log."""
-        lines = self._log.read(self.standing.seq)
+        lines = self._log.read(self.state.seq)
         if lines:
-            self.standing = self._replayed(lines)
+            self.state = self._replayed(lines)
 
     def verify(self) -> None:
-        """Raise if the file of a pool holds other candidates by now."""
+        """Raise if the file of a pool has other candidates by now."""
         if isinstance(self._space, Pool):
             self._space.verify_source()
 
     def commit(
-        self, event: Event, key: str | None = None, since: Standing | None = None
+        self, event: Event, key: str | None = None, since: LogState | None = None
     ) -> list[Trial]:
-        """Add an event, or raise and change nothing; the trials it made.
+        """Add an event, or raise and change nothing; the trials it created.
 
-        An event of a key that was used before is not added again. What others have appended is
-        read first, and the event is checked against it. A batch may follow on results that it was
-        chosen without, and then says ``since`` when (default: what was last read).
+        An event whose key was used before is not added again. What others have appended is read
+        first, and the event is checked against it. A batch may follow on results that it was
+        chosen without; ``since`` is the state it was chosen from (default: what was last read).
 
         Raises:
             JournalConflict: Others have asked since, or taken a point of this batch.
         """
-        since = self.standing if since is None else since
+        since = self.state if since is None else since
         while True:
             self.refresh()
             if isinstance(event, Asked) and self._overtaken(event, since.history):
@@ -262,15 +265,15 @@ class Logbook:
                 self.verify()
             self.history.check(event)
             self._require_understood(event)
-            with suppress(JournalConflict):  # somebody wrote just now: read it, and check again
+            with suppress(JournalConflict):  # others wrote just now: read it, and check again
                 return self._append(event, key, since.seq)
 
     def _overtaken(self, asked: Asked, then: History) -> bool:
-        """Whether a batch that was chosen then can no longer be what is asked for now.
+        """Whether events since ``then`` make a batch that was chosen then invalid.
 
-        Another batch may hold the same points, and was drawn with the same random numbers. Results
-        void nothing, but points of the user's own may be those of the batch; so may a trial that
-        was given up, and free to be proposed again, when it is told after all.
+        Another batch does: it may hold the same points, and was drawn with the same random numbers.
+        Results do not. Points of the user's own do if the batch has them too; so does a trial that
+        was given up, and so free to be proposed again, if it was told after all.
         """
         now = self.history
         if now is then or now.rounds != then.rounds:
@@ -286,31 +289,31 @@ class Logbook:
         return bool(taken) and bool(among(encode(asked.points), encode(taken)).any())
 
     def _append(self, event: Event, key: str | None, since: int) -> list[Trial]:
-        history, seq = self.standing
+        history, seq = self.state
         if isinstance(event, Asked) and event.after is None and since != seq:
             event = replace(event, after=since)
         line = event_to_json(event, self._space.to_json, len(history))
         seq = self._log.append(line if key is None else {**line, "key": key}, seq)
-        self._believe(event, key, seq)
+        self._apply(event, key, seq)
         return [self.history.trial(i) for i in range(len(history), len(self.history))]
 
     def _require_understood(self, event: Event) -> None:
-        """Refuse to write, or to read on after, an event that asks for more than we can do."""
+        """Refuse to write, or to read past, an event that this version does not support."""
         if isinstance(event, Extended) and event.fingerprint != self._space.fingerprint:
             raise JournalError(
                 f"the space of this log was extended ({event.reason}), which this covey cannot "
                 "follow yet; upgrade it to go on: pip install --upgrade covey."
             )
 
-    def _believe(self, event: Event, key: str | None, seq: int) -> None:
+    def _apply(self, event: Event, key: str | None, seq: int) -> None:
         first, history = len(self.history), self.history.then(event)
         if key is not None:
             self._keys[key] = event
             self._made[key] = range(first, len(history))
-        self.standing = Standing(history, seq)
+        self.state = LogState(history, seq)
 
-    def _replayed(self, lines: Iterable[Mapping[str, Any]]) -> Standing:
-        history, seq = self.standing
+    def _replayed(self, lines: Iterable[Mapping[str, Any]]) -> LogState:
+        history, seq = self.state
         events, count = [], len(history)
         for line in lines:
             seq += 1
@@ -324,14 +327,14 @@ class Logbook:
                 self._keys[key] = event
                 self._made[key] = range(count, count + made)
             count += made
-        if not self.standing.seq:
-            return Standing(History(events), seq)  # at once, which is quicker for a long log
+        if not self.state.seq:
+            return LogState(History(events), seq)  # all at once, which is quicker for a long log
         for event in events:
             history = history.then(event)
-        return Standing(history, seq)
+        return LogState(history, seq)
 
     def _repeated(self, event: Event, key: str) -> list[Trial]:
-        if isinstance(event, Asked):  # thought up anew, so hardly the same points
+        if isinstance(event, Asked):  # chosen anew, so hardly the same points
             self._require_batch(key, len(event.points), event.strategy, event.fixed or {})
         elif self._keys[key] != event:
             raise _used(key)

@@ -1,4 +1,4 @@
-"""The locks beside a journal: one that a run holds for its life, one of those who ask."""
+"""The locks beside a journal: `running`, held by a run while it lasts, and `asking`, by an ask."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from covey.errors import JournalConflict, JournalError
 from covey.log.disk import Descriptor, forget_staged, is_locked, reporting, take_lock, try_lock
 
 _FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
-_SIGNED = b'{"pid": '  # how the account of whoever holds the lock begins
+_SIGNED = b'{"pid": '  # how the entry of the lock's holder begins
 
 
 def lock_path(journal: Path) -> Path:
-    """Where the lock of a journal is kept; the file may stay behind, only the lock counts."""
+    """The path of a journal's lock file; it may stay behind, only the lock on it counts."""
     journal = journal.resolve()  # a link and what it leads to share one lock
     return journal.with_name(f"{journal.name}.lock")
 
@@ -31,8 +31,8 @@ def running(journal: Path) -> Iterator[None]:
 
     Raises:
         JournalConflict: Another run holds it; the message says which.
-        JournalError: What lies where the lock should be is not ours to write to, or the journal
-            goes by several names (hard links), each of which would have a lock of its own.
+        JournalError: The lock file cannot be written safely, or the journal has several names
+            (hard links), each of which would have a lock of its own.
     """
     path = lock_path(journal)
     with reporting(f"lock {path}"):
@@ -58,17 +58,17 @@ def running(journal: Path) -> Iterator[None]:
 
 @contextmanager
 def asking(journal: Path) -> Iterator[None]:
-    """Wait for one's turn to choose a batch, and have it; whoever writes does not look here.
+    """Wait for a turn to choose a batch, and hold it; writers do not need it.
 
-    The turn is a lock on ``<journal>.ask``, an empty file that may stay behind. The kernel takes it
-    back when the process ends. Where there can be no such file, nobody waits: whoever writes first
-    is first, and the other has to choose again.
+    The turn is a lock on ``<journal>.ask``, an empty file that may stay behind. The kernel frees it
+    when the process ends. Where there can be no such file, there are no turns: of two asks at once
+    the one that writes first is first, and the other has to choose again.
     """
     journal = journal.resolve()  # a link and what it leads to share one turn
     path = journal.with_name(f"{journal.name}.ask")
     try:
         file = Descriptor(os.open(path, os.O_RDONLY | os.O_CREAT | _FLAGS, 0o666))
-    except OSError:  # a folder of somebody else, a link
+    except OSError:  # another user's folder, or a link
         yield
         return
     try:
@@ -81,7 +81,7 @@ def asking(journal: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who runs a journal; process 0 where it has only just begun and not signed yet."""
+    """The process that runs a journal; 0 if it has just begun and not written its entry yet."""
 
     pid: int
     host: str
@@ -94,24 +94,24 @@ class Holder:
 
 
 def holder(journal: Path) -> Holder | None:
-    """Who runs a journal now; None if nobody does. Looking takes nothing from anybody."""
+    """The process that runs a journal now, or None; the check does not disturb it."""
     try:
         fd = os.open(lock_path(journal), os.O_RDONLY | _FLAGS)
-    except OSError:  # there is none, it is a link, or it is not for our eyes
+    except OSError:  # there is none, it is a link, or it may not be read
         return None
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             return None
         who = _holder(fd)
-        # To try the lock is to hold it for a moment, in which a run that starts would be refused:
-        # not where it is known to be free.
+        # Trying the lock holds it for a moment, in which a run that starts would be refused; so it
+        # is not tried where it is known to be free.
         return None if _gone(who) or not is_locked(fd) else who
     finally:
         os.close(fd)
 
 
 def _opened(path: Path) -> int:
-    """The lock's file, made if need be; never what a link leads to, which would be written over."""
+    """The lock file, created if need be; a link is never followed, or its target is overwritten."""
     if path.is_symlink():
         raise _not_ours(path, "is a link")
     try:
@@ -123,7 +123,7 @@ def _opened(path: Path) -> int:
 
 
 def _require_ours(path: Path, found: os.stat_result, journal: Path) -> None:
-    """Refuse a file that somebody else may have put there, or that goes by another name too."""
+    """Refuse a file that another user may have put there, or that has another name too."""
     if not stat.S_ISREG(found.st_mode):
         raise _not_ours(path, "is no plain file")
     if found.st_nlink > 1:
@@ -136,7 +136,7 @@ def _require_ours(path: Path, found: os.stat_result, journal: Path) -> None:
 
 
 def _require_lock(path: Path, fd: int) -> None:
-    """Refuse to write over what no run wrote; a killed one may have left a beginning."""
+    """Refuse to overwrite what no run wrote; a killed run may have left an incomplete entry."""
     start = os.pread(fd, len(_SIGNED), 0)
     if not _SIGNED.startswith(start):
         raise _not_ours(path, "holds something else than a lock")
@@ -169,7 +169,7 @@ def _holder(fd: int) -> Holder:
     try:
         who = json.loads(os.pread(fd, 4096, 0))
         return Holder(int(who["pid"]), str(who["host"]), str(who["since"]))
-    except (ValueError, KeyError, TypeError):  # it has only just begun to write
+    except (ValueError, KeyError, TypeError):  # it has just begun to write
         return Holder(0, "", "")
 
 
@@ -181,6 +181,6 @@ def _gone(who: Holder) -> bool:
         os.kill(who.pid, 0)
     except (ProcessLookupError, OverflowError):
         return True
-    except OSError:  # it is somebody else's
+    except OSError:  # it is another user's
         return False
     return False

@@ -1,4 +1,4 @@
-"""Batches to look at, and what to type next."""
+"""Which batches a report shows and compares, and the commands to type next."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pathlib import Path
 from covey.catalog import STRATEGIES
 from covey.history import Batch, History, Trial
 
-_BATCHES = 12  # looked back upon at least
-_POINTS = 48  # looked back upon at least, where batches are small
+_BATCHES = 12  # compared with their forecasts, at least
+_POINTS = 48  # the same, where batches are small
 
 
-def looked_at(lots: Sequence[Batch], trials: Sequence[Trial]) -> tuple[Batch, ...]:
-    """The lots with a pending trial; if none is open the last batch asked for, or the last lot."""
-    still = [lot for lot in lots if any(trials[i].status == "pending" for i in lot.ids)]
-    asked = [lot for lot in lots if lot.round is not None]
-    return tuple(still or asked[-1:] or lots[-1:])
+def shown_batches(batches: Sequence[Batch], trials: Sequence[Trial]) -> tuple[Batch, ...]:
+    """The batches with a pending trial; if there is none, the last one asked for, else the last."""
+    still = [batch for batch in batches if any(trials[i].status == "pending" for i in batch.ids)]
+    asked = [batch for batch in batches if batch.round is not None]
+    return tuple(still or asked[-1:] or batches[-1:])
 
 
-def recent(lots: Sequence[Batch]) -> tuple[Batch, ...]:
+def recent(batches: Sequence[Batch]) -> tuple[Batch, ...]:
     """The last 12 batches that a model chose, or as many as hold 48 points (our choice)."""
     kept: list[Batch] = []
     points = 0
-    for lot in reversed([lot for lot in lots if lot.modelled]):
+    for batch in reversed([batch for batch in batches if batch.modelled]):
         if len(kept) >= _BATCHES and points >= _POINTS:
             break
-        kept.append(lot)
-        points += len(lot.ids)
+        kept.append(batch)
+        points += len(batch.ids)
     return tuple(reversed(kept))
 
 
-# Commands: what to type next, and what gives the same batch again.
+# The commands to type next, and those that give the same batch again.
 
 _FIRST_BATCH = 8
 _MOST_IDS = 20
@@ -75,16 +75,17 @@ def _next(history: History, asked: Sequence[Batch]) -> tuple[str, ...]:
     )
 
 
-def _again(lot: Batch, load: tuple[str, ...]) -> tuple[str, ...]:
-    known = f"strategy_of({lot.strategy!r})"
-    yours = f"{lot.strategy!r}, strategy  # your own object"
+def _again(last: Batch, load: tuple[str, ...]) -> tuple[str, ...]:
+    k = len(last.ids)
+    known = f"strategy_of({last.strategy!r})"
+    yours = f"{last.strategy!r}, strategy  # your own object"
     return (
         "import covey",
         "from covey.catalog import strategy_of",
         "from covey.propose import Request, propose",
         *load,
-        f"before = covey.History(study.history.events[:{lot.known}])  # up to batch {lot.round}",
-        f"name, strategy = {known if lot.strategy in STRATEGIES else yours}",
-        f"request = Request({len(lot.ids)}, strategy, name)  # fixed={{...}} too, if you held some",
+        f"before = covey.History(study.history.events[:{last.known}])  # up to batch {last.round}",
+        f"name, strategy = {known if last.strategy in STRATEGIES else yours}",
+        f"request = Request({k}, strategy, name)  # fixed={{...}} too, if you held some",
         "propose(before, study.recipe, request).points",
     )

@@ -1,4 +1,8 @@
-"""Card: the facts of a batch report, derived from the log and nothing else."""
+"""The report card of a study: all facts of a report, derived from the log alone.
+
+`card` computes a `Card`; `headline` writes its two sentences and `reason` says why a trial was
+chosen.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,16 @@ from covey.arrays import one_thread
 from covey.errors import brief, several
 from covey.history import Batch, History, Origin, Status, Trial
 from covey.learn import Goal, Recipe, understand
-from covey.report.batches import Commands, looked_at, python_commands, recent
+from covey.report.batches import Commands, python_commands, recent, shown_batches
 from covey.report.format import plain_text, plus_minus, shown, significant
 from covey.report.predictions import (
     MOST_TOLD,
     Calibration,
     Forecast,
-    Hindsight,
+    PastForecast,
     calibrate,
     error_of,
-    look_back,
+    past_forecasts,
 )
 from covey.report.slices import Diversity, Edge, Slice, diversity, edges, model_slices
 
@@ -32,39 +36,39 @@ if TYPE_CHECKING:
     from covey.study import Study
 
 
-# The headline: where the study stands, in two sentences.
+# The headline: the state of the study in two sentences.
 
 
 def headline(
-    history: History, goal: Goal, lots: Sequence[Batch], hindsight: Mapping[int, Hindsight]
+    history: History, goal: Goal, batches: Sequence[Batch], past: Mapping[int, PastForecast]
 ) -> str:
-    """How much of the last batch is in, and what the best is worth beside what was known before."""
-    asked = [lot for lot in lots if lot.round is not None]
+    """How much of the last batch is in, and how the best value compares with earlier ones."""
+    asked = [batch for batch in batches if batch.round is not None]
     best = history.best(goal)
-    first = _arrived(asked[-1], history.trials) if asked else _before_any(lots)
+    first = _arrived(asked[-1], history.trials) if asked else _before_any(batches)
     if best is None or best.value is None:
         return f"{first} Nothing has been told, so there is no best yet."
     origin = "" if best.origin == "asked" else f", {best.origin}"
     found = f"Best {significant(best.value)} (trial {best.id}{origin})"
-    home = next(lot for lot in lots if best.id in lot.ids)
+    home = next(batch for batch in batches if best.id in batch.ids)
     change = _change(best, home, asked[-1], history, goal) if asked else ""
-    return f"{first} {found}{change}{_expected(home, hindsight.get(best.id))}."
+    return f"{first} {found}{change}{_expected(home, past.get(best.id))}."
 
 
-def _arrived(lot: Batch, trials: Sequence[Trial]) -> str:
-    statuses = [trials[i].status for i in lot.ids]
+def _arrived(batch: Batch, trials: Sequence[Trial]) -> str:
+    statuses = [trials[i].status for i in batch.ids]
     rest = [
         f"{statuses.count(status)} {status}"
         for status in ("pending", "failed", "cancelled", "lost")
         if status in statuses
     ]
     ending = f"; {', '.join(rest)}" if rest else ""
-    return f"Batch {lot.round}: {statuses.count('told')} of {len(lot.ids)} in{ending}."
+    return f"Batch {batch.round}: {statuses.count('told')} of {len(batch.ids)} in{ending}."
 
 
-def _before_any(lots: Sequence[Batch]) -> str:
+def _before_any(batches: Sequence[Batch]) -> str:
     entered = {
-        kind: sum(len(lot.ids) for lot in lots if lot.origin == kind)
+        kind: sum(len(batch.ids) for batch in batches if batch.origin == kind)
         for kind in ("added", "enqueued")
     }
     parts = [f"{several(n, 'trial')} {origin}" for origin, n in entered.items() if n]
@@ -86,13 +90,13 @@ def _change(best: Trial, home: Batch, last: Batch, history: History, goal: Goal)
     return f", {'up' if best.value > before else 'down'} {gain} from {known}"
 
 
-def _expected(home: Batch, hindsight: Hindsight | None) -> str:
-    if hindsight is not None:
-        return f"; the model expected {plus_minus(hindsight.forecast.mean, hindsight.forecast.std)}"
+def _expected(home: Batch, past: PastForecast | None) -> str:
+    if past is not None:
+        return f"; the model expected {plus_minus(past.forecast.mean, past.forecast.std)}"
     return "; it was chosen without a model" if home.origin == "asked" else ""
 
 
-# Reasons: why each trial was chosen, in one word.
+# Why each trial was chosen, in one word.
 
 Reason = Literal["exploit", "explore", "repeat", "design", "yours", "added"]
 
@@ -109,8 +113,8 @@ MEANING: dict[Reason, str] = {
 }
 
 
-def reason(trial: Trial, repeated: bool, hindsight: Hindsight | None) -> Reason:
-    """Why a trial was chosen; the first that holds of: repeat, yours or added, design, the rest.
+def reason(trial: Trial, repeated: bool, past: PastForecast | None) -> Reason:
+    """Why a trial was chosen; tested in this order: repeat, yours or added, design, the rest.
 
     With m the best posterior mean among the points told when it was asked for, and μ, σ the
     belief there, a trial exploits if P(f > m) = Φ((μ - m)/σ) >= 1/3, that is if its mean falls
@@ -120,13 +124,13 @@ def reason(trial: Trial, repeated: bool, hindsight: Hindsight | None) -> Reason:
         return "repeat"
     if trial.origin != "asked":
         return "yours" if trial.origin == "enqueued" else "added"
-    if hindsight is None:
+    if past is None:
         return "design"
-    return "exploit" if hindsight.chance >= LEAST_CHANCE else "explore"
+    return "exploit" if past.chance >= LEAST_CHANCE else "explore"
 
 
 def repeats(space: Space | Pool, trials: Sequence[Trial], ids: Iterable[int]) -> set[int]:
-    """Which of these ids look at a point that an earlier trial looked at, or is about to.
+    """Which of these ids have the point of an earlier trial.
 
     Cost O(trials · d): each is encoded once and found by its bytes.
     """
@@ -144,7 +148,7 @@ def repeats(space: Space | Pool, trials: Sequence[Trial], ids: Iterable[int]) ->
 
 _SCHEMA = "covey.report/1"
 _MOST_FAILURES = 20
-_WORDS = 300  # characters of why a trial failed
+_WORDS = 300  # characters of the reason of a failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +167,10 @@ class StudySummary:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One trial on the way, and the best value known once its lot is in."""
+    """One trial in the chart of the best so far, and the best value once its batch is in."""
 
     id: int
-    lot: int  # from 0: the position along the way
+    lot: int  # number of its batch from 0, enqueued and added ones included
     batch: int | None
     origin: Origin
     status: Status
@@ -176,7 +180,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One trial of the batch looked at; ``texts`` are its values for the eye."""
+    """One trial of the batch shown; ``texts`` are its parameters as people read them."""
 
     id: int
     batch: int | None
@@ -185,9 +189,9 @@ class Row:
     texts: tuple[str, ...]
     expected: Forecast | None
     value: float | None
-    error: float | None  # of the value, in standard deviations of what was expected
+    error: float | None  # of the value, in standard deviations of its forecast
     reason: Reason
-    chance: float | None  # the model gave it of being better than every point told by then
+    chance: float | None  # probability that it is better than every point told by then
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +201,7 @@ class Failure:
     id: int
     batch: int | None
     status: Status
-    reason: str  # empty where nobody said
+    reason: str  # empty if none was given
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +212,7 @@ class Card:
         headline: two sentences.
         standing: the status line.
         way: every trial in order, for the chart of the best so far.
-        batches: names of the lots in ``rows``; ``still_open`` if results are awaited.
+        batches: names of the batches in ``rows``; ``still_open`` if results are awaited.
         rows: the open batch, or the last one.
         failures: the latest trials that failed or were lost, newest first, and why.
         calibration: predicted against measured, of the last batches.
@@ -248,34 +252,34 @@ def card(study: Study, commands: Commands | None = None) -> Card:
         commands: what to print under "type next"; None is the Python API.
     """
     history, recipe = study.history, study.recipe
-    lots = history.batches
+    batches = history.batches
     with one_thread():
-        commands = commands or python_commands(history, lots, study.journal)
-        return _card(history, recipe, lots, commands)
+        commands = commands or python_commands(history, batches, study.journal)
+        return _card(history, recipe, batches, commands)
 
 
-def _card(history: History, recipe: Recipe, lots: tuple[Batch, ...], commands: Commands) -> Card:
+def _card(history: History, recipe: Recipe, batches: tuple[Batch, ...], commands: Commands) -> Card:
     trials, best = history.trials, history.best(recipe.goal)
-    shown_lots, window = looked_at(lots, trials), recent(lots)
-    home = [lot for lot in lots if best is not None and best.id in lot.ids]
-    hindsight = look_back(history, recipe, {*window, *shown_lots, *home})
-    ids = [i for lot in shown_lots for i in lot.ids]
+    shown, window = shown_batches(batches, trials), recent(batches)
+    home = [batch for batch in batches if best is not None and best.id in batch.ids]
+    past = past_forecasts(history, recipe, {*window, *shown, *home})
+    ids = [i for batch in shown for i in batch.ids]
     batch = [trials[i].point for i in ids]
     return Card(
-        headline=headline(history, recipe.goal, lots, hindsight),
-        standing=_standing(history, recipe, lots),
-        way=_way(history, recipe.goal, lots),
-        batches=tuple(lot.name for lot in shown_lots),
+        headline=headline(history, recipe.goal, batches, past),
+        standing=_standing(history, recipe, batches),
+        way=_way(history, recipe.goal, batches),
+        batches=tuple(batch.name for batch in shown),
         still_open=bool(history.pending),
-        rows=_rows(history, recipe, shown_lots, hindsight),
+        rows=_rows(history, recipe, shown, past),
         failures=_failures(history),
-        calibration=calibrate(window, trials, hindsight),
+        calibration=calibrate(window, trials, past),
         diversity=diversity(recipe.space, trials, ids),
         slices=_slices(history, recipe),
         best=None if best is None else best.id,
         edges=() if best is None else edges(recipe.space, best.point, batch),
         commands=commands,
-        notes=_notes(lots, window, len(history.counted)),
+        notes=_notes(batches, window, len(history.counted)),
     )
 
 
@@ -289,12 +293,12 @@ def _slices(history: History, recipe: Recipe) -> tuple[Slice, ...]:
     return model_slices(posterior, recipe, best.point)
 
 
-def _standing(history: History, recipe: Recipe, lots: tuple[Batch, ...]) -> StudySummary:
+def _standing(history: History, recipe: Recipe, batches: tuple[Batch, ...]) -> StudySummary:
     statuses = [trial.status for trial in history.trials]
     return StudySummary(
         counts={status: statuses.count(status) for status in get_args(Status)},
         goal=recipe.goal,
-        strategies=tuple(dict.fromkeys(lot.strategy for lot in lots if lot.strategy)),
+        strategies=tuple(dict.fromkeys(batch.strategy for batch in batches if batch.strategy)),
         seed=recipe.seed,
         version=__version__,
         events=len(history.events),
@@ -303,32 +307,32 @@ def _standing(history: History, recipe: Recipe, lots: tuple[Batch, ...]) -> Stud
     )
 
 
-def _way(history: History, goal: Goal, lots: tuple[Batch, ...]) -> tuple[Dot, ...]:
+def _way(history: History, goal: Goal, batches: tuple[Batch, ...]) -> tuple[Dot, ...]:
     better = max if goal == "max" else min
     best: float | None = None
     dots: list[Dot] = []
-    for place, lot in enumerate(lots):
-        members = history.trials[lot.first : lot.first + len(lot.ids)]
+    for place, batch in enumerate(batches):
+        members = history.trials[batch.first : batch.first + len(batch.ids)]
         values = [t.value for t in members if t.value is not None and not t.excluded]
         best = better([*values, *([] if best is None else [best])], default=None)
-        dots += [Dot(t.id, place, lot.round, t.origin, t.status, t.value, best) for t in members]
+        dots += [Dot(t.id, place, batch.round, t.origin, t.status, t.value, best) for t in members]
     return tuple(dots)
 
 
 def _rows(
-    history: History, recipe: Recipe, lots: tuple[Batch, ...], hindsight: Mapping[int, Hindsight]
+    history: History, recipe: Recipe, batches: tuple[Batch, ...], past: Mapping[int, PastForecast]
 ) -> tuple[Row, ...]:
     space, trials = recipe.space, history.trials
-    again = repeats(space, trials, [i for lot in lots for i in lot.ids]) if trials else set()
+    again = repeats(space, trials, [i for batch in batches for i in batch.ids]) if trials else set()
     rows = []
-    for lot in lots:
-        for i in lot.ids:
-            trial, seen = trials[i], hindsight.get(i)
+    for batch in batches:
+        for i in batch.ids:
+            trial, seen = trials[i], past.get(i)
             expected = None if seen is None else seen.forecast
             rows.append(
                 Row(
                     id=i,
-                    batch=lot.round,
+                    batch=batch.round,
                     status=trial.status,
                     point=space.to_json(trial.point),
                     texts=tuple(shown(trial.point.get(name, "")) for name in space.names),
@@ -354,9 +358,9 @@ def _error(expected: Forecast | None, value: float | None) -> float | None:
     return None if expected is None or value is None else error_of(expected, value)
 
 
-def _notes(lots: tuple[Batch, ...], window: tuple[Batch, ...], told: int) -> tuple[str, ...]:
-    modelled = [lot for lot in lots if lot.modelled]
-    asked = sum(lot.round is not None for lot in lots)
+def _notes(batches: tuple[Batch, ...], window: tuple[Batch, ...], told: int) -> tuple[str, ...]:
+    modelled = [batch for batch in batches if batch.modelled]
+    asked = sum(batch.round is not None for batch in batches)
     notes = []
     if len(modelled) < asked:
         notes.append(

@@ -1,8 +1,8 @@
-"""Charts: figures of a card as inline SVG (extra: covey[report]).
+"""The charts of a report card as inline SVG (extra: covey[report]).
 
 Colours are those of Okabe and Ito, which colour-blind readers can tell apart, and shapes differ
-too; each colour leaves as a CSS variable, so that the page may give it another shade in the dark.
-Of the user's texts only the names of options enter a figure, where the font has the letters.
+too; each colour becomes a CSS variable, so that the page may give it another shade in dark mode.
+Of the user's texts only the names of options are drawn, where the font has the letters.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from covey.report.slices import Slice
 
 
-# Svg: the text a plotting library wrote, made fit to stand inside a page.
+# SVG text of the plotting library, cleaned for use inside a page.
 
 _TAG = re.compile(r"<[^<>]*>")
 _DECIMALS = re.compile(r"(\d+\.\d)\d+")
@@ -42,9 +42,9 @@ _REFERENCE = re.compile(r'(?:xlink:href="#|url\(#)([^")]*)')
 def inline(svg: str, name: str, colours: Mapping[str, str]) -> str:
     """The <svg> element alone, an image named by the element ``<name>-words``.
 
-    What goes: the prolog, the sheet of styles (it would style the page), fonts, digits nobody can
-    see. Ids that nothing refers to go, and the others get ``name`` in front, since a page may hold
-    an id once. A colour of the map leaves as the CSS variable of its name.
+    Removed are the prolog, the style sheet (it would style the page), fonts, and digits too small
+    to see. Ids that nothing refers to are removed, and the others are prefixed with ``name``, since
+    a page may hold an id once. A colour of the map becomes the CSS variable of its name.
 
     >>> svg = '<?xml?><svg width="9pt"><g id="a" style="fill: #010101"/></svg>'
     >>> inline(svg, "c", {"ink": "#010101"})
@@ -112,7 +112,7 @@ _LAST_LETTER = 0x0530  # Latin, Greek and Cyrillic lie below; the font of the fi
 
 
 def way_chart(dots: Sequence[Dot]) -> str:
-    """Every trial as a dot above its lot, and the best so far as a line in steps."""
+    """Every trial as a dot above its batch, and the best so far as a line in steps."""
     with _drawing(5.4, 3.2) as (figure, axes):
         x = _spread_out(dots)
         for label, origin, colour, marker in _KINDS:
@@ -122,7 +122,7 @@ def way_chart(dots: Sequence[Dot]) -> str:
                 axes.plot([x[i] for i in told], values, marker, **_filled(colour), label=label)
         for status, colour, marker in _UNTOLD:
             without = [x[i] for i, d in enumerate(dots) if d.status == status]
-            if without:  # there is no value: along the foot
+            if without:  # without a value, drawn along the bottom
                 foot = axes.get_xaxis_transform()
                 y = [0.03] * len(without)
                 axes.plot(
@@ -138,9 +138,9 @@ def way_chart(dots: Sequence[Dot]) -> str:
             corners = list(zip(*dict.fromkeys(steps), strict=True))
             axes.plot(*corners, color=_RED, linewidth=1.8, zorder=3, label="best so far")
         axes.set(xlabel="batch", ylabel="value")
-        axes.margins(y=0.1)  # keeps values off the foot
+        axes.margins(y=0.1)  # keeps values off the bottom
         axes.yaxis.set_visible(bool(steps))
-        _name_lots(axes, dots)
+        _name_batches(axes, dots)
         _plain_numbers(axes.yaxis)
         if axes.get_legend_handles_labels()[0]:  # all may be cancelled
             figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.2)
@@ -148,7 +148,7 @@ def way_chart(dots: Sequence[Dot]) -> str:
 
 
 def agreement_chart(pairs: Sequence[Pair], latest: int) -> str:
-    """Measured above expected, with the 90 % band lying down; the latest batch has its own mark."""
+    """Measured against expected, with 90 % bands; the latest batch has a marker of its own."""
     with _drawing(5.4, 3.5) as (figure, axes):
         groups = (
             (f"batch {latest}", [p for p in pairs if p.batch == latest], _RED, "D"),
@@ -202,7 +202,7 @@ def slice_chart(one: Slice, name: str) -> str:
 
 @contextmanager
 def _drawing(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
-    """A figure of so many inches; without a screen, and leaving no trace in matplotlib."""
+    """A figure of this size in inches; needs no display, and leaves no state in matplotlib."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -229,7 +229,7 @@ def _hollow(colour: str) -> dict[str, Any]:
 
 
 def _spread_out(dots: Sequence[Dot]) -> list[float]:
-    """Places along the way: the trials of one lot side by side."""
+    """Horizontal positions (one per dot): the trials of one batch side by side."""
     sizes: dict[int, int] = {}
     for dot in dots:
         sizes[dot.lot] = sizes.get(dot.lot, 0) + 1
@@ -241,17 +241,17 @@ def _spread_out(dots: Sequence[Dot]) -> list[float]:
     return places
 
 
-def _name_lots(axes: Axes, dots: Sequence[Dot]) -> None:
+def _name_batches(axes: Axes, dots: Sequence[Dot]) -> None:
     names = {d.lot: str(d.batch) if d.batch is not None else d.origin[:3] for d in dots}
     first, last = min(names, default=0), max(names, default=0)
     step = max(1, -(-len(names) // _MOST_TICKS))
-    ticks = [lot for lot in names if (lot - first) % step == 0]
-    axes.set_xticks(ticks, [names[lot] for lot in ticks])
+    ticks = [at for at in names if (at - first) % step == 0]
+    axes.set_xticks(ticks, [names[at] for at in ticks])
     axes.set_xlim(first - 0.6, last + 0.6)
 
 
 def _name_options(axes: Axes, names: list[str]) -> None:
-    """Short texts as they are; where one is long or strange, all are numbered as in the table."""
+    """Short texts unchanged; if one is long or not in the font, numbers as in the table."""
     plain = all(
         0 < len(n) <= 12 and n.isprintable() and max(map(ord, n)) < _LAST_LETTER for n in names
     )

@@ -1,4 +1,4 @@
-"""Figures: each chart of the page with its sentence and its data as a table."""
+"""The figures of the page: each chart with a sentence about it and its data as a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from covey.report.slices import Diversity
 
 
-# Summaries: each chart in one sentence, for those who do not see it.
+# Each chart in one sentence, for readers who do not see it.
 
 
 def of_way(card: Card) -> str:
@@ -40,7 +40,7 @@ def of_way(card: Card) -> str:
 
 
 def of_calibration(calibration: Calibration) -> str:
-    """Coverage of both bands beside what is expected of them."""
+    """Coverage of both bands against their probabilities."""
     parts = [
         f"{share_of(c.inside, c.of)} inside the {100 * c.band:.0f} % band, "
         f"{significant(c.band * c.of, 3)} expected"
@@ -148,8 +148,8 @@ def slice_figure(one: Slice, place: int) -> Figure:
 
 
 def _dot_row(dot: Dot) -> tuple[str, ...]:
-    lot = dot.origin if dot.batch is None else str(dot.batch)
-    return str(dot.id), lot, dot.status, _maybe(dot.value), _maybe(dot.best)
+    batch = dot.origin if dot.batch is None else str(dot.batch)
+    return str(dot.id), batch, dot.status, _maybe(dot.value), _maybe(dot.best)
 
 
 def _maybe(value: float | None) -> str:

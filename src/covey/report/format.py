@@ -11,7 +11,7 @@ _LONGEST = 80  # of a name or a value on the page; the rest of a longer one is i
 
 
 def significant(x: float, digits: int = 4) -> str:
-    """A number with so many significant digits, and no power of ten while it can be read without.
+    """A number with this many significant digits, without a power of ten where that is readable.
 
     >>> significant(84.1234), significant(1234567.0), significant(3e-9), significant(0.25)
     ('84.12', '1234567', '3e-09', '0.25')
@@ -68,7 +68,7 @@ def plain_text(text: str) -> str:
 
 
 def _told(value: object) -> str:
-    """Any object in words that are the same in every process: no addresses."""
+    """Text for any object, the same in every process: without memory addresses."""
     text = repr(value)
     if " at 0x" in text:
         return str(getattr(value, "__qualname__", type(value).__qualname__))

@@ -1,4 +1,4 @@
-"""The page: a card as one HTML file that needs nothing else (extra: covey[report])."""
+"""The page: a card as one self-contained HTML file (extra: covey[report])."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_ROWS = 100
 _MOST_COLUMNS = 16
 _MOST_NAMES = 5
 
-# How a page begins, that of an earlier version too.
+# How a page begins, also one of an earlier version.
 _DOCTYPE, _TITLE, _HEAD = b"<!doctype html>", b"<title>Covey report: ", 4096
 
 
@@ -96,7 +96,7 @@ def _context(card: Card) -> dict[str, Any]:
 
 
 def _first_rows(card: Card) -> list[Row]:
-    """As many as the page has room for, in order; those still awaited before all others."""
+    """As many rows as the page has room for, in order; pending ones are kept before all others."""
     awaited = sorted(card.rows, key=lambda row: row.status != "pending")
     return sorted(awaited[:_MOST_ROWS], key=lambda row: row.id)
 

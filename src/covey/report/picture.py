@@ -71,7 +71,7 @@ def draw_run(history: History, goal: Goal, path: str | Path, title: str = "") ->
 
 def _save(figure: Figure, path: Path, title: str) -> None:
     try:
-        figure.draw_without_rendering()  # what cannot be set is known before a file is opened
+        figure.draw_without_rendering()  # errors in the text show before a file is opened
     except ValueError as error:
         raise ReportError(
             f"cannot set the title {title!r}: {error} Write \\\\$ for a dollar sign that begins no "

@@ -1,4 +1,8 @@
-"""Hindsight: what the model expected of each trial when it was asked for, from the log alone."""
+"""Forecasts in the user's units, past forecasts of each trial, and their calibration.
+
+`past_forecasts` says what the model expected of each trial when it was asked for, from the log
+alone; `calibrate` compares that with what was measured.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
     from covey.belief import Belief
 
 
-# Forecast: what a posterior expects at some points, in the user's units, with intervals.
+# What a posterior expects at some points, in the user's units, with intervals.
 
 HALF, MOST = 0.5, 0.9  # probability of the two intervals
 
@@ -39,11 +43,11 @@ def forecasts(
 ) -> list[Forecast]:
     """What is expected of f, or of a measurement with variance ``noise`` in the belief's units.
 
-    f is the mean of a measurement, as `Posterior.predict` has it, where outcomes were bent too.
+    f is the mean of a measurement, as in `Posterior.predict`, also where outcomes were warped.
 
-    The intervals are quantiles of the belief carried through the bend of the outcome, so they need
-    not be symmetric. Where hyper-parameters were sampled they are those of one Gaussian with the
-    mixture's mean and variance (our choice).
+    The intervals are quantiles of the belief, mapped back through the warp of the outcome, so they
+    need not be symmetric. Where hyper-parameters were sampled, they are those of one Gaussian with
+    the mixture's mean and variance (our choice).
     """
     from scipy.special import ndtri
 
@@ -75,12 +79,12 @@ def _pair(ends: Array, i: int) -> tuple[float, float]:
     return float(ends[0, i]), float(ends[1, i])
 
 
-MOST_TOLD = 3000  # results; a report does no work on more, which takes minutes (our choice)
+MOST_TOLD = 3000  # results; with more, forecasts would take minutes and are left out (our choice)
 
 
 @dataclass(frozen=True, slots=True)
-class Hindsight:
-    """What was expected of one measurement, noise included, before it was made.
+class PastForecast:
+    """What the model expected of one measurement, noise included, before it was made.
 
     ``chance`` is the probability that f there is better than at any point told by then.
     """
@@ -89,18 +93,20 @@ class Hindsight:
     chance: float
 
 
-def look_back(history: History, recipe: Recipe, lots: Iterable[Batch]) -> dict[int, Hindsight]:
-    """Hindsight on the trials of these lots, by their ids; those without a model are left out.
+def past_forecasts(
+    history: History, recipe: Recipe, batches: Iterable[Batch]
+) -> dict[int, PastForecast]:
+    """Past forecasts of the trials of these batches, by id.
 
-    So are lots asked for after more than 3000 results.
+    Left out are batches that no model chose, and those asked for after more than 3000 results.
 
-    For each lot the log is read up to its event, and the hyper-parameters written there are
-    conditioned on what had been told by then, not fitted again. Trials that were open at the time
-    are left out of the covariance too: a band shrunk by values not known is none. Cost n³/3 for
-    each lot and model, n the results told before it.
+    For each batch the log is read up to its event, and the model with the hyper-parameters written
+    there is conditioned on what had been told by then; nothing is fitted again. Trials that were
+    pending at the time are left out of the covariance too: they would shrink the bands without
+    known values. Cost n³/3 for each batch and model, n the results told before it.
     """
-    wanted = {lot.known: lot for lot in lots if lot.modelled}
-    found: dict[int, Hindsight] = {}
+    wanted = {batch.known: batch for batch in batches if batch.modelled}
+    found: dict[int, PastForecast] = {}
     then = History()
     for place, event in enumerate(history.events[: max(wanted, default=-1) + 1]):
         known = len(then.counted) if place in wanted else 0
@@ -114,7 +120,7 @@ def look_back(history: History, recipe: Recipe, lots: Iterable[Batch]) -> dict[i
     return found
 
 
-def _expected(posterior: Posterior, recipe: Recipe, trials: list[Trial]) -> list[Hindsight]:
+def _expected(posterior: Posterior, recipe: Recipe, trials: list[Trial]) -> list[PastForecast]:
     belief = posterior.belief(recipe.space.encode([trial.point for trial in trials]))
     target = float(posterior.belief(posterior.data.at).mean.max())
     chances = [
@@ -123,12 +129,12 @@ def _expected(posterior: Posterior, recipe: Recipe, trials: list[Trial]) -> list
     ]
     noise = _noise(posterior, belief.noise, trials)
     expected = forecasts(posterior, recipe, belief, noise)
-    return [Hindsight(f, chance) for f, chance in zip(expected, chances, strict=True)]
+    return [PastForecast(f, chance) for f, chance in zip(expected, chances, strict=True)]
 
 
 def _noise(posterior: Posterior, learnt: float, trials: list[Trial]) -> Array:
     """Variance (n,) of each measurement: its own standard error where known, else the model's."""
-    straight = posterior.data.warp == Warp()  # a standard error cannot be bent along
+    straight = posterior.data.warp == Warp()  # a standard error cannot be warped
     scale = posterior.data.scale
     return np.array(
         [
@@ -138,7 +144,7 @@ def _noise(posterior: Posterior, learnt: float, trials: list[Trial]) -> Array:
     )
 
 
-# Calibration: predicted against measured, and how many fell inside the bands.
+# Calibration: forecast against measurement, and how many fell inside the bands.
 
 _FEW = 10
 _UNLIKELY = 0.025  # in either tail
@@ -174,14 +180,14 @@ class Calibration:
 
 
 def calibrate(
-    lots: Sequence[Batch], trials: Sequence[Trial], hindsight: Mapping[int, Hindsight]
+    batches: Sequence[Batch], trials: Sequence[Trial], past: Mapping[int, PastForecast]
 ) -> Calibration:
-    """Compare what these lots were expected to give with what they gave."""
+    """Compare what these batches were expected to give with what they gave."""
     pairs = tuple(
-        Pair(i, lot.round, hindsight[i].forecast, value, error_of(hindsight[i].forecast, value))
-        for lot in lots
-        for i in lot.ids
-        if i in hindsight and lot.round is not None and (value := trials[i].value) is not None
+        Pair(i, batch.round, past[i].forecast, value, error_of(past[i].forecast, value))
+        for batch in batches
+        for i in batch.ids
+        if i in past and batch.round is not None and (value := trials[i].value) is not None
     )
     coverage = tuple(
         Coverage(band, sum(_inside(pair, band) for pair in pairs), len(pairs))

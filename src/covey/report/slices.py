@@ -1,4 +1,8 @@
-"""Slices: one parameter moved, the others held at the best point."""
+"""Views of the search space around the best point: slices, edges and diversity.
+
+A slice moves one parameter and holds the others; an edge is an end of a range at which the best
+point sits; diversity is how far the points of a batch are from each other and from earlier ones.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +23,10 @@ if TYPE_CHECKING:
     from covey.learn import Recipe
 
 
-# Axes: what each parameter of a space, or input of a pool, can be moved to.
+# The values that each parameter of a space, or input of a pool, can take.
 
 _STEPS = 41  # values along a numeric axis
-_OPTIONS = 200  # looked at of an axis with many more
+_OPTIONS = 200  # considered, of an axis with many more
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,11 @@ class Axis:
     numeric: bool = False  # else options
     ends: tuple[float, float] | None = None  # of numbers on a line
     log: bool = False
-    size: int = 0  # number of options, looked at or not
+    size: int = 0  # number of options, considered or not
 
 
 def axes_of(space: Space | Pool) -> list[Axis]:
-    """Every axis along which a point can be moved; one with a single value is none."""
+    """Every axis with more than one value."""
     made = _of_pool(space) if isinstance(space, Pool) else _of_space(space)
     return [axis for axis in made if len(axis.values) > 1]
 
@@ -114,7 +118,7 @@ def _slice(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any], axis:
     values = list(axis.values)
     if axis.numeric:
         values = sorted({*values, here})
-    elif shown(here) not in map(shown, values):  # options may not like to be compared
+    elif shown(here) not in map(shown, values):  # options may not be comparable
         values.append(here)
     at = recipe.space.encode([{**point, axis.name: value} for value in values])
     allowed = np.arange(len(values))
@@ -158,7 +162,7 @@ _NEAR = 0.01  # of the range, as the model sees it (our choice)
 class Edge:
     """The best point sits at an end of this parameter.
 
-    ``others`` is how many of the ``of`` points of the batch looked at sit there too.
+    ``others`` is how many of the ``of`` points of the batch shown sit there too.
     """
 
     name: str
@@ -173,7 +177,7 @@ class Edge:
 def edges(
     space: Space | Pool, best: Mapping[str, Any], batch: Sequence[Mapping[str, Any]]
 ) -> tuple[Edge, ...]:
-    """Every end at which the best point sits; two values are too few to have an end."""
+    """Every end at which the best point sits; an axis of two values has no ends."""
     found = []
     rows = space.encode([best, *batch])
     for axis in axes_of(space):
@@ -224,7 +228,7 @@ class Diversity:
     """Distances in the unit cube the model sees, each parameter from 0 to 1 (options one-hot).
 
     Attributes:
-        points: of the batch that were or will be looked at.
+        points: of the batch that were or will be evaluated.
         width: dimension of the cube.
         pair: the nearest pair in the batch; None for fewer than two points.
         median: median distance of a point to its nearest neighbour in the batch.
@@ -267,7 +271,7 @@ def _within(at: Array, ids: list[int]) -> tuple[Near | None, float | None]:
     if len(at) < 2:
         return None, None
     distances, places = map(np.asarray, KDTree(at).query(at, k=2))
-    # Of equal points either may come first, and not always the one that asks.
+    # Of equal points either may come first, not always the query itself.
     own = places[:, 0] == np.arange(len(at))
     other = np.where(own, places[:, 1], places[:, 0])
     nearest = np.where(own, distances[:, 1], distances[:, 0])

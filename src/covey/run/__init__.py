@@ -32,8 +32,8 @@ __all__ = [
     "run",
 ]
 
-# Opened when entered: the process of each evaluation passes through here, and needs little.
-_ROOMS = {
+# Imported when first used: the process of each evaluation imports this package and needs little.
+_MODULES = {
     "Command": "command",
     "DaskEngine": "dask",
     "Engine": "task",
@@ -52,9 +52,9 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ROOMS:
+    if name not in _MODULES:
         raise AttributeError(f"module 'covey.run' has no attribute {name!r}")
-    value = getattr(import_module(f"covey.run.{_ROOMS[name]}"), name)
+    value = getattr(import_module(f"covey.run.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 

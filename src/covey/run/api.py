@@ -1,4 +1,8 @@
-"""Runner: evaluate to the end of a budget, through any number of crashes."""
+"""Evaluate a study to the end of a budget: `run`, `maximize` and `minimize`.
+
+The same call resumes a run that was killed. `engine_for` makes an engine of the ``workers`` that a
+user gives.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +36,13 @@ if TYPE_CHECKING:
     Workers: TypeAlias = int | Executor | Engine | Client
 
 
-# Workers: who evaluates, from what a user gives: a number, an executor, a client, an engine.
+# Workers: a number of processes, an executor, a Dask client or an engine, made into an engine.
 
 _log = logging.getLogger("covey")
 
 
 def check_workers(workers: object, call: Call) -> None:
-    """Raise StrategyError unless these can evaluate it; before anything is written."""
+    """Raise StrategyError unless these workers can evaluate the call."""
     if isinstance(workers, Executor) and not isinstance(workers, ProcessPoolExecutor):
         return
     if isinstance(workers, bool | str) or not (
@@ -56,7 +60,7 @@ def check_workers(workers: object, call: Call) -> None:
 
 @contextmanager
 def engine_for(workers: Workers, journal: Path | None) -> Iterator[Engine]:
-    """An engine; one that was given stays open."""
+    """The engine of these workers, closed at the end unless the user gave it."""
     if isinstance(workers, Engine):
         yield workers
         return
@@ -79,7 +83,7 @@ def _engine(workers: int | Executor | Client, journal: Path | None) -> Engine:
 
 
 def work_folder(journal: Path) -> Path:
-    """Where evaluations keep their files; of no use when no trial is pending."""
+    """The folder of the evaluations' files; not needed once no trial is pending."""
     journal = journal.resolve()
     return journal.with_name(f"{journal.name}.work")
 
@@ -139,13 +143,13 @@ def run(
 
 
 def carry_out(study: Study, call: Call, plan: Plan, workers: Workers) -> Result:
-    """Evaluate to the end of a plan, when all that can be checked before is checked."""
+    """Evaluate to the end of a plan; call, plan and workers were checked before."""
     with ExitStack() as stack:
         stack.enter_context(study.running())
         if study.journal is not None:
             remove_staged(study.journal)
         study.refresh()
-        interrupt = stack.enter_context(Interrupt())  # the engine is closed before it is left
+        interrupt = stack.enter_context(Interrupt())  # left after the engine is closed
         engine = stack.enter_context(engine_for(workers, study.journal))
         if isinstance(engine, LocalEngine):
             engine.tidy(_told(study))
@@ -154,7 +158,7 @@ def carry_out(study: Study, call: Call, plan: Plan, workers: Workers) -> Result:
             Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch).go()
             return _required(result_of(study))
         except BaseException as error:
-            # Without a journal, what was told would be gone with who called us.
+            # Without a journal, the results would be lost with the exception.
             vars(error).update(study=study, result=result_of(study))
             raise
 
@@ -191,7 +195,7 @@ def as_call(f: Objective, space: Space | Pool) -> Call:
 
 
 def _examples(command: Command, space: Space | Pool) -> list[dict[str, Any]]:
-    """Points between them holding every value that may be hard to write as an argument."""
+    """Points that together hold every value that may be hard to write as an argument."""
     if isinstance(space, Pool):
         row = command.first_refused({name: space.column(name) for name in space.names})
         return [] if row is None else [space.point(row)]
@@ -200,7 +204,7 @@ def _examples(command: Command, space: Space | Pool) -> list[dict[str, Any]]:
     return [{name: row[i % len(row)] for name, row in ends.items()} for i in range(longest)]
 
 
-# The shortest way in: `maximize` and `minimize` a function over a space.
+# `maximize` and `minimize`: a study and its run in one call.
 
 
 class StudyOptions(TypedDict, total=False):
@@ -213,7 +217,7 @@ class StudyOptions(TypedDict, total=False):
 
 
 class Options(StudyOptions, RunOptions, total=False):
-    """What `maximize` takes beyond how much to evaluate, and by whom."""
+    """Options of `maximize` and `minimize`: those of the study and those of the run."""
 
 
 def maximize(
@@ -278,7 +282,7 @@ def _optimize(
 ) -> Result:
     batch, rounds, workers = size
     of_study, of_run = _parted(options)
-    # Before there is a study: what cannot run leaves no journal behind.
+    # Checked before the study is created, so that an error leaves no journal behind.
     plan = Plan.of(batch, rounds, of_run)
     call = as_call(f, space)
     check_workers(workers, call)

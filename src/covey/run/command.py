@@ -1,4 +1,4 @@
-"""Command: a program to run for each point, by an argument list with placeholders, no shell."""
+"""`Command`: a program to run for each point, by an argument list with placeholders, no shell."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from covey.errors import StrategyError, did_you_mean
 from covey.run.task import Outcome, Task
-from covey.run.workdir import TAIL, Scroll, environment, relay, tail
+from covey.run.workdir import TAIL, LogTail, environment, relay, tail
 
-if TYPE_CHECKING:  # the process of each evaluation passes through here, and needs little
+if TYPE_CHECKING:  # each evaluation process imports this module and needs little
     import numpy as np
     from numpy.typing import NDArray
 
     from covey.arrays import Mask
     from covey.space.table import Column
 
-# {{name}} is {name} itself. What does not begin with a letter is not ours: JSON may stand as it is.
+# {{name}} is {name} itself. Braces not followed by a letter are left alone, so JSON needs no care.
 _PLACEHOLDER = re.compile(r"\{(\{[A-Za-z][^{}]*\})\}|\{([A-Za-z][^{}]*)\}")
 _OWN = ("id", "seed", "result")  # placeholders that are not parameters
 _WORDS = 2000  # characters of a reason
@@ -170,7 +170,7 @@ class Command:
             last = "\n".join((errors or output).strip().splitlines()[-5:])[-_WORDS:]
             reason = f"the command ended with status {code}" + (f": {last}" if last else "")
             return Outcome(task.name, "failed", reason=reason, log=log)
-        return _valued(task.name, *self._said(output, result), log)
+        return _valued(task.name, *self._answer(output, result), log)
 
     def _input(self, point: Mapping[str, Any]) -> str:
         if self.parameters:
@@ -180,8 +180,8 @@ class Command:
         except (TypeError, ValueError) as error:
             raise StrategyError(f"the point cannot be written as JSON: {error}.") from error
 
-    def _said(self, output: str, result: Path) -> tuple[str, str]:
-        """What it answered, and where that was read."""
+    def _answer(self, output: str, result: Path) -> tuple[str, str]:
+        """The text of its result, and where that was read."""
         if self.result == "file":
             return tail(result).strip(), "its result file"
         lines = [line for line in output.splitlines() if line.strip()]
@@ -209,9 +209,9 @@ def _run(words: list[str], folder: Path, variables: dict[str, str]) -> tuple[int
 
 
 @contextmanager
-def _scroll(path: Path) -> Iterator[Scroll]:
+def _scroll(path: Path) -> Iterator[LogTail]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-    scroll = Scroll(os.open(path, flags, 0o600))
+    scroll = LogTail(os.open(path, flags, 0o600))
     try:
         yield scroll
     finally:
@@ -231,12 +231,12 @@ def _filled(word: str, values: Mapping[str, Any]) -> str:
     return filled
 
 
-# What stands in a cell, as far as an argument is concerned; from _NUL on it cannot be one.
+# Forms of a cell, as far as an argument is concerned; from _NUL on it cannot be an argument.
 _PLAIN, _EMPTY, _DASHED, _NUL, _NO_JSON = range(5)
 
 
 def _forms(column: Column) -> NDArray[np.uint8]:
-    """The form of each cell (n,)."""
+    """The form of each cell (n,): one of the five above."""
     import numpy as np
 
     if column.dtype.kind in "bif":
@@ -265,7 +265,7 @@ def _refused(word: str, forms: Mapping[str, NDArray[np.uint8]]) -> Mask:
     at = 0
     for match in _PLACEHOLDER.finditer(word):
         parameter = (match[2] or "").startswith("x.")
-        if match.start() != at or not parameter:  # text, or a number of ours
+        if match.start() != at or not parameter:  # text, or a placeholder that is a number
             empty[:] = False
         if parameter:
             form = forms[match[2].removeprefix("x.")]

@@ -1,4 +1,4 @@
-"""Dask: evaluations on the workers of a `distributed.Client`, found again after a crash."""
+"""`DaskEngine`: evaluations on the workers of a `distributed.Client`, found again after a crash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from covey.errors import MissingExtraError, StrategyError
 from covey.run.local import GRACE
-from covey.run.remote import Payloads, deliver, labelled
+from covey.run.remote import CallPacker, evaluate_on_worker, task_bytes
 from covey.run.task import Outcome, Task
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def is_client(thing: object) -> bool:
-    """Whether this is a Dask client; who has one has imported it."""
+    """Whether this is a Dask client, told without importing Dask."""
     module = sys.modules.get("distributed")
     return module is not None and isinstance(thing, module.Client)
 
 
 class DaskEngine:
-    """Hands tasks to Dask, one key each.
+    """Hands tasks to Dask, each under a key of its own.
 
     The futures are published under their names, so the scheduler keeps them while no runner is
     there, and the next one finds them. On its worker an evaluation has a process of its own.
@@ -50,18 +50,18 @@ class DaskEngine:
         self._grace = grace
         self._options = options
         self._open: dict[str, Future] = {}
-        self._payloads = Payloads()
+        self._packer = CallPacker()
         self._ready: list[Outcome] = []
-        self._said: list[str] = []  # by the last poll; perhaps not in the log yet
+        self._reported: list[str] = []  # by the last poll, as names; perhaps not in the log yet
 
     def submit(self, task: Task) -> None:
         """Send it to the scheduler, and publish it there."""
-        payload = self._payloads.of(task.call)
+        payload = self._packer.of(task.call)
         try:
             future = self._client.submit(
                 evaluate_here,
                 task.name,
-                labelled(task),
+                task_bytes(task),
                 payload,
                 self._grace,
                 key=task.name,
@@ -77,7 +77,7 @@ class DaskEngine:
         self._open[task.name] = future
 
     def poll(self, seconds: float) -> list[Outcome]:
-        """What ended meanwhile, waiting at most so long for the first."""
+        """Outcomes of tasks that have ended, waiting at most ``seconds`` for the first."""
         import distributed
 
         self._forget()
@@ -99,41 +99,42 @@ class DaskEngine:
             if future.done():
                 found += _outcomes(name, future)
                 del self._open[name]
-                self._said.append(name)
+                self._reported.append(name)
         return found
 
     def cancel(self, names: Collection[str]) -> None:
-        """Have the scheduler drop these; their workers notice and stop the process."""
+        """Have the scheduler drop these; their workers notice, and stop their processes."""
         wanted = [self._open[name] for name in names if name in self._open]
         if wanted:
             self._client.cancel(wanted, force=True)
 
     def adopt(self, tasks: Sequence[Task]) -> set[str]:
-        """Take over those the scheduler still keeps."""
+        """Take over the tasks that the scheduler still keeps."""
         published = set(self._client.list_datasets())
         for task in tasks:
             if task.well_named and task.name in published:
                 self._open[task.name] = self._client.get_dataset(task.name)
-        self._said = [name for name in self._said if name not in self._open]  # not in the log
+        # What is adopted has no outcome in the log yet: it must not be forgotten.
+        self._reported = [name for name in self._reported if name not in self._open]
         return {task.name for task in tasks if task.name in self._open}
 
     def close(self) -> None:
-        """Let go; what is published stays, and the client stays open."""
+        """Stop watching; published futures stay, and the client stays open."""
         self._open.clear()
 
     def _forget(self) -> None:
-        """Drop what the last poll said: who polls again has written it down.
+        """Unpublish what the last poll reported: the caller has logged it before polling again.
 
-        Not in `close`, which also comes when the log has failed.
+        Not done in `close`, which is also called when the log has failed.
         """
-        for name in self._said:
+        for name in self._reported:
             with suppress(Exception):  # the scheduler may be gone, and then forgets by itself
                 self._client.unpublish_dataset(name)
-        self._said.clear()
+        self._reported.clear()
 
 
 def evaluate_here(name: str, label: bytes, payload: bytes, grace: float) -> list[dict[str, Any]]:
-    """What the worker runs."""
+    """What a Dask worker runs: one evaluation."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -142,7 +143,7 @@ def evaluate_here(name: str, label: bytes, payload: bytes, grace: float) -> list
         task = worker.state.tasks.get(name)
         return task is not None and task.state != "cancelled"
 
-    return deliver(label, payload, grace, wanted)
+    return evaluate_on_worker(label, payload, grace, wanted)
 
 
 def _outcomes(name: str, future: Future) -> list[Outcome]:

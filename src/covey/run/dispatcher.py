@@ -1,4 +1,4 @@
-"""Dispatcher: hands trials to an engine, and writes down what becomes of them."""
+"""`Dispatcher`: hands trials to an engine, and logs what becomes of them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from covey.study import Study
 
 _log = logging.getLogger("covey")
 
-_FEW = 4  # first failures, all alike, that tell of f and not of its points (our choice)
+_FEW = 4  # first failures, all alike, that suggest f itself is broken (our choice)
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _PATIENCE = 30.0  # seconds for an engine to stop what it was told to stop
 
 
 class Dispatcher:
-    """The trials that a run waits for.
+    """The trials of a run that are queued or running, and their attempts.
 
-    The log comes first: an attempt is written down before the engine hears of it, and a result is
-    written down when it comes. All else here is forgotten in a crash, and can be.
+    The log comes first: an attempt is logged before the engine gets it, and a result as soon as it
+    arrives. All other state may be lost in a crash.
     """
 
     def __init__(
@@ -40,24 +40,23 @@ class Dispatcher:
         self._call = call
         self._timeout = timeout
         self._retries = retries
-        self._life = secrets.token_hex(4)  # in every name, so that no two runs share one
-        self._sent: dict[str, Task] = {}  # every attempt of this life, for what comes late
-        self._open: dict[str, Task] = {}  # those whose outcome is awaited
-        self._queue: dict[int, float] = {}  # trial id -> not to be started before
-        self._used: dict[int, Counter[str]] = {}  # retries of this life
-        self._unkept: set[str] = set()  # names that were complained of
-        self._settling = False  # what the engine said may not be in the log yet
-        self._held: dict[
-            int, tuple[Task, Outcome]
-        ] = {}  # failed alike; not in the log, see `_doubt`
-        self._cleared = False  # failures are the points' own: a value came, or they differed
-        self.settled = 0  # trials that came to an end in this life
-        self.streak = 0  # of those, since the last one with a value
-        # What went wrong last, and how to try it without us.
+        self._run_id = secrets.token_hex(4)  # in every name, so that no two runs share one
+        self._sent: dict[str, Task] = {}  # every attempt of this run, for late results
+        self._open: dict[str, Task] = {}  # attempts whose outcome is awaited
+        self._queue: dict[int, float] = {}  # trial id -> earliest time to start it
+        self._used: dict[int, Counter[str]] = {}  # retries in this run
+        self._unkept: set[str] = set()  # names of returned values that were warned of
+        self._settling = False  # whether outcomes may not be in the log yet
+        # Failures that are not logged yet, by trial id; see `_hold_back`.
+        self._held: dict[int, tuple[Task, Outcome]] = {}
+        self._cleared = False  # f is not broken: a value came, or failures differed
+        self.settled = 0  # trials that ended in this run
+        self.streak = 0  # trials that ended since the last one with a value
+        # The last failure, and how to repeat it without a run.
         self.last: tuple[Outcome, str] = Outcome("", "lost"), ""
-        self._began: dict[str, float] = {}  # attempts of this life, by name
-        self._took: list[float] = []  # seconds of those that came to an end
-        self.lost = 0  # of those, the last ones if they were all lost
+        self._began: dict[str, float] = {}  # start times of this run's attempts, by name
+        self._took: list[float] = []  # seconds that ended attempts took
+        self.lost = 0  # how many trials in a row were lost, up to the last one
 
     @property
     def running(self) -> int:
@@ -66,36 +65,36 @@ class Dispatcher:
 
     @property
     def awaited(self) -> list[int]:
-        """The ids of all trials that are not settled, running or queued."""
+        """The ids of all trials that are running or queued."""
         return sorted({*self._queue, *(task.id for task in self._open.values())})
 
     @property
     def seconds(self) -> float | None:
-        """What an evaluation takes, on average; None before one of this life has ended."""
+        """What an evaluation takes, on average; None before one has ended in this run."""
         return sum(self._took) / len(self._took) if self._took else None
 
     @property
     def held(self) -> int:
-        """How many failed alike before any value came; they may yet be evaluated again."""
+        """How many failures, all alike and before any value, are held back from the log."""
         return len(self._held)
 
     @property
     def doubtful(self) -> bool:
-        """Whether so many failed alike before any value came that no more are started."""
+        """Whether so many failures are held back that no more trials are started."""
         return self.held >= _FEW
 
     @property
     def hopeless(self) -> bool:
-        """Whether they did, and nothing runs that might still bring a value."""
+        """Whether that is so, and nothing runs that might still bring a value."""
         return self.doubtful and not self._open
 
     def admit(self, trials: Iterable[Trial]) -> None:
-        """Take these on."""
+        """Queue these trials."""
         now = time.monotonic()
         self._queue |= {trial.id: now for trial in trials}
 
     def adopt(self, trials: Iterable[Trial]) -> None:
-        """Take on trials that an earlier life may have handed out already."""
+        """Queue trials that an earlier run may have dispatched; the engine may still have them."""
         trials = list(trials)
         tasks = []
         for trial in trials:
@@ -115,7 +114,7 @@ class Dispatcher:
             )
 
     def work(self, seconds: float) -> None:
-        """Start what can start, and wait at most so long for something to end."""
+        """Start what can start, and wait at most ``seconds`` for something to end."""
         self._start()
         startable = self._has_room() and not self.doubtful
         ready = min(self._queue.values(), default=None) if startable else None
@@ -129,17 +128,17 @@ class Dispatcher:
         self._withdraw()
 
     def stop(self) -> None:
-        """Cancel what runs, and take what results come; all else stays pending."""
+        """Cancel what runs and log the results that still come; all else stays pending."""
         self._queue.clear()
-        if self._settling:  # Ctrl-C twice; another poll and the engine forgets what is not written
+        if self._settling:  # Ctrl-C twice: another poll would make the engine forget results
             self.kill()
             return
-        self.spare()
+        self.postpone_failures()
         self._engine.cancel(list(self._open))
         until = time.monotonic() + _PATIENCE
         while self._open and time.monotonic() < until:
             self._collect(0.2)
-        self._collect(0.0)  # so that the engine knows the last ones to be written down
+        self._collect(0.0)  # so that the engine knows that the last ones are logged
 
     def kill(self) -> None:
         """End what runs at once."""
@@ -147,11 +146,11 @@ class Dispatcher:
         self._engine.cancel(names)
         self._engine.cancel(names)
 
-    def spare(self) -> int:
-        """Leave pending what failed alike before any value came, to be evaluated again; how many.
+    def postpone_failures(self) -> int:
+        """Leave the trials of held-back failures pending, to be evaluated again; how many.
 
-        A further attempt is written down and not handed out: the next run looks for that one, does
-        not find it, and begins again. It would take the failure of the last one for its own.
+        A further attempt is logged and not handed out. The next run looks for that one, does not
+        find it, and starts anew; otherwise it would find the failure of the last attempt.
         """
         held, self._held = self._held, {}
         for id in held:
@@ -161,8 +160,8 @@ class Dispatcher:
                     self._study.note(self._next_attempt(trial))
         return len(held)
 
-    def convict(self) -> None:
-        """Write down as failed what was held back: it is not f that is broken."""
+    def record_failures(self) -> None:
+        """Log the failures that were held back: f is not broken."""
         held, self._held = self._held, {}
         for task, outcome in held.values():
             if self._pending(task.id):
@@ -191,7 +190,7 @@ class Dispatcher:
 
     def _dispatch(self, trial: Trial) -> None:
         sent = self._next_attempt(trial)
-        self._study.note(sent)  # before the engine hears of it
+        self._study.note(sent)  # before the engine gets it
         task = self._task(trial, sent)
         self._sent[sent.name] = self._open[sent.name] = task
         self._began[sent.name] = time.monotonic()
@@ -199,7 +198,7 @@ class Dispatcher:
 
     def _next_attempt(self, trial: Trial) -> Dispatched:
         attempt = len(self._study.history.attempts(trial.id)) + 1
-        name = name_of(self._life, trial.id, attempt)
+        name = name_of(self._run_id, trial.id, attempt)
         return Dispatched(trial.id, attempt, name, evaluation_seed(self._study.seed, trial.id))
 
     def _task(self, trial: Trial, sent: Dispatched) -> Task:
@@ -221,9 +220,9 @@ class Dispatcher:
             self._give_up(task, outcome)
 
     def _tell(self, task: Task, outcome: Outcome) -> None:
-        """Write a value down: the first of a trial counts, whatever the trial was before."""
+        """Log a value: the first one of a trial counts, whatever its status was before."""
         if self._sent.pop(task.name, None) is None or outcome.value is None:
-            return  # the engine said it twice
+            return  # the engine reported it twice
         before = self._study.history.trial(task.id).status
         try:
             if outcome.metrics:
@@ -244,12 +243,12 @@ class Dispatcher:
         self.streak = self.lost = 0
         self._held.pop(task.id, None)
         self._cleared = True
-        self.convict()
+        self.record_failures()
         if before != "pending":
             _log.info("the result of trial %d, which was %s, came late", task.id, before)
 
     def _name_unkept(self, outcome: Outcome) -> None:
-        """Say once of each what was returned beside a value and cannot be in the log."""
+        """Warn, once per name, of what was returned beside a value and cannot be logged."""
         new = [name for name in outcome.unkept if name not in self._unkept]
         self._unkept.update(new)
         if new:
@@ -260,7 +259,7 @@ class Dispatcher:
             )
 
     def _give_up(self, task: Task, outcome: Outcome) -> None:
-        """Try again, or write down that it came to nothing."""
+        """Try again, or log that the trial failed or was lost."""
         if not self._pending(task.id):
             return
         used = self._used.setdefault(task.id, Counter())
@@ -283,17 +282,17 @@ class Dispatcher:
                 self._study.note(Lost((task.id,), reason))
             return
         self.lost = 0
-        if self._doubt(outcome):
+        if self._hold_back(outcome):
             self._held[task.id] = task, outcome
         else:
-            self.convict()
+            self.record_failures()
             self._fail(task, outcome)
 
-    def _doubt(self, outcome: Outcome) -> bool:
-        """Whether this may be f's fault and not the point's: then it is not written down yet.
+    def _hold_back(self, outcome: Outcome) -> bool:
+        """Whether to hold a failure back from the log, because f itself may be broken.
 
-        A typo fails every trial alike, before any value came in this life of the run. A failure
-        that differs from the others, or of a kind that the log knows, clears f.
+        A typo makes every trial fail alike, before any value came in this run. A failure that
+        differs from the others, or of a kind that the log knows, shows that f is not broken.
         """
         if self._cleared or outcome.status != "failed":
             return False
@@ -310,7 +309,7 @@ class Dispatcher:
             self._study.fail(task.id, outcome.reason.encode(errors="replace").decode())
 
     def _withdraw(self) -> None:
-        """Stop waiting for trials that somebody else has told, failed or cancelled."""
+        """Stop waiting for trials that another process has told, failed or cancelled."""
         over = [n for n, t in self._open.items() if not self._pending(t.id)]
         if over:
             self._engine.cancel(over)
@@ -321,7 +320,7 @@ class Dispatcher:
 
     @contextmanager
     def _unless_settled(self, id: int) -> Iterator[None]:
-        """Pass over the log's refusal if somebody else has settled the trial this moment."""
+        """Ignore the log's refusal if another process has just settled the trial."""
         try:
             yield
         except HistoryError:

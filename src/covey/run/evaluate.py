@@ -1,10 +1,10 @@
-"""Evaluate: what the process of one evaluation does, `python -m covey.run.evaluate FOLDER LOCKS`.
+"""The process of one evaluation: `python -m covey.run.evaluate FOLDER LOCKS`.
 
-It parts in two. One attends: it leads the group, copies what is printed into a log that stays
-short, ends the group if it is not to outlive its runner, and ends as the other one does. The other
-calls f. In one process, f could fill the pipe while it holds the interpreter, and wait for ever.
+It forks. The parent leads the process group, copies what is printed into a log of bounded size,
+ends the group if it must not outlive its runner, and exits as the child does. The child calls f.
+In a single process, f could fill the pipe while it holds the interpreter, and block for ever.
 
-Everything here is paid for once per evaluation, so it imports little.
+Each evaluation pays for these imports, so there are few.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from covey.run.task import Outcome
-from covey.run.workdir import UNWRITTEN, Scroll, Workdir, relay, remove_temporary
+from covey.run.workdir import UNWRITTEN, LogTail, Workdir, relay, remove_temporary
 
 
 def _main(words: Sequence[str]) -> int:
@@ -27,45 +27,45 @@ def _main(words: Sequence[str]) -> int:
 
     Args:
         words: the folder; the descriptors that hold the locks of ``alive`` and ``computing``;
-            "tied" if it is not to outlive the process that started it, whose end of our standard
-            input is then its sign of life.
+            "tied" if it must not outlive the process that started it, which then holds the other
+            end of standard input open while it lives.
     """
     place, computing = Workdir(Path(words[0])), int(words[2])
     for lock in words[1:3]:
-        os.set_inheritable(int(lock), False)  # a program we start does not keep us alive
+        os.set_inheritable(int(lock), False)  # not inherited by programs that f starts
     try:
         place.begin()
         ours, theirs = os.pipe()
-        f_pid = os.fork()  # before there is any thread
+        f_pid = os.fork()  # before there are threads
     except OSError as error:
         return _unwritten(f"it could not begin: {error}")
     if f_pid == 0:
         os.close(ours)
-        _speak_into(theirs)
+        _redirect_output(theirs)
         return compute(place, computing)
     os.close(theirs)
-    for number in (signal.SIGTERM, signal.SIGINT):  # for the group, so f has it too
+    for number in (signal.SIGTERM, signal.SIGINT):  # sent to the group, so f gets it too
         signal.signal(number, lambda *_: None)
     if "tied" in words[3:]:
         _die_with_parent(place)
-    log = Scroll(sys.stdout.fileno())
+    log = LogTail(sys.stdout.fileno())
     status = relay({ours: log}, lambda: os.waitpid(f_pid, 0)[1])
     log.close()
-    return _as(os.waitstatus_to_exitcode(status))
+    return _end_as(os.waitstatus_to_exitcode(status))
 
 
 def compute(place: Workdir, computing: int) -> int:
-    """Call f and write its result down; the status to end with."""
+    """Call f and write its result to the folder; the exit status."""
     try:
         task = place.read()
-    except Exception as error:  # of the folder, or what was made of it
+    except Exception as error:  # the folder, or a pickle in it, cannot be read
         return _unwritten(f"its task could not be read: {error}")
     try:
         outcome = task if isinstance(task, Outcome) else task.call.evaluate(task, place.folder)
-    except OSError as error:  # of the machine; what f raises is caught with it
+    except OSError as error:  # of the machine; what f raises is caught in `evaluate`
         return _unwritten(f"it could not be evaluated: {error}")
     with suppress(OSError):
-        # Said by a lock, which needs no room: from here on its time limit does not count.
+        # f has returned: told by a lock, which needs no disk space, so that its time limit ends.
         fcntl.flock(computing, fcntl.LOCK_UN)
     with suppress(Exception):  # f may have closed them; a log is only a log
         sys.stdout.flush()
@@ -84,34 +84,34 @@ def _unwritten(why: str) -> int:
     return UNWRITTEN
 
 
-def _speak_into(pipe: int) -> None:
-    """Have all that f prints go into a pipe, line by line: one that crashes has said it."""
+def _redirect_output(pipe: int) -> None:
+    """Redirect all output of f into a pipe, line by line, so that a crash loses none of it."""
     import faulthandler
 
     for output in (1, 2):
         os.dup2(pipe, output)
     os.close(pipe)
-    null = os.open(os.devnull, os.O_RDONLY)  # what we were given may be our runner's sign of life
+    null = os.open(os.devnull, os.O_RDONLY)  # the given one may show that the runner lives
     os.dup2(null, 0)
     os.close(null)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    faulthandler.enable()  # where it was when it crashed
+    faulthandler.enable()  # prints a traceback on a crash
 
 
-def _as(code: int) -> int:
-    """End by the signal that f ended by, or give its status."""
+def _end_as(code: int) -> int:
+    """End by the signal that f ended by, or return its exit status."""
     if code < 0:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # f has left its own
-        with suppress(OSError, ValueError):  # of SIGKILL, which nobody handles
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # f has left a core file of its own
+        with suppress(OSError, ValueError):  # SIGKILL has no handler to reset
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
 
 
 def _die_with_parent(place: Workdir) -> None:
-    """When standard input ends, kill this process and all it started, and leave nothing behind."""
+    """When standard input closes, kill this process group and remove its folder."""
 
     def wait() -> None:
         while os.read(0, 1):

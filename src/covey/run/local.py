@@ -1,4 +1,4 @@
-"""Local: each evaluation in a process of its own on this machine, found again after a crash."""
+"""`LocalEngine`: evaluations in processes (`Process`) of this machine, found after a crash."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from covey.run.workdir import (
     write_private,
 )
 
-# Process: one evaluation in a process of its own, watched from outside.
+# One evaluation in a process of its own, watched by the runner.
 
 GRACE = 10.0  # seconds between SIGTERM and SIGKILL
 _OVERDUE, _CANCELLED = "overdue", "cancelled"
-_LOOK = 1.0  # seconds between two looks at a process that is not ours; its lock says it sooner
+_LOOK = 1.0  # seconds between checks of a process that is not our child; its lock tells sooner
 _SHORTAGE = 60.0  # seconds for which its folder may be unreadable before that is an error
 
 
 class Process:
     """An evaluation that was started here, or by an earlier runner that is dead.
 
-    It leads a process group of its own, and signals go to the group: what it has started ends with
-    it. Never to somebody else's: a child keeps its number until it is waited for, and of one that
-    is not ours the lock has to be held, and the process of its number to be as old as it says.
+    It leads a process group of its own, and signals go to the group, so that what it has started
+    ends with it. No other process is ever signalled: a child keeps its pid until it is waited for;
+    of another process the lock must be held, and its start time be the one it wrote down.
     """
 
     def __init__(
@@ -52,23 +52,23 @@ class Process:
         self.task = task
         self._place = place
         self._grace = grace
-        self._child = child  # None: it is not ours
+        self._child = child  # None: not our child
         self._finished_at: float | None = None
         self._stopped_at: float | None = None
-        self._why = ""  # it was stopped; the disk may have no room to say so
+        self._why = ""  # why it was stopped; the disk may be too full to write it down
         self._unreadable_at: float | None = None
-        self._alive_until = 0.0  # one that is not ours: when to look at its process again
+        self._alive_until = 0.0  # not our child: when to check its process again
 
     @classmethod
     def start(cls, task: Task, place: Workdir, call: Path, grace: float, *, tied: bool) -> Self:
-        """Begin; ``tied``: it is not to outlive this process.
+        """Start it; with ``tied`` it does not outlive this process.
 
         Raises:
             OSError: The machine cannot start it.
         """
         place.prepare(task, call)
         locks = place.lock()
-        # -P: a random.py in the current folder is not to stand in for the standard library's.
+        # -P: a random.py in the current folder must not replace the standard library's.
         words = [
             sys.executable,
             "-P",
@@ -78,7 +78,7 @@ class Process:
             *map(str, locks),
         ]
         try:
-            with place.log.open("ab") as log:  # its end is cut off now and then
+            with place.log.open("ab") as log:  # appending, since it is truncated now and then
                 child = subprocess.Popen(
                     [*words, "tied"] if tied else words,
                     stdin=subprocess.PIPE if tied else subprocess.DEVNULL,
@@ -95,16 +95,16 @@ class Process:
 
     @classmethod
     def adopt(cls, task: Task, place: Workdir, grace: float) -> Self | None:
-        """One that an earlier runner started; None if it neither runs nor came to anything."""
-        # Running before finished: the other way round, it may finish between the two looks.
+        """One that an earlier runner started; None if it neither runs nor left a result."""
+        # Checked in this order, or it might finish between the two checks.
         if place.locked or place.finished or place.stopped == _OVERDUE:
             return cls(task, place, grace, None)
         return None
 
     def check(self) -> list[Outcome]:
-        """What became of it, nothing while it runs; enforces its time limit.
+        """Its outcome, none while it runs; enforces its time limit.
 
-        While its folder cannot be read, as for want of descriptors, it is taken to run.
+        While its folder cannot be read, as for want of descriptors, it counts as running.
 
         Raises:
             WorkFolderError: Its folder could not be read for a minute; the evaluation goes on.
@@ -131,7 +131,7 @@ class Process:
         good = result is not None and result.status == "succeeded"
         if not good:
             self._clear_up()
-        self._bury()
+        self._reap()
         self._place.trim()
         if why == _OVERDUE:
             limit = f"it took longer than {self.task.timeout or 0.0:g} s"
@@ -153,16 +153,16 @@ class Process:
             self._signal(signal.SIGKILL)
 
     def wait(self, seconds: float) -> None:
-        """Wait so long for its end."""
+        """Wait at most ``seconds`` for its end."""
         until = time.monotonic() + seconds
         while not self._ended() and time.monotonic() < until:
             self._enforce()
             time.sleep(0.01)
         if self._ended():
-            self._bury()
+            self._reap()
 
     def leave(self) -> None:
-        """Let it run on; somebody has to wait for a child, or it stays behind as a zombie."""
+        """Let it run on; a thread waits for a child, which would else stay behind as a zombie."""
         if self._child is not None:
             threading.Thread(target=self._child.wait, daemon=True).start()
 
@@ -188,11 +188,11 @@ class Process:
 
     def _ended(self) -> bool:
         if self._child is not None:
-            return _over(self._child)
+            return _has_exited(self._child)
         if not self._place.locked:
             return True
         who = self._here()
-        if who is None or who.get("started") is None:  # nobody can tell but by the lock
+        if who is None or who.get("started") is None:  # only the lock can tell
             return False
         if time.monotonic() < self._alive_until:
             return False
@@ -200,14 +200,14 @@ class Process:
         if now == who["started"]:
             self._alive_until = time.monotonic() + _LOOK
             return False
-        # It died, but something it forked lives on with its lock: in its group, unless the number
-        # is somebody else's by now.
+        # It died, but something it forked still holds its lock: in its group, unless the pid is
+        # another process's by now.
         if now is None:
             _kill_group(who["pid"], signal.SIGKILL)
         return True
 
-    def _bury(self) -> None:
-        """Wait for a child that has ended; from now on its number may be another's."""
+    def _reap(self) -> None:
+        """Wait for a child that has ended; from now on its pid may be another's."""
         if self._child is not None:
             self._child.wait()
             if self._child.stdin is not None:
@@ -218,18 +218,18 @@ class Process:
         if self._stopped_at is not None:
             if now - self._stopped_at > self._grace:
                 self._signal(signal.SIGKILL)
-        elif self._place.finished:  # all it has to do is end
+        elif self._place.finished:  # it only has to exit
             self._finished_at = self._finished_at or now
             if now - self._finished_at > self._grace:
                 self.stop()
-        elif self._overdue() and not self._place.computed:  # waiting for room does not count
+        elif self._overdue() and not self._place.computed:  # waiting for disk space does not count
             self.stop(_OVERDUE)
 
     def _overdue(self) -> bool:
         return self.task.timeout is not None and self._elapsed() > self.task.timeout
 
     def _elapsed(self) -> float:
-        """Seconds since it began by its own account; 0 if it has not yet."""
+        """Seconds since the start that it wrote down; 0 before that."""
         who = self._place.worker
         if who is None:
             return 0.0
@@ -238,23 +238,23 @@ class Process:
         return float(time.time() - who["since"])
 
     def _here(self) -> dict[str, Any] | None:
-        """Who is at work, if that is known and on this machine."""
+        """What the process wrote about itself, if it is on this machine."""
         who = self._place.worker
         return who if who and who["host"] == os.uname().nodename else None
 
     def _signal(self, number: signal.Signals) -> None:
         if self._child is not None:
-            if self._child.returncode is None:  # not buried, so the number is its own
+            if self._child.returncode is None:  # not waited for, so the pid is its own
                 _kill_group(self._child.pid, number)
             return
-        with suppress(OSError):  # its folder cannot be read now; it is asked again
+        with suppress(OSError):  # its folder cannot be read now; it is signalled again later
             who = self._here() if self._place.locked else None
             started = who and who.get("started")
             if who and started is not None and start_time(who["pid"]) == started:
                 _kill_group(who["pid"], number)
 
     def _clear_up(self) -> None:
-        """End what it may have left behind; of a group that is not ours we cannot be sure."""
+        """Kill what a child may have left in its group; other groups might not be its own."""
         if self._child is not None:
             self._signal(signal.SIGKILL)
 
@@ -277,12 +277,12 @@ class Process:
         return Outcome(name, "failed", reason=reason, log=log)
 
 
-def _over(child: subprocess.Popen[bytes]) -> bool:
+def _has_exited(child: subprocess.Popen[bytes]) -> bool:
     """Whether a child has ended, without waiting for it where the system can tell."""
     if child.returncode is None and hasattr(os, "waitid"):
         try:
             return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        except ChildProcessError:  # somebody else has waited for it
+        except ChildProcessError:  # another thread has waited for it
             pass
     return child.poll() is not None
 
@@ -294,11 +294,11 @@ def _kill_group(leader: int, number: signal.Signals) -> None:
 
 _log = logging.getLogger("covey")
 
-_SHORT, _LONG = 0.005, 0.1  # seconds between two looks: short at first, for quick evaluations
+_SHORT, _LONG = 0.005, 0.1  # seconds between polls: short at first, for quick evaluations
 
 
 class LocalEngine:
-    """As many processes at a time as there are slots.
+    """Runs evaluations in processes of this machine, as many at a time as there are slots.
 
     A process that is killed harms no other. With a folder, evaluations outlive the runner, and the
     next one finds them there; without, they end with it.
@@ -316,10 +316,10 @@ class LocalEngine:
         self._lasting = folder is not None
         self._folder = None if folder is None else folder.absolute()
         self._grace = grace
-        self._held: int | None = None  # a descriptor: a temporary folder has an owner who lives
+        self._held: int | None = None  # descriptor that holds the lock of a temporary folder
         self._open: dict[str, Process] = {}
         self._ready: list[Outcome] = []
-        self._said: list[str] = []  # by the last poll; perhaps not in the log yet
+        self._reported: list[str] = []  # by the last poll, as names; perhaps not in the log yet
         self._packed: tuple[Call, Path] | None = None
 
     def submit(self, task: Task) -> None:
@@ -345,7 +345,7 @@ class LocalEngine:
         self._open[task.name] = process
 
     def poll(self, seconds: float) -> list[Outcome]:
-        """What ended meanwhile, waiting at most so long for the first."""
+        """Outcomes of tasks that have ended, waiting at most ``seconds`` for the first."""
         self._forget()
         until = time.monotonic() + seconds
         pause = _SHORT
@@ -357,7 +357,7 @@ class LocalEngine:
                     found += [self._with_its_log(outcome, process) for outcome in outcomes]
                     del self._open[name]
                     if not any(_is_kept(outcome, process) for outcome in outcomes):
-                        self._said.append(name)
+                        self._reported.append(name)
             left = until - time.monotonic()
             if found or left <= 0.0:
                 return found
@@ -367,8 +367,8 @@ class LocalEngine:
     def cancel(self, names: Collection[str]) -> None:
         """Ask these to end; asked again, they are killed at once.
 
-        Not one that has computed its result and only waits for room on the disk: the next run
-        finds it.
+        One that has computed its result and only waits for disk space is left alone: the next
+        run finds it.
         """
         for name in names:
             process = self._open.get(name)
@@ -376,7 +376,7 @@ class LocalEngine:
                 process.stop()
 
     def adopt(self, tasks: Sequence[Task]) -> set[str]:
-        """Take over those that have a result or still run.
+        """Take over the tasks that have a result or still run.
 
         Raises:
             WorkFolderError: The folder is not ours alone, or cannot be read.
@@ -391,13 +391,14 @@ class LocalEngine:
                 raise WorkFolderError(f"{self._folder} cannot be read: {error}.") from error
             if process is not None:
                 self._open[task.name] = process
-        self._said = [name for name in self._said if name not in self._open]  # not in the log
+        # What is adopted has no outcome in the log yet: it must not be forgotten.
+        self._reported = [name for name in self._reported if name not in self._open]
         return {task.name for task in tasks if task.name in self._open}
 
     def tidy(self, told: Collection[str]) -> None:
-        """Remove what a run that was killed has left: folders of attempts whose trials are told.
+        """Remove what a killed run has left: folders of attempts whose trials are told.
 
-        Those that somebody is at work in stay, and the packed calls with them.
+        Folders in which an evaluation runs stay, and the packed calls with them.
         """
         if not self._lasting or self._folder is None or not self._folder.is_dir():
             return
@@ -412,7 +413,7 @@ class LocalEngine:
             payload.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go; what was cancelled is killed, and what nobody could find again too."""
+        """Stop watching; kill what was cancelled, and what no later run could find again."""
         ending = [p for p in self._open.values() if p.stopping or not self._lasting]
         for process in ending:
             process.stop()
@@ -430,23 +431,23 @@ class LocalEngine:
             self._held = None
 
     def _with_its_log(self, outcome: Outcome, process: Process) -> Outcome:
-        """An outcome that names the log of a crash; the log is all that is left of it."""
+        """The outcome, naming the log file of a crash, which is kept."""
         if not self._lasting or outcome.status != "lost" or not _is_kept(outcome, process):
             return outcome
         return replace(outcome, reason=f"{outcome.reason}; its log is {process.log}")
 
     def _forget(self) -> None:
-        """Remove the folders of what the last poll said: who polls again has written it down.
+        """Remove the folders of reported outcomes: the caller has logged them before polling again.
 
-        Not in `close`, which also comes when the log has failed.
+        Not done in `close`, which is also called when the log has failed.
         """
-        for name in self._said:
+        for name in self._reported:
             if self._folder is not None:
                 shutil.rmtree(self._folder / name, ignore_errors=True)
-        self._said.clear()
+        self._reported.clear()
 
     def _found(self, task: Task) -> Process | None:
-        """A process of an earlier life; a name that we do not give leads nowhere."""
+        """The process of an earlier run's task; None for a name of another form."""
         if self._folder is None or not task.well_named:
             _log.error(
                 "the log names an evaluation of trial %d %r, which is no name that Covey gives; it "
@@ -467,13 +468,13 @@ class LocalEngine:
     def _place(self) -> Path:
         if self._folder is None:
             self._folder, self._held = make_temporary()
-        with suppress(FileExistsError):  # and no folder, as is said below
+        with suppress(FileExistsError):  # a file in its place is refused below
             self._folder.mkdir(mode=0o700, exist_ok=True)
         check_private(self._folder)
         return self._folder
 
     def _payload(self, call: Call) -> Path:
-        """The packed call, written once and shared."""
+        """The file of the packed call, written once for all tasks."""
         if self._packed is None or self._packed[0] is not call or not self._packed[1].exists():
             data = pack(call)
             path = self._place() / f"call-{hashlib.sha256(data).hexdigest()[:16]}.pkl"
@@ -485,14 +486,14 @@ class LocalEngine:
 
 
 def _is_kept(outcome: Outcome, process: Process) -> bool:
-    """Whether somebody may want to read its log: if it went wrong, and was not cancelled."""
+    """Whether to keep its log: if it failed or was lost, and was not cancelled."""
     if outcome.status == "lost":
         return bool(outcome.log.strip()) and not process.cancelled
     return outcome.status != "succeeded"
 
 
 def _is_busy(path: Path) -> bool:
-    """Whether an evaluation is at work there; if nobody can tell, it may be."""
+    """Whether an evaluation runs in this folder; True if that cannot be told."""
     try:
         return path.is_dir() and Workdir(path).locked
     except OSError:

@@ -1,4 +1,8 @@
-"""Loop: a run under way, batch after batch or with all workers busy."""
+"""`Loop`: ask, dispatch and wait until a plan is done, in batches or asynchronously.
+
+A `Plan` says how much to evaluate and how, `Progress` how far a run is, and `Interrupt` defers
+Ctrl-C to a point between two steps.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +31,15 @@ from covey.run.dispatcher import Dispatcher
 from covey.run.task import Retries
 from covey.study import Study
 
-# Interrupt: the first Ctrl-C is noted and obeyed between two steps, the second at once.
+# Ctrl-C: the first one takes effect between two steps, the second at once.
 #
-# The second is the last: what it asks for is to kill what runs, and that is not broken off half
-# way.
+# There is no third: the second kills what runs, and that is not interrupted half way.
 
 _log = logging.getLogger("covey")
 
 
 class Interrupt:
-    """While it is entered, Ctrl-C does not break off in the middle of writing the log.
+    """A context in which Ctrl-C does not interrupt the writing of the log.
 
     Signals reach only the main thread; elsewhere, and where Ctrl-C is ignored, it does nothing.
     """
@@ -74,17 +77,17 @@ class Interrupt:
             self.twice = True
             raise KeyboardInterrupt
         self.pressed = True
-        # In the midst of another line on the same stream, logging raises RuntimeError.
+        # While another line is written to the same stream, logging raises RuntimeError.
         with suppress(OSError, RuntimeError):
             _log.warning("stopping; Ctrl-C again kills what runs at once")
 
 
-# Progress: how far a run is, in words and numbers.
+# How far a run is, in words and numbers.
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is; a function given as ``watch`` is called with one whenever it looks."""
+    """How far a run is; a function given as ``watch`` is called with one now and then."""
 
     done: int  # evaluations told or failed
     total: int  # evaluations in all, as far as it is known
@@ -95,11 +98,11 @@ class Progress:
     left: float | None  # seconds, by what an evaluation took so far; None before one has ended
 
 
-# Plan: how much to evaluate, and how.
+# How much to evaluate, and how.
 
 
 class RunOptions(TypedDict, total=False):
-    """How to run, beyond how much."""
+    """Options of a run, beyond its size."""
 
     asynchronous: bool
     timeout: float | None
@@ -135,7 +138,7 @@ class Plan:
 
     @classmethod
     def of(cls, batch: int, rounds: int, options: Mapping[str, Any]) -> Plan:
-        """A plan from what was passed; a name it does not know is an error."""
+        """A plan from the options that were passed; an unknown name is an error."""
         known = [field.name for field in fields(cls) if field.name not in ("batch", "rounds")]
         for name in options:
             if name not in known:
@@ -146,20 +149,20 @@ class Plan:
         return cls(batch, rounds, **options)
 
 
-_TICK = 0.5  # seconds: the longest the engine is waited for before Ctrl-C is noticed
-_SPARED = (
+_TICK = 0.5  # seconds of waiting for the engine before Ctrl-C is checked
+_POSTPONED = (
     " No value came before them, so it may be f: they stay pending, and the next run evaluates "
     "them again. If it is their points, say so: study.fail(ids), or covey tell ID=failed."
 )
-_SPARED_ONE = (
+_POSTPONED_ONE = (
     " No value came before it, so it may be f: it stays pending, and the next run evaluates it "
     "again. If it is its point, say so: study.fail(id), or covey tell ID=failed."
 )
-_TALK = 60.0  # seconds between two lines that say what is awaited
+_TALK = 60.0  # seconds between log messages about what is awaited
 
 
 class Loop:
-    """Asks, hands out, and waits, until the budget is spent."""
+    """Asks for trials, dispatches them and waits, until the budget is spent."""
 
     def __init__(
         self, study: Study, plan: Plan, dispatcher: Dispatcher, interrupt: Interrupt, wide: int
@@ -168,14 +171,14 @@ class Loop:
         self._plan = plan
         self._dispatcher = dispatcher
         self._interrupt = interrupt
-        self._wide = wide  # how many to keep under way, asynchronously
+        self._wide = wide  # how many evaluations to keep running, if asynchronous
         self._talked = time.monotonic()
         self._batch: Sequence[int] = ()
-        self._unwatched = False  # watch has raised
+        self._unwatched = False  # ``watch`` has raised, and is not called again
         self._stopped = False  # what runs was stopped, or killed
 
     def go(self) -> None:
-        """Run to the end; whatever goes wrong, say what is safe."""
+        """Run to the end; on any error, say what is recorded."""
         try:
             try:
                 self._to_the_end()
@@ -183,8 +186,8 @@ class Loop:
                 self._stop()
                 raise
         except JournalError:
-            # Nothing can be written down, so nothing is stopped: evaluations that can be found
-            # again go on, and their results wait for the next run.
+            # The log cannot be written, so nothing is stopped: evaluations that can be found
+            # again go on, and the next run takes their results.
             out = self._dispatcher.running
             was = "was" if out == 1 else "were"
             _log.error(
@@ -192,7 +195,7 @@ class Loop:
             )
             raise
         except BaseException:
-            if not self._stopped:  # a second Ctrl-C may come when the first is not obeyed yet
+            if not self._stopped:  # a second Ctrl-C may come before the first took effect
                 self._dispatcher.kill()
             raise
 
@@ -202,8 +205,8 @@ class Loop:
             self._keep_busy()
         else:
             self._in_batches()
-        self._dispatcher.convict()
-        self._dispatcher.work(0.0)  # so that the engine knows the last ones to be written down
+        self._dispatcher.record_failures()
+        self._dispatcher.work(0.0)  # so that the engine knows that the last ones are logged
         self._count_failures()
 
     def _take_up(self) -> None:
@@ -249,7 +252,7 @@ class Loop:
             raise _nothing_came(self._dispatcher.held, "the first", "", self._dispatcher)
 
     def _ask(self, count: int) -> list[Trial]:
-        """The next points, or what is left of a finite space."""
+        """The next trials; fewer if fewer points of a finite space are left."""
         self._interrupt.check()
         if count <= 0:
             return []
@@ -270,10 +273,10 @@ class Loop:
         return self._plan.batch * self._plan.rounds - used
 
     def _check_batch(self) -> None:
-        """Raise if a whole batch came to nothing in this life, and the next would fare no better.
+        """Raise if a whole batch of this run gave no value, and the next would fare no better.
 
         Failures do not end a study that has values: they count against its budget, and the next
-        batch keeps away from them. What is lost counts against nothing, so it might go on forever.
+        batch avoids them. Lost trials do not count, so without this check a run might never end.
         """
         ended = {self._study.history.trial(id).status for id in self._batch} - {"cancelled"}
         if not self._dispatcher.streak or not ended or "told" in ended:
@@ -308,7 +311,7 @@ class Loop:
             return
         try:
             self._plan.watch(progress)
-        except (OSError, RuntimeError) as error:  # a pipe nobody reads costs no evaluations
+        except (OSError, RuntimeError) as error:  # a closed pipe is no reason to lose evaluations
             if not self._unwatched:
                 self._unwatched = True
                 _log.warning("watch raised %r; the run goes on", error)
@@ -319,7 +322,7 @@ class Loop:
         failed = ended.count("failed")
         done = ended.count("told") + failed
         total = done + max(0, self._left()) + len(self._dispatcher.awaited) + self._dispatcher.held
-        # By what one takes, not by the clock: that would count the waiting, and so grow with it.
+        # From the time per evaluation; elapsed time would include waiting, and grow with it.
         wide = self._wide if self._plan.asynchronous else min(self._wide, self._plan.batch)
         one = self._dispatcher.seconds
         return Progress(
@@ -343,7 +346,7 @@ class Loop:
         return f"{len(awaited)} of {len(self._batch)} of this batch ({noun} {shown})"
 
     def _stop(self) -> None:
-        """Ctrl-C: stop what runs, and say what is safe."""
+        """After Ctrl-C, stop what runs, and say what is recorded."""
         try:
             if self._interrupt.twice:
                 self._dispatcher.kill()
@@ -355,7 +358,7 @@ class Loop:
             self._stopped = True
             raise
         finally:
-            with suppress(OSError, RuntimeError):  # of a handler; it would hide why we stop
+            with suppress(OSError, RuntimeError):  # its error would hide the interrupt
                 _log.warning("stopped: %s", self._safe())
 
     def _safe(self) -> str:
@@ -384,13 +387,13 @@ def _last_asked(history: History) -> range:
 
 def _nothing_came(count: int, which: str, where: str, dispatcher: Dispatcher) -> EvaluationError:
     last, by_hand = dispatcher.last
-    alike = dispatcher.spare() > 0
+    alike = dispatcher.postpone_failures() > 0
     one = count == 1
     lost = "was lost" if one else "were lost"
     verb = {"lost": lost, "timed-out": "timed out"}.get(last.status, "failed")
     whose = f"the only evaluation{where}" if one else f"{which} {count} evaluations{where}"
     how = f"{verb} alike" if alike and not one else verb
-    spared = _SPARED_ONE if one else _SPARED
+    spared = _POSTPONED_ONE if one else _POSTPONED
     why = f"{last.reason.rstrip('.')}.{spared if alike else ''} {by_hand}"
     error = EvaluationError(f"{whose} {how}{'' if one else '; the last one'}: {why}")
     if last.log.strip():

@@ -1,4 +1,4 @@
-"""Ray: evaluations as tasks of a Ray cluster; what runs there is lost when the runner dies."""
+"""`RayEngine`: evaluations as tasks of a Ray cluster; they are lost when the runner dies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from covey.errors import MissingExtraError
 from covey.run.local import GRACE
-from covey.run.remote import Payloads, deliver, labelled
+from covey.run.remote import CallPacker, evaluate_on_worker, task_bytes
 from covey.run.task import Call, Outcome, Task
 
 _log = logging.getLogger("covey")
@@ -19,7 +19,7 @@ _log = logging.getLogger("covey")
 class RayEngine:
     """Hands tasks to Ray, which this process is connected to, or starts here.
 
-    On its worker an evaluation has a process of its own. Ray tries nothing again by itself.
+    On its worker an evaluation has a process of its own. Ray retries nothing by itself.
 
     Args:
         grace: seconds between asking an evaluation to end and killing it.
@@ -34,29 +34,29 @@ class RayEngine:
         except ImportError as error:
             raise MissingExtraError("ray", "ray") from error
         self._ray = ray
-        self._deliver = ray.remote(max_retries=0, **resources)(deliver)
+        self._evaluate = ray.remote(max_retries=0, **resources)(evaluate_on_worker)
         self._grace = grace
         self._open: dict[str, Any] = {}
-        self._payloads = Payloads()
+        self._packer = CallPacker()
         self._stored: tuple[Call, Any] | None = None
         self._stopping: set[str] = set()
         self._ready: list[Outcome] = []
 
     def submit(self, task: Task) -> None:
-        """Send it."""
-        payload = self._payloads.of(task.call)
+        """Send it to Ray."""
+        payload = self._packer.of(task.call)
         try:
             if self._stored is None or self._stored[0] is not task.call:
                 self._stored = task.call, self._ray.put(payload)
-            self._open[task.name] = self._deliver.options(name=task.name).remote(
-                labelled(task), self._stored[1], self._grace
+            self._open[task.name] = self._evaluate.options(name=task.name).remote(
+                task_bytes(task), self._stored[1], self._grace
             )
         except Exception as error:  # Ray is gone, or has no room for it
             reason = f"it could not be sent ({type(error).__name__}: {error})"
             self._ready.append(Outcome(task.name, "lost", reason=reason))
 
     def poll(self, seconds: float) -> list[Outcome]:
-        """What ended meanwhile, waiting at most so long for the first."""
+        """Outcomes of tasks that have ended, waiting at most ``seconds`` for the first."""
         found, self._ready = self._ready, []
         if found or not self._open:
             time.sleep(0.0 if found else seconds)
@@ -71,7 +71,7 @@ class RayEngine:
         return found
 
     def cancel(self, names: Collection[str]) -> None:
-        """Interrupt these; asked again, do not wait for their end, which the worker sees to."""
+        """Interrupt these; asked again, do not wait for them: their worker ends them."""
         for name in names:
             if name not in self._open:
                 continue
@@ -84,7 +84,7 @@ class RayEngine:
                 self._ray.cancel(self._open[name], force=False)
 
     def adopt(self, tasks: Sequence[Task]) -> set[str]:
-        """None: Ray drops results with the process that asked for them."""
+        """Nothing: Ray drops results with the process that asked for them."""
         if tasks:
             _log.info(
                 "Ray does not keep evaluations of a run that has ended; %d begin again", len(tasks)
@@ -92,7 +92,7 @@ class RayEngine:
         return set()
 
     def close(self) -> None:
-        """Stop what still runs, which nobody could find again; Ray stays as it is."""
+        """Stop what still runs, which no later run could find; Ray itself stays up."""
         self.cancel(list(self._open))
         self._open.clear()
 

@@ -1,4 +1,8 @@
-"""Futures: any `concurrent.futures.Executor`; it cannot be made to stop what it runs."""
+"""Evaluations on workers that are not ours: executors, and the workers of Dask and Ray clusters.
+
+`FuturesEngine` hands tasks to any `concurrent.futures.Executor`, which cannot stop what it runs.
+`evaluate_on_worker` is what the Dask and Ray engines call on a worker of a cluster.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +30,16 @@ from covey.run.local import Process
 from covey.run.task import Call, Outcome, Task, pack
 from covey.run.workdir import Workdir, write_private
 
-# Courier: one evaluation on a worker of a cluster, in a process of its own there.
+# One evaluation on a worker of a cluster, in a process of its own there.
 #
-# In a process, so that it can be stopped: the threads of a Dask worker cannot, and a worker of
-# Ray that is killed takes its log with it. If the worker dies, the process dies too.
+# A process can be stopped. The threads of a Dask worker cannot, and a Ray worker that is killed
+# takes its log with it. If the worker dies, the process dies too.
 
-_SHORT, _LONG = 0.005, 0.1  # seconds between two looks
+_SHORT, _LONG = 0.005, 0.1  # seconds between polls
 
 
-class Payloads:
-    """Packs a call once, however many tasks have it."""
+class CallPacker:
+    """Packs each call once, however many tasks share it."""
 
     def __init__(self) -> None:
         self._last: tuple[Call, bytes] | None = None
@@ -47,30 +51,30 @@ class Payloads:
         return self._last[1]
 
 
-class _Absent:
-    """Stands for a call that travels apart from its task."""
+class _NoCall:
+    """Placeholder for a call that is sent separately from its task."""
 
     def evaluate(self, task: Task, folder: Path, /) -> Outcome:
         return Outcome(task.name, "lost", reason=f"there is no call in {folder}")
 
 
-def labelled(task: Task) -> bytes:
-    """A task without its call."""
+def task_bytes(task: Task) -> bytes:
+    """A task without its call, pickled."""
     import cloudpickle
 
-    return bytes(cloudpickle.dumps(replace(task, call=_Absent())))
+    return bytes(cloudpickle.dumps(replace(task, call=_NoCall())))
 
 
-def deliver(
+def evaluate_on_worker(
     label: bytes, payload: bytes, grace: float, wanted: Callable[[], bool] = lambda: True
 ) -> list[dict[str, Any]]:
-    """Evaluate on this machine; its outcomes as plain dicts.
+    """Evaluate a task in a process on this machine; its outcomes as plain dicts.
 
     Args:
-        label: the task, by `labelled`.
-        payload: the call, by `Payloads`.
+        label: the task, from `task_bytes`.
+        payload: the call, from `CallPacker`.
         grace: seconds between asking it to end and killing it.
-        wanted: whether anybody still waits for it.
+        wanted: whether the run still waits for it.
     """
     task: Task = pickle.loads(label)
     with tempfile.TemporaryDirectory(prefix="covey-", ignore_cleanup_errors=True) as folder:
@@ -79,7 +83,7 @@ def deliver(
         place = Workdir(Path(folder) / "work")
         process = Process.start(task, place, call, grace, tied=True)
         try:
-            return _attended(process, wanted)
+            return _watched(process, wanted)
         except BaseException:  # Ray stops a task by raising in it
             process.stop()
             process.wait(grace)
@@ -88,7 +92,7 @@ def deliver(
             raise
 
 
-def _attended(process: Process, wanted: Callable[[], bool]) -> list[dict[str, Any]]:
+def _watched(process: Process, wanted: Callable[[], bool]) -> list[dict[str, Any]]:
     pause = _SHORT
     while True:
         outcomes = process.check()
@@ -100,15 +104,15 @@ def _attended(process: Process, wanted: Callable[[], bool]) -> list[dict[str, An
         pause = min(1.5 * pause, _LONG)
 
 
-_LOOK = 0.05  # seconds between two looks at the clock
+_LOOK = 0.05  # seconds between checks of time limits
 
 
 class FuturesEngine:
     """Hands tasks to an executor.
 
     An evaluation that is timed out or cancelled goes on in its thread or process, and if it ends
-    after all, that is a second outcome. Time limits are counted by marks on this machine's disk,
-    so they hold for executors that run here.
+    after all, that is a second outcome. The start of an evaluation is marked by a file on this
+    machine, so time limits hold for executors that run here.
 
     Args:
         executor: stays open, unless it is ``owned``.
@@ -120,10 +124,10 @@ class FuturesEngine:
     def __init__(self, executor: Executor, *, owned: bool = False) -> None:
         self._executor = executor
         self._owned = owned
-        self._open: dict[Future[Outcome], _Ticket] = {}
+        self._open: dict[Future[Outcome], _Submitted] = {}
         self._ready: list[Outcome] = []
-        self._marks: Path | None = None  # a folder, once there is a time limit
-        self._payloads = Payloads()
+        self._marks: Path | None = None  # folder of the marks, made once a task has a time limit
+        self._packer = CallPacker()
 
     def submit(self, task: Task) -> None:
         """Hand it over.
@@ -132,11 +136,11 @@ class FuturesEngine:
             EvaluationError: The executor is broken or was shut down.
         """
         sent = task
-        if isinstance(self._executor, ProcessPoolExecutor):  # whose own pickle takes less
-            sent = replace(task, call=Packed(self._payloads.of(task.call)))
+        if isinstance(self._executor, ProcessPoolExecutor):  # its own pickle cannot send every call
+            sent = replace(task, call=PackedCall(self._packer.of(task.call)))
         mark = None if task.timeout is None else self._mark(task.name)
         try:
-            future = self._executor.submit(perform, sent, mark)
+            future = self._executor.submit(evaluate_in_executor, sent, mark)
         except BrokenExecutor as error:
             raise EvaluationError(
                 f"the executor broke ({error}). A worker process died, perhaps for want of memory, "
@@ -145,10 +149,10 @@ class FuturesEngine:
             ) from error
         except RuntimeError as error:
             raise EvaluationError(f"the executor takes nothing more: {error}.") from error
-        self._open[future] = _Ticket(task, mark)
+        self._open[future] = _Submitted(task, mark)
 
     def poll(self, seconds: float) -> list[Outcome]:
-        """What ended meanwhile, waiting at most so long for the first."""
+        """Outcomes of tasks that have ended, waiting at most ``seconds`` for the first."""
         until = time.monotonic() + seconds
         while True:
             found, self._ready = self._ready, []
@@ -177,7 +181,7 @@ class FuturesEngine:
             self._ready.append(Outcome(ticket.task.name, "lost", reason=reason))
 
     def adopt(self, tasks: Sequence[Task]) -> set[str]:
-        """None: what an executor runs dies with the process that owns it."""
+        """Nothing: what an executor runs dies with the process that owns it."""
         return set()
 
     def close(self) -> None:
@@ -204,11 +208,11 @@ class FuturesEngine:
 
 
 @dataclass(slots=True)
-class _Ticket:
-    """What is known of a task in the executor."""
+class _Submitted:
+    """A task that was submitted to the executor."""
 
     task: Task
-    mark: Path | None  # there once it has begun
+    mark: Path | None  # this file exists once it has begun
     began: float | None = None
     given_up: bool = False
 
@@ -222,25 +226,25 @@ class _Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """A call as bytes, opened where it is evaluated."""
+class PackedCall:
+    """A call as bytes, unpickled where it is evaluated."""
 
     payload: bytes
 
     def evaluate(self, task: Task, folder: Path, /) -> Outcome:
-        """Open it and go on."""
+        """Unpickle the call and evaluate the task."""
         try:
             call: Call = pickle.loads(self.payload)
-        except Exception as error:  # what a foreign module may raise when it is imported
+        except Exception as error:  # importing a module may raise anything
             reason = f"f cannot be loaded in its process ({type(error).__name__}: {error})"
             return Outcome(task.name, "lost", reason=reason)
         return call.evaluate(task, folder)
 
 
-def perform(task: Task, mark: Path | None) -> Outcome:
+def evaluate_in_executor(task: Task, mark: Path | None) -> Outcome:
     """Evaluate a task in a thread or process of an executor."""
     if mark is not None:
-        with suppress(OSError):  # another machine, or the run is over: no time limit then
+        with suppress(OSError):  # on another machine, or after the run: no time limit
             mark.touch()
     with tempfile.TemporaryDirectory(prefix="covey-", ignore_cleanup_errors=True) as folder:
         return task.call.evaluate(task, Path(folder))
@@ -253,6 +257,6 @@ def _outcome(task: Task, future: Future[Outcome]) -> Outcome:
         return Outcome(task.name, "lost", reason=f"the executor broke: {error}")
     except CancelledError:
         return Outcome(task.name, "lost", reason="it was cancelled")
-    except Exception as error:  # the executor's own trouble: f's is caught where it runs
+    except Exception as error:  # an error of the executor; those of f are caught where it runs
         reason = f"the executor could not run it ({type(error).__name__}: {error})"
         return Outcome(task.name, "lost", reason=reason)

@@ -1,4 +1,7 @@
-"""Task and Outcome: what goes to an engine, and what comes back."""
+"""What a run and its engines exchange: `Task`, `Outcome`, `Call`, the `Engine` protocol, `Retries`.
+
+A task is one attempt at one trial; an outcome is what became of it.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 
 from covey.errors import StrategyError, is_whole
 
-if TYPE_CHECKING:  # the process of each evaluation passes through here, and needs little
+if TYPE_CHECKING:  # each evaluation process imports this module and needs little
     import numpy as np
 
 OutcomeStatus: TypeAlias = Literal["succeeded", "failed", "timed-out", "lost"]
 
 _NAME = re.compile(r"covey-[0-9a-f]{8}-([0-9]+)-a([0-9]+)")  # as `name_of` gives them
-_MOST = 1e100  # in size, as the log takes it
+_MOST = 1e100  # largest absolute value that the log takes
 _MUCH = 10_000  # characters of what comes beside the value of one evaluation
 _shown = reprlib.Repr()
 _shown.maxother = _shown.maxstring = 80
@@ -35,7 +38,7 @@ class Task:
 
     id: int  # of the trial
     attempt: int  # 1 for the first
-    name: str  # what the engine and the log know it by
+    name: str  # the same in the engine and in the log
     point: Mapping[str, Any]
     seed: int  # of the evaluation, the same for every attempt
     timeout: float | None  # seconds from its start
@@ -43,9 +46,9 @@ class Task:
 
     @property
     def well_named(self) -> bool:
-        """Whether its name is one that we give to this attempt of this trial.
+        """Whether its name has the form that `name_of` gives this attempt of this trial.
 
-        Names come back from logs, which others may have written, and engines look things up by
+        Names are read from logs, which others may have written, and engines look things up by
         them, in folders too: a name of any other form is never used.
 
         >>> Task(3, 1, name_of("0a1b2c3d", 3, 1), {}, 0, None, None).well_named
@@ -57,16 +60,16 @@ class Task:
         return match is not None and match.groups() == (str(self.id), str(self.attempt))
 
 
-def name_of(life: str, trial: int, attempt: int) -> str:
-    """The name of an attempt; ``life`` says which run began it, in eight hexadecimal digits."""
-    return f"covey-{life}-{trial}-a{attempt}"
+def name_of(run_id: str, trial: int, attempt: int) -> str:
+    """The name of an attempt; ``run_id`` is that of the run, eight hexadecimal digits."""
+    return f"covey-{run_id}-{trial}-a{attempt}"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of one attempt.
 
-    ``failed`` and ``timed-out`` are the point's doing, ``lost`` is the machine's: the evaluation
+    ``failed`` and ``timed-out`` are put down to the point, ``lost`` to the machine: the evaluation
     was killed, cancelled, never started, or forgotten.
     """
 
@@ -74,7 +77,7 @@ class Outcome:
     status: OutcomeStatus
     value: float | None = None  # in the user's sign
     reason: str = ""
-    log: str = ""  # the last of what it printed, where the engine keeps that
+    log: str = ""  # the end of what it printed, where the engine keeps that
     sem: float | None = None  # standard error of the value, where it is known
     metrics: dict[str, Any] | None = None  # what came beside the value, as plain JSON
     unkept: Sequence[str] = ()  # names of what came beside it and is no plain JSON, or too long
@@ -84,7 +87,7 @@ class Outcome:
 
     @classmethod
     def of(cls, name: str, returned: Any) -> Outcome:
-        """What an evaluation that returned this comes to: a value, or a failure that says why.
+        """The outcome of an evaluation that returned this: a value, or a failure that says why.
 
         >>> found = Outcome.of("a", {"value": 2, "sem": 0.5, "latency": 3})
         >>> found.status, found.value, found.sem, found.metrics
@@ -110,18 +113,18 @@ class Outcome:
 
 def _finite(value: Any) -> float | None:
     """A float that the log takes, or None; arrays and tensors of one element are numbers."""
-    if type(value) is float:  # nearly always, and then NumPy need not be imported
+    if type(value) is float:  # the usual case, without importing NumPy
         return value if -_MOST <= value <= _MOST else None
     from covey.history.events import finite_value
 
     try:
         return finite_value(_only(value), "", "")
-    except Exception:  # HistoryError, or whatever a foreign number may raise
+    except Exception:  # HistoryError, or whatever another type of number raises
         return None
 
 
 def _only(value: Any) -> Any:
-    """The one element of a NumPy array of one, which people return who mean it; else itself."""
+    """The element of a NumPy array of size one; anything else unchanged."""
     numpy = sys.modules.get("numpy")
     if numpy is None or type(value) is not numpy.ndarray or value.size != 1:
         return value
@@ -129,7 +132,7 @@ def _only(value: Any) -> Any:
 
 
 def _beside(returned: Mapping[Any, Any]) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    """What was returned beside value and sem, as plain JSON; and the names of what is none."""
+    """What was returned beside value and sem, as plain JSON; and the names of what is not JSON."""
     kept: dict[str, Any] = {}
     unkept, room = [], _MUCH
     for name, value in returned.items():
@@ -139,8 +142,8 @@ def _beside(returned: Mapping[Any, Any]) -> tuple[dict[str, Any] | None, tuple[s
         try:
             text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=_listed)
             size = len(text.encode()) + len(str(name).encode())
-        except Exception:  # whatever a foreign object may raise
-            size = _MUCH + 1  # the text may have been made, and not be UTF-8
+        except Exception:  # an object may raise anything
+            size = _MUCH + 1  # also if there is a text, but it is not UTF-8
         if size > room:
             unkept.append(_shown.repr(name).strip("'"))
         else:
@@ -153,7 +156,7 @@ def _listed(value: Any) -> Any:
     return value.tolist()
 
 
-# Call: what is evaluated, a function here; and how it is packed for another process.
+# What is evaluated, and how it is pickled for another process.
 
 
 class Call(Protocol):
@@ -175,7 +178,7 @@ class Function:
         given = {"seed": task.seed} if _takes_seed(self.f) else {}
         try:
             return Outcome.of(task.name, self.f(dict(task.point), **given))
-        except KeyboardInterrupt:  # somebody stopped it: not the point's fault
+        except KeyboardInterrupt:  # it was interrupted: not the point's fault
             return Outcome(task.name, "lost", reason="it was interrupted")
         except BaseException as error:  # SystemExit too: this is where the evaluation ends
             log = "".join(traceback.format_exception(error))
@@ -183,7 +186,7 @@ class Function:
 
 
 def _message(error: BaseException) -> str:
-    """What was raised; its words are its own code, and may raise too."""
+    """The message of an exception, whose own ``__str__`` may raise too."""
     try:
         return f"{type(error).__name__}: {error}"[:2000]
     except Exception as worse:
@@ -192,7 +195,7 @@ def _message(error: BaseException) -> str:
 
 def _takes_seed(f: Callable[..., Any]) -> bool:
     if isinstance(f, partial) and "seed" in f.keywords:
-        return False  # it was given one
+        return False  # it has a value already
     try:
         _, *others = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):  # some builtins have no signature, some functions no point
@@ -220,24 +223,24 @@ def pack(call: Call) -> bytes:
 
 
 def python_version() -> str:
-    """What has to agree on both sides of a pickle: code does not travel between versions."""
+    """The Python version, which must agree on both sides of a pickle that holds code."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
-# Engine: it carries tasks away and brings outcomes back, and decides nothing.
+# The protocol of engines: they evaluate tasks and report outcomes, and decide nothing else.
 
 
 @runtime_checkable
 class Engine(Protocol):
     """Evaluates tasks somewhere.
 
-    The log knows of a task before `submit` hears of it. Whether to try again, and what an outcome
-    means, is decided by who calls.
+    A task is in the log before it is submitted. The caller decides whether to try again, and what
+    an outcome means.
     """
 
     @property
     def slots(self) -> int | None:
-        """How many tasks at once; None: give it all, it queues them itself."""
+        """How many tasks to submit at once; None: all of them, the engine has a queue."""
         ...
 
     def submit(self, task: Task) -> None:
@@ -245,9 +248,10 @@ class Engine(Protocol):
         ...
 
     def poll(self, seconds: float) -> list[Outcome]:
-        """What ended meanwhile, waiting at most so long for the first.
+        """Outcomes of tasks that have ended, waiting at most ``seconds`` for the first.
 
-        Who polls again has written down what the last poll said, which may now be forgotten.
+        The caller has logged what a poll returned before it polls again; then the engine may
+        forget it.
 
         A task that runs longer than its ``timeout``, counted from its own start, is timed out. If
         a result of it comes all the same, that is a second outcome of the same name.
@@ -259,15 +263,15 @@ class Engine(Protocol):
         ...
 
     def adopt(self, tasks: Sequence[Task]) -> set[str]:
-        """Look for tasks of an earlier life; those still known will have an outcome by `poll`."""
+        """Look for tasks of an earlier run; `poll` will give an outcome for each name returned."""
         ...
 
     def close(self) -> None:
-        """Let go of everything; what runs and can be adopted later goes on running."""
+        """Release everything; what runs and can be adopted later goes on running."""
         ...
 
 
-# Retries: how often an evaluation is tried again, and after how long.
+# How often an evaluation is tried again, and after how long.
 
 _LONGEST = 60.0  # seconds
 
@@ -297,7 +301,7 @@ class Retries:
             raise StrategyError(f"retries: wait must be a number of seconds; got {self.wait!r}.")
 
     def left(self, status: OutcomeStatus, used: int) -> bool:
-        """Whether one that ended so may be tried again, having been tried again ``used`` times."""
+        """Whether an attempt with this outcome may be retried, after ``used`` retries."""
         allowed = {"lost": self.lost, "timed-out": self.timed_out, "failed": self.failed}
         return used < allowed.get(status, 0)
 

@@ -1,13 +1,13 @@
-"""Workdir: the folder of one evaluation, the only thing its process and the runner share.
+"""`Workdir`: the folder of one evaluation, all that its process and the runner share.
 
 task.json    what to do, with point.pkl and the packed call   written by the runner
-alive        locked for as long as the process lives; who and since when   by the process
-computing    locked until f has returned: the rest, waiting for room included, is not its time
-result.json  what came of it, by rename: whole or not there   by the process
+alive        locked while the process lives; its pid, host and start       by the process
+computing    locked until f has returned: what follows does not count for its time limit
+result.json  the outcome, by rename: whole or not there       by the process
 stopped      why it was told to end, if it was                by the runner
 log          what it printed; the last 64 kB are kept, while it runs at most twice that
 
-The pickles are code, so the folder and all above it that is ours belong to one user alone.
+Unpickling runs code, so the folder, and those above it that we made, belong to one user alone.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from covey.run.task import Outcome, Task, python_version
 
 TAIL = 65_536  # bytes of a log that are kept
 UNWRITTEN = 75  # exit status of an evaluation that could not write its result
-_SHORT = (errno.EMFILE, errno.ENFILE)  # of descriptors, which comes and goes
+_SHORT = (errno.EMFILE, errno.ENFILE)  # too few descriptors, for the moment
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_WHY = 16  # bytes that `stopped` has from the beginning, so that to fill it in needs no room
-_OWNER = "owner"  # in a temporary folder: locked while its run lives
-_NEW = 60.0  # seconds in which a run has locked its folder, or never will
-_CATCH_UP = 0.5  # seconds for the last words, where something left behind holds the line open
+_WHY = 16  # bytes reserved in `stopped`, so that filling it in needs no disk space
+_OWNER = "owner"  # a file in a temporary folder, locked while its run lives
+_NEW = 60.0  # seconds within which a living run has locked its folder
+_CATCH_UP = 0.5  # seconds for the last output, where a process left behind holds the pipe open
 
 
 class Workdir:
-    """One folder; every method reads or writes the files in it, and nothing is remembered."""
+    """The folder of one evaluation; methods read and write its files and keep no state."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,7 +53,7 @@ class Workdir:
         self._stopped = folder / "stopped"
 
     def prepare(self, task: Task, call: Path) -> None:
-        """Make the folder and write down what to do; the packed call is shared by all tasks."""
+        """Make the folder and write the task; the packed call is shared by all tasks."""
         import cloudpickle
 
         self.folder.mkdir(mode=0o700, parents=True)
@@ -72,10 +72,10 @@ class Workdir:
         write_private(self._stopped, b" " * _WHY)
 
     def read(self) -> Task | Outcome:
-        """What to do; or, where it cannot be read here, that it is lost.
+        """The task; or the outcome ``lost`` if it cannot be read here.
 
         Raises:
-            WorkFolderError: Others can write here, and a pickle of theirs is their code.
+            WorkFolderError: Other users can write here, and unpickling would run their code.
         """
         check_private(self.folder)
         written = json.loads(read_private(self._task))
@@ -92,7 +92,7 @@ class Workdir:
             call = pickle.loads(read_private(Path(written["call"])))
         except WorkFolderError:
             raise
-        except Exception as error:  # what a foreign module may raise when it is imported
+        except Exception as error:  # importing a module may raise anything
             reason = f"f cannot be loaded in its process ({type(error).__name__}: {error})"
             return Outcome(name, "lost", reason=reason)
         seed, timeout = written["seed"], written["timeout"]
@@ -101,7 +101,7 @@ class Workdir:
     def lock(self) -> tuple[int, int]:
         """Descriptors that hold the locks of ``alive`` and ``computing``, for the process.
 
-        Taken before there is a process, so that there is no moment at which it runs unseen.
+        Taken before the process starts, so that it is never running without them.
         """
         alive = hold(self._alive)
         try:
@@ -111,7 +111,7 @@ class Workdir:
             raise
 
     def begin(self) -> None:
-        """Say who is at work here, and since when; while the disk is full, wait for room."""
+        """Write pid, host and start of this process; while the disk is full, wait for space."""
         who = {
             "pid": os.getpid(),
             "started": start_time(os.getpid()),
@@ -126,17 +126,17 @@ class Workdir:
 
     @property
     def locked(self) -> bool:
-        """Whether a process is at work here."""
+        """Whether an evaluation runs here."""
         return lock_is_held(self._alive) or False
 
     @property
     def computed(self) -> bool:
-        """Whether f has returned, although there may be no room for its result yet."""
+        """Whether f has returned, although there may be no disk space for its result yet."""
         return lock_is_held(self._computing) is False
 
     @property
     def worker(self) -> dict[str, Any] | None:
-        """Who is, or was, at work here: pid, host, since, clock; None before it began."""
+        """The process that runs, or ran, here: pid, host, since, clock; None before it began."""
         try:
             who: dict[str, Any] = json.loads(self._alive.read_text())
         except (FileNotFoundError, ValueError):  # it may be about to write
@@ -144,7 +144,7 @@ class Workdir:
         return who
 
     def finish(self, outcome: Outcome) -> None:
-        """Write the result down, durably; while the disk is full, wait for room."""
+        """Write the result durably; while the disk is full, wait for space."""
         data = json.dumps({**asdict(outcome), "log": ""}).encode()
         when_there_is_room(lambda: _publish(self._result, data))  # hours of work may be in it
 
@@ -162,8 +162,8 @@ class Workdir:
             return ""
 
     def stop(self, why: str) -> None:
-        """Write down why it is told to end, or a later runner would take the end for its own."""
-        with suppress(OSError):  # a full disk is no reason to let it run
+        """Write down why it is told to end, for a later runner to know."""
+        with suppress(OSError):  # it is stopped even if the disk is full
             fd = os.open(self._stopped, os.O_WRONLY | os.O_CREAT | _NOFOLLOW, 0o600)
             try:
                 os.write(fd, why.encode().ljust(_WHY))
@@ -171,7 +171,7 @@ class Workdir:
                 os.close(fd)
 
     def result(self) -> Outcome | None:
-        """What came of it, with the end of its log; None if there is no result."""
+        """The outcome, with the end of its log; None if there is no result."""
         try:
             written: Mapping[str, Any] = json.loads(self._result.read_text())
         except FileNotFoundError:
@@ -191,7 +191,7 @@ def tail(path: Path) -> str:
             stream.seek(max(0, size - TAIL))
             return stream.read().decode(errors="replace")
     except OSError as error:
-        if error.errno in _SHORT:  # another time
+        if error.errno in _SHORT:  # a later call may succeed
             raise
         return ""
 
@@ -205,20 +205,20 @@ def trim(path: Path) -> None:
             short.replace(path)
 
 
-class Scroll:
-    """A file of which only the end is kept, and which never grows beyond twice that.
+class LogTail:
+    """A log file of which only the end is kept, and which never grows beyond twice that.
 
-    A full disk costs it what there was no room for, and is tried again with the next words.
+    On a full disk writing is tried again with the next output.
 
     Args:
-        fd: open for appending; it is closed with the scroll.
+        fd: open for appending; `close` closes it.
     """
 
     def __init__(self, fd: int) -> None:
         self._fd: int | None = fd
         self._end = b""
         self._size = os.fstat(fd).st_size
-        self._whole = True  # whether all that is in memory is in the file
+        self._whole = True  # whether the file holds all that memory does
         self._turn = threading.Lock()
 
     @property
@@ -238,7 +238,7 @@ class Scroll:
                 self._begin_anew(self._fd)
 
     def close(self) -> None:
-        """Leave the last 64 kB."""
+        """Cut the file to the last 64 kB and close it."""
         with self._turn:
             fd, self._fd = self._fd, None
             if fd is None:
@@ -265,19 +265,19 @@ class Scroll:
             self._whole = False
 
 
-def relay(lines: Mapping[int, Scroll], wait: Callable[[], int]) -> int:
-    """Copy from pipes to scrolls until ``wait`` returns, and all that was said by then is there.
+def relay(logs: Mapping[int, LogTail], wait: Callable[[], int]) -> int:
+    """Copy from pipes to log files until ``wait`` returns and what was written by then is copied.
 
-    Pipes, so that nobody writes to the disk who does not know when to stop. What a process leaves
-    behind may hold them open for ever; it is not waited for, but listened to while we live.
+    Pipes bound the size of the logs. A process that the evaluation leaves behind may hold a pipe
+    open for ever: it is not waited for, but copied from while this process lives.
     """
 
-    def copy(pipe: int, scroll: Scroll) -> None:
+    def copy(pipe: int, log: LogTail) -> None:
         while data := os.read(pipe, TAIL):
-            scroll.write(data)
+            log.write(data)
         os.close(pipe)
 
-    copiers = [threading.Thread(target=copy, args=line, daemon=True) for line in lines.items()]
+    copiers = [threading.Thread(target=copy, args=pair, daemon=True) for pair in logs.items()]
     for copier in copiers:
         copier.start()
     status = wait()
@@ -287,14 +287,14 @@ def relay(lines: Mapping[int, Scroll], wait: Callable[[], int]) -> int:
 
 
 def make_temporary() -> tuple[Path, int]:
-    """A folder for evaluations that nobody is to find again, and a descriptor that holds it.
+    """A temporary folder for evaluations, and the descriptor that holds its lock.
 
-    Those of runs that were killed are removed on the way: ours, held by nobody, of this machine.
+    Those of killed runs are removed first: ours, not locked, of this machine.
     """
     import tempfile
 
     for old in Path(tempfile.gettempdir()).glob("covey-*"):
-        with suppress(OSError):  # it is another's, or being removed by another
+        with suppress(OSError):  # another user's, or another process removes it
             check_private(old)
             owner = old / _OWNER
             new = time.time() - owner.lstat().st_mtime < _NEW
@@ -308,7 +308,7 @@ def make_temporary() -> tuple[Path, int]:
 
 
 def remove_temporary(folder: Path, *, others: bool = False) -> None:
-    """Remove such a folder; unless ``others``, only if no evaluation has files in it."""
+    """Remove a temporary folder; unless ``others``, only if no evaluation has files in it."""
     if others:
         import shutil
 
@@ -322,7 +322,7 @@ def remove_temporary(folder: Path, *, others: bool = False) -> None:
 
 
 def check_private(folder: Path) -> None:
-    """Refuse a folder that others may have put something into.
+    """Refuse a folder that other users may have written to.
 
     Raises:
         WorkFolderError: It is no folder, a link, somebody else's, or open to others.
@@ -351,9 +351,9 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """What is in a file of ours that nobody else can have changed.
+    """The content of a file that no other user can have changed.
 
-    The file that is open is looked at, not the name, which may lead elsewhere a moment later.
+    Checked on the open file, not by its name, which may lead elsewhere a moment later.
 
     Raises:
         WorkFolderError: It is somebody else's, others can write to it, or it is no plain file.
@@ -377,9 +377,9 @@ def read_private(path: Path) -> bytes:
 
 
 def start_time(pid: int) -> str | None:
-    """When a process began, as its system counts; None if there is none, or nobody can tell.
+    """When a process began, as its system counts; None if there is none, or that is unknown.
 
-    A number alone is no name: when its process has ended, another gets it.
+    With the pid it identifies a process: a pid alone is given to another one later.
     """
     try:
         # The name, in brackets, may hold anything; what follows it are fields 3 and on.
@@ -402,7 +402,7 @@ def _start_time_by_ps(pid: int) -> str | None:
 
 
 def when_there_is_room(write: Callable[[], object]) -> None:
-    """Write; while the disk is full, wait and try again."""
+    """Call ``write``; while the disk is full, wait and try again."""
     while True:
         try:
             write()
@@ -415,7 +415,7 @@ def when_there_is_room(write: Callable[[], object]) -> None:
 
 
 def environment(task: Task) -> dict[str, str]:
-    """The environment of an evaluation: ours, and which one it is."""
+    """The environment of an evaluation: ours, with its trial and seed."""
     seed = str(task.seed % 2**32)
     own = {"COVEY_TRIAL": str(task.id), "COVEY_SEED": str(task.seed), "PYTHONHASHSEED": seed}
     return {**os.environ, **own}

@@ -1,4 +1,4 @@
-"""What may be tried: parameters, known constraints, or a finite pool of candidates."""
+"""The search space: parameters with known constraints, or a finite pool of candidates."""
 
 from __future__ import annotations
 

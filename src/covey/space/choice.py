@@ -1,4 +1,4 @@
-"""Choice: one of some options, which may be any objects."""
+"""`Choice`: a parameter with finitely many options, which may be any objects."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Choice(Parameter):
         return self._coordinates(self._ranks(columns))
 
     def condensed(self, columns: Array) -> Array:
-        """Which option it is, (n, 1): two are a whole number apart."""
+        """The index of each option, (n, 1)."""
         return columns if self.width == 1 else np.argmax(columns, axis=1)[:, None]
 
     def examples(self, most: int) -> list[Any]:
@@ -182,7 +182,7 @@ class Choice(Parameter):
         return self.options[index]
 
     def describe(self) -> dict[str, Any]:
-        """What JSON needs to build it again; an option it cannot hold is only outlined."""
+        """What JSON needs to build it again; an option it cannot hold is only described."""
         options = [o if is_scalar(o) else {"opaque": _outline(o)} for o in self.options]
         return {"kind": self.kind, "options": options, "ordered": self.ordered}
 
@@ -192,7 +192,7 @@ class Choice(Parameter):
         return next((f"option {o!r}" for o in self.options if not is_scalar(o)), None)
 
     def words(self) -> str:
-        """Its options."""
+        """Its options, in words."""
         order = ", in this order" if self.ordered else ""
         return f"one of {listed(map(repr, self.options))}{order}"
 
@@ -229,7 +229,7 @@ def _listed_options(options: Any) -> tuple[Any, ...]:
 
 
 def _outline(option: Any) -> str:
-    """A text for the fingerprint, the same in every process: no addresses, no order of sets."""
+    """Text for the fingerprint, the same in every process: no addresses, no order of sets."""
     text = repr(option)
     if isinstance(option, Set) or " at 0x" in text:
         return str(getattr(option, "__qualname__", type(option).__qualname__))
@@ -253,7 +253,7 @@ def _same(a: Any, b: Any) -> bool:
         return np.array_equal(a, b)
     try:
         return bool(a == b)
-    except Exception:  # an option may compare as it likes; then only itself is the same
+    except Exception:  # a comparison may raise anything; then only identity counts
         return False
 
 

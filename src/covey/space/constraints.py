@@ -88,9 +88,9 @@ class Linear:
     def holds(self, numbers: Mapping[str, Array], parameters: Mapping[str, Parameter]) -> Mask:
         """Whether each of n points satisfies it.
 
-        The bounds give way by the rounding of encode and decode, so that a point accepted once
-        is feasible for ever: 1e-12 of the summands, and of where the range of a continuous
-        parameter starts. (Our choice.)
+        The bounds are relaxed by the rounding of encode and decode, so that a point accepted once
+        is always feasible: by 1e-12 of the summands, and of the lower end of a continuous
+        parameter's range. (Our choice.)
         """
         scale: Array = np.zeros(1)
         for name, weight in self.weights.items():
@@ -111,7 +111,7 @@ class Linear:
 
 
 def title(predicate: Predicate) -> str:
-    """The name a predicate goes by."""
+    """The name of a predicate in messages and logs."""
     return str(getattr(predicate, "__qualname__", type(predicate).__qualname__))
 
 

@@ -1,4 +1,4 @@
-"""From a description back to the space it describes."""
+"""Rebuild a space or a pool from its description in a log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from covey.space.space import Space
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What a file must still be, in the order in which a change is best explained.
+# Properties of a pool's file that must not have changed, the most telling first.
 _TOLD = {"columns": "for columns", "n": "distinct rows", "sha256": "for content"}
 
 

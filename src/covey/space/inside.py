@@ -1,4 +1,4 @@
-"""Points inside linear constraints, for when drawing from the whole box finds too little."""
+"""Points inside linear constraints, for when sampling the whole box finds too few."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from covey.space.constraints import Linear
 
 
-# Points spread over the polytope that linear constraints cut out of a box.
+# Points spread over the polytope that the constraints cut out of a box.
 
 _CORNERS = 64  # corners sought, by as many linear programs
 _SWEEPS = 80
@@ -60,8 +60,8 @@ def scatter(normals: Array, bounds: Array, count: int, rng: np.random.Generator)
     """Points (count, p) spread over {t in [0, 1]^p : A t <= b}; None if it is empty.
 
     Linear programs with random objectives find corners; random mixtures of these start as many
-    chains of hit-and-run, whose directions are differences between chains: so they stretch as
-    the polytope does, however thin it is. (Our choice.)
+    chains of hit-and-run. Their directions are differences between chains, so they adapt to the
+    shape of the polytope, however thin it is. (Our choice.)
     """
     corners = _corners(normals, bounds, rng)
     if corners is None:
@@ -73,7 +73,7 @@ def scatter(normals: Array, bounds: Array, count: int, rng: np.random.Generator)
     limits = np.concatenate([bounds, np.ones(p), np.zeros(p)])
     for sweep in range(_SWEEPS):
         along = at[rng.permutation(count)] - at[rng.permutation(count)]
-        if sweep % 4 == 3:  # now and then in any direction, so that no direction is left out
+        if sweep % 4 == 3:  # sometimes in a random direction, so that none is left out
             along = rng.standard_normal((count, p))
         at = np.clip(at + _stride(at, along, walls, limits, rng) * along, 0.0, 1.0)
     return at
@@ -112,7 +112,7 @@ def _stride(
 def centres(
     free: Mapping[str, Parameter], held: Mapping[str, float], rows: Sequence[Linear]
 ) -> Iterator[dict[str, float]]:
-    """Points to try in turn, as numbers by name of the free weighed parameters.
+    """Points to try in turn, as numbers by name of the free parameters with a weight.
 
     First the centre of the relaxed problem, whose integers need rounding: it lies deepest inside
     and mostly works. Then one whose integers are whole.
@@ -200,10 +200,10 @@ def one_inside(space: Space, fixed: Mapping[str, Any]) -> Array | None:
 def many_inside(
     space: Space, fixed: Mapping[str, Any], count: int, rng: np.random.Generator
 ) -> Array | None:
-    """Coordinates (count, d) spread over what the linear constraints leave.
+    """Coordinates (count, d) spread over the set that satisfies the linear constraints.
 
     Rounding to integers and predicates may still refuse some of them. None without linear
-    constraints, or if they leave nothing.
+    constraints, or if no point satisfies them.
     """
     free, held = _weighed(space, fixed)
     if not free:
@@ -221,7 +221,7 @@ def many_inside(
 def _weighed(
     space: Space, fixed: Mapping[str, Any]
 ) -> tuple[dict[str, Parameter], dict[str, float]]:
-    """The parameters linear constraints weigh: those free to move, and numbers of the rest."""
+    """The parameters in linear constraints: the free ones, and the numbers of the fixed ones."""
     weighed = {name for row in space.linear for name in row.weights}
     free = {n: p for n, p in space.parameters.items() if n in weighed and n not in fixed}
     return free, {name: float(fixed[name]) for name in weighed.intersection(fixed)}

@@ -1,4 +1,4 @@
-"""Names a user may have mistyped, and the nearest ones that exist."""
+"""Names and plain scalars: errors for unknown names, and checks of numbers and JSON values."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check_distinct(names: Sequence[Any], owner: str) -> None:
         raise SpaceError(f"{owner} has two columns called {twice[0]!r}; rename one of them")
 
 
-# Plain Python scalars: what a point is made of, and what JSON can hold.
+# Plain Python scalars, which points are made of and JSON can hold.
 
 _NUMPY = (np.bool_, np.integer, np.floating, np.str_)
 _JSON = (str, bool, int, type(None))
@@ -104,14 +104,14 @@ def number(value: Any, what: str) -> float:
 
 # Stricter than float(), which takes 1_000 and the digits of every script.
 _NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
-_WHOLE = re.compile(r"[+-]?[0-9]{1,300}")  # of more digits, Python reads none; no space has such
+_WHOLE = re.compile(r"[+-]?[0-9]{1,300}")  # Python does not read more than some thousand digits
 
 
 def number_from_text(text: str) -> float:
-    """The number a person wrote, in a cell or in a word of the command line; perhaps no finite one.
+    """The number in a cell or on the command line; it may be infinite or nan.
 
     Raises:
-        SpaceError: It is no number; 1_000, which Python would read, is a slip of the pen.
+        SpaceError: It is no number; 1_000, which Python would read, is taken for a mistake.
     """
     if not _NUMBER.fullmatch(text.strip()):
         raise SpaceError(f"{text!r} is not a number.")
@@ -119,7 +119,7 @@ def number_from_text(text: str) -> float:
 
 
 def is_whole_text(text: str) -> bool:
-    """Whether a text is a number written without point or power."""
+    """Whether a text is a number written without a point or an exponent."""
     return _WHOLE.fullmatch(text.strip()) is not None
 
 

@@ -1,4 +1,4 @@
-"""Parameters, and how a value becomes coordinates in [0, 1]."""
+"""Parameters: the `Parameter` protocol, `Real` and `Integer`, and their coordinates in [0, 1]."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Parameter(Protocol):
 
     @abstractmethod
     def check(self, value: Any) -> Any:
-        """The value in canonical form, or a SpaceError that says why it is not one of ours."""
+        """The value in canonical form, or a SpaceError that says why it is not a value."""
 
     @abstractmethod
     def encode(self, values: Sequence[Any]) -> Array:
@@ -80,7 +80,7 @@ class Parameter(Protocol):
         """The axis its values are drawn along; None draws them one by one."""
         return None
 
-    # In writing: logs, sheets, the command line.
+    # As text and JSON: in logs, in sheets, on the command line.
 
     def describe(self) -> dict[str, Any]:
         """What JSON needs to build it again: its kind and the fields of the dataclass."""
@@ -101,14 +101,14 @@ class Parameter(Protocol):
         return self.check(value)
 
     def parse(self, text: str) -> Any:
-        """The value a person wrote, in a cell or on the command line; :meth:`check` comes after."""
+        """The value in a cell or on the command line; :meth:`check` comes after."""
         return number_from_text(text)
 
     def words(self) -> str:
         """The parameter as ``covey next`` repeats it."""
         return repr(self)
 
-    # What a linear constraint asks of numbers on a line.
+    # What linear constraints need of a numeric parameter.
 
     @property
     def numeric(self) -> bool:
@@ -145,7 +145,7 @@ def register(cls: type[P]) -> type[P]:
     """
     held = _KINDS.get(cls.kind, cls)
     again = (held.__module__, held.__qualname__) == (cls.__module__, cls.__qualname__)
-    if not again:  # a cell of a notebook that runs twice may replace its own
+    if not again:  # a notebook cell that runs twice may replace its own class
         raise SpaceError(
             f"the kind {cls.kind!r} is already {held.__module__}.{held.__qualname__}; "
             f"give {cls.__qualname__} another name"
@@ -236,7 +236,7 @@ class Real(Parameter):
         return float(np.log(self.low)), float(np.log(self.high))
 
     def check(self, value: Any) -> float:
-        """The value as a float, or an error that says why it is not one of ours."""
+        """The value as a float, or an error that says why it is outside."""
         x = number(value, "a Real value")
         if not self.low <= x <= self.high:
             raise SpaceError(
@@ -261,7 +261,7 @@ class Real(Parameter):
         u = columns[:, 0]
         x = first + np.clip(u, 0.0, 1.0) * (last - first)
         if self.log:
-            with np.errstate(over="ignore"):  # the clip below brings it back
+            with np.errstate(over="ignore"):  # clipped below
                 x = np.exp(x)
         x = np.clip(x, self.low, self.high)
         return np.where(u <= 0.0, self.low, np.where(u >= 1.0, self.high, x))

@@ -28,19 +28,18 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("covey")
 
-# Rows that are the same, found without comparing them all.
+# Equal rows, found without comparing all pairs.
 
-# SplitMix64 (Steele, Lea and Flood 2014): the step, and what scrambles 64 bits into any others.
+# SplitMix64 (Steele, Lea and Flood 2014): the increment, and the mixing of 64 bits.
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _SCRAMBLE = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 _HASHED = 2**16  # cells hashed at a time, which fit a processor's cache
 
 
 class RowIndex:
-    """Where each row is, by 64-bit hashes in order: 16 bytes a row, made in n log n + n d.
+    """An index of rows by their sorted 64-bit hashes: 16 bytes a row, built in n log n + n d.
 
-    Only rows whose hashes meet are compared, and then in full, bit by bit: a collision costs time,
-    never a row.
+    Rows with equal hashes are compared bit by bit, so a collision costs time but is never wrong.
     """
 
     def __init__(self, rows: Array) -> None:
@@ -50,7 +49,7 @@ class RowIndex:
         self._hashes = hashes[self._order]
 
     def first_of_each(self) -> tuple[Indices, tuple[int, int] | None]:
-        """Indices of the first of every distinct row, in order, and the first pair that is one.
+        """Indices of the first of every distinct row, in order, and the first pair of equal rows.
 
         >>> RowIndex(np.array([[1.0], [2.0], [1.0]])).first_of_each()
         (array([0, 1]), (0, 2))
@@ -83,7 +82,7 @@ class RowIndex:
         found = np.full(len(rows), -1, dtype=np.intp)
         at, end = (np.searchsorted(self._hashes, hashes, side=s) for s in ("left", "right"))
         left = np.flatnonzero(at < end)
-        while len(left):  # once, but for a collision
+        while len(left):  # more than once only after a collision
             there = self._order[at[left]]
             same = (_bits(self._rows[there]) == _bits(rows[left])).all(axis=1)
             found[left[same]] = there[same]
@@ -97,7 +96,7 @@ def _bits(rows: Array) -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
 
 
 def _hashes(rows: Array) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """One number for each row: a sum of scrambled cells, scrambled otherwise in each column."""
+    """A hash (n,) of each row: the sum of its cells, each scrambled depending on its column."""
     n, d = rows.shape
     steps = _STEP * np.arange(1, d + 1, dtype=np.uint64)
     hashes = np.empty(n, dtype=np.uint64)
@@ -111,7 +110,7 @@ def _hashes(rows: Array) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     return hashes
 
 
-# Which columns of a table the model sees, and which are carried along.
+# Which columns the model sees (inputs), and which are carried along (labels).
 
 # 2 GiB of float64; only one-hot columns of many distinct texts get there.
 _MOST_CELLS = 2**28
@@ -154,7 +153,7 @@ def refuse_too_wide(features: Mapping[str, Feature], n: int) -> None:
         )
 
 
-# A table and its coordinates for the model: what a pool is made of.
+# A table and its coordinates for the model.
 
 
 @dataclass(frozen=True)
@@ -165,8 +164,8 @@ class Encoded:
     features: dict[str, Feature]  # of the inputs
     rows: Array  # (n, d), read only
     places: RowIndex
-    kept: Indices | None  # which rows of the whole table they are, if not all
-    repeats: str  # which were left out, in words
+    kept: Indices | None  # indices of these rows in the whole table, if not all
+    repeats: str  # a message about the rows left out
 
     @classmethod
     def of(cls, table: Table, inputs: Sequence[str] | None, labels: Sequence[str]) -> Self:
@@ -186,7 +185,7 @@ class Encoded:
         return cls(table.take(kept), features, some, RowIndex(some), kept, words)
 
     def original(self, i: int) -> int:
-        """The row of the whole table that candidate ``i`` is."""
+        """The row of candidate ``i`` in the whole table."""
         return i if self.kept is None else int(self.kept[i])
 
 
@@ -215,13 +214,13 @@ def _words(table: Table, pair: tuple[int, int], left_out: int) -> str:
     )
 
 
-# What has changed between two readings of a table.
+# Changes between two readings of a table.
 
 _BLOCK = 2**14
 
 
 def difference(then: Table, now: Table) -> tuple[int, str] | str | None:
-    """The first row that differs and what differs in it; or what differs as a whole; or None."""
+    """The first row that differs, with a message; or a message about the whole table; or None."""
     if list(then.columns) != list(now.columns):
         return f"its columns were {listed(then.columns)} and are {listed(now.columns)}"
     rows = {name: _first(then.columns[name], now.columns[name]) for name in then.columns}
@@ -236,7 +235,7 @@ def difference(then: Table, now: Table) -> tuple[int, str] | str | None:
 
 
 def _first(then: Column, now: Column) -> int | None:
-    """The first cell that differs, of as many as both have."""
+    """The index of the first cell that differs, among those that both have."""
     for start in range(0, min(len(then), len(now)), _BLOCK):
         cells = slice(start, start + _BLOCK)
         for i, a, b in zip(count(start), then[cells].tolist(), now[cells].tolist(), strict=False):
@@ -250,7 +249,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class Pool:
-    """Candidates one by one: a list of dicts, a 2-d array, a data frame, a CSV or Parquet path.
+    """A finite set of candidates: from dicts, a 2-d array, a data frame, a CSV or a Parquet file.
 
     The model sees the ``inputs`` (by default every column that is not a label): numbers scaled to
     [0, 1] by the pool's smallest and largest, text and booleans one-hot. All other columns are
@@ -277,7 +276,7 @@ class Pool:
         self._rows = held.rows
         self._features = held.features
         self._slices = slices(held.features)
-        self._seen = held.table.source  # the file as it was when its content was last looked at
+        self._seen = held.table.source  # the file as it was when its content was last compared
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -316,7 +315,7 @@ class Pool:
         return self._slices[name]
 
     def encode(self, points: Sequence[Mapping[str, Any]]) -> Array:
-        """Coordinates (n, d) of n points, in the pool or not; only their inputs are looked at."""
+        """Coordinates (n, d) of n points, in the pool or not; only their inputs matter."""
         if isinstance(points, Mapping):
             raise SpaceError("encode takes a list of points, got one dict; write encode([point])")
         columns = {
@@ -339,7 +338,7 @@ class Pool:
             raise SpaceError(f"column {name!r}: {error}") from error
 
     def column(self, name: str) -> Column:
-        """The values of one column, a candidate each."""
+        """The values (n,) of one column."""
         if name not in self._table.columns:
             raise unknown(name, self.names, "column", "this pool")
         return self._table.columns[name]
@@ -373,7 +372,7 @@ class Pool:
         return {name: self._checked(name, point[name]) for name in self.names if name in point}
 
     def _require_labels(self, point: Mapping[str, Any], row: dict[str, Any]) -> None:
-        """A label that contradicts the row of these inputs is a mistake, not a new candidate."""
+        """Refuse a label that contradicts the row with these inputs: it is no new candidate."""
         for name, value in point.items():
             # Missing labels are nan, which equals nothing, itself included.
             told = plain(value)
@@ -405,7 +404,7 @@ class Pool:
         return self.check(obj, partial=partial)
 
     def describe(self) -> dict[str, Any]:
-        """What it is made of, in JSON; ``opaque`` unless a file holds its rows."""
+        """Its description in JSON; ``opaque`` unless its rows come from a file."""
         path = self._table.path
         return {
             "kind": "pool",
@@ -423,7 +422,7 @@ class Pool:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The sha256 of the description but for where the rows lie: a file may move."""
+        """The sha256 of the description without the path, since a file may move."""
         described = self.describe()
         return digest({k: v for k, v in described.items() if k not in ("path", "opaque")})
 
@@ -435,9 +434,9 @@ class Pool:
     def verify_source(self) -> None:
         """Raise if the file that the rows were read from holds others by now.
 
-        Looks at the file's size and time, a matter of microseconds; only if they differ is it read
-        again. A file that is gone, or out of reach, does the rows no harm, which are in memory:
-        that is noted in the log, once. (Our choice.)
+        Compares the file's size and time, in microseconds; only if they differ is it read again. A
+        file that is gone, or cannot be read, is logged once and is no error: the rows are in
+        memory. (Our choice.)
 
         Raises:
             SpaceError: it has changed; the first row and column in which it did are named.
@@ -463,7 +462,7 @@ class Pool:
             self._seen = now
 
     def _change(self, path: str) -> str:
-        """What is other in the file, in words; nothing if it holds the same candidates."""
+        """A message about what changed in the file; empty if it holds the same candidates."""
         try:
             now = Encoded.of(read_rows(path, self.inputs, self.labels), self.inputs, self.labels)
         except SpaceError as error:

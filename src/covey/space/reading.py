@@ -16,7 +16,7 @@ import numpy as np
 
 from covey.errors import MissingExtraError, SpaceError
 from covey.space.names import check_distinct, plain
-from covey.space.reading_csv import Tally, line_of, read_csv
+from covey.space.reading_csv import ReadingProgress, line_of, read_csv
 from covey.space.table import Column, Table, as_column, from_array, from_records, joined
 
 # Parquet files, batch by batch.
@@ -36,7 +36,7 @@ def read_parquet(file: Path) -> dict[str, Column]:
             return _columns(opened, file)
     except SpaceError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:  # text that is no UTF-8 any more
+    except (pa.ArrowException, OSError, ValueError) as error:  # for example, text that is not UTF-8
         raise SpaceError(
             f"{file} is not a Parquet file that can be read: {error}. Is it all there? Write it, "
             "or copy it, again."
@@ -54,7 +54,7 @@ def _columns(opened: Any, file: Path) -> dict[str, Column]:
             f"{file} holds {len(names)} columns and {opened.metadata.num_rows} rows; a pool needs "
             "at least one column and at least one row"
         )
-    tally = Tally(str(file))
+    tally = ReadingProgress(str(file))
     parts: dict[str, list[Column]] = {name: [] for name in names}
     for batch in opened.iter_batches(batch_size=_PARQUET_ROWS, use_threads=False, columns=names):
         for part, column in zip(parts.values(), batch.columns, strict=True):
@@ -64,13 +64,13 @@ def _columns(opened: Any, file: Path) -> dict[str, Column]:
 
 
 def _unnamed_indexes(schema: Any) -> set[str]:
-    """Columns that pandas wrote to number its rows: no part of what they describe."""
+    """Index columns without a name, which pandas wrote only to number its rows."""
     try:
         written = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         columns = written.get("columns", ())
         indexes = {name for name in written.get("index_columns", ()) if isinstance(name, str)}
         named = {one["field_name"] for one in columns if one.get("name") is not None}
-    except (ValueError, TypeError, KeyError, AttributeError):  # not as pandas writes it
+    except (ValueError, TypeError, KeyError, AttributeError):  # not the metadata of pandas
         return set()
     return indexes - named
 
@@ -80,12 +80,12 @@ def _values(column: Any) -> Any:
     return values if values is not None and values.dtype.kind in "biuf" else column.to_pylist()
 
 
-# The file a table was read from: where it lies, and whether it is still the same.
+# The file a table was read from.
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file as it was: its path, its bytes counted, the moment it was last written."""
+    """The state of a file: its path, its size in bytes and when it was last written."""
 
     path: str
     size: int
@@ -93,7 +93,7 @@ class Source:
 
     @classmethod
     def of(cls, file: Path) -> Source:
-        """The file as it is now; an OSError if it cannot be looked at."""
+        """The file as it is now; an OSError if it cannot be accessed."""
         stat = file.stat()
         return cls(str(file.absolute()), stat.st_size, stat.st_mtime_ns)
 
@@ -103,7 +103,7 @@ class Source:
         return Path(self.path).suffix.lower() in (".parquet", ".pq")
 
     def where(self, row: int) -> str:
-        """A row as one finds it in the file: the line of a CSV file, counted from 1."""
+        """How to find a row in the file: the line of a CSV file, counted from 1."""
         if self.is_parquet:
             return f"row {row} (the first is row 0) of {self.path}"
         line = line_of(Path(self.path), row)
@@ -123,7 +123,7 @@ _MARKS = {
 
 
 class Frame(Protocol):
-    """What is used of a pandas or polars frame."""
+    """The part of a pandas or polars frame that is used."""
 
     @property
     def columns(self) -> Iterable[Any]:
@@ -139,9 +139,9 @@ Rows: TypeAlias = Sequence[Mapping[str, Any]] | Column | Frame | str | os.PathLi
 
 
 def read_rows(rows: Rows, inputs: Sequence[str] | None = None, labels: Sequence[str] = ()) -> Table:
-    """The table behind whatever was given as rows.
+    """The table of the given rows.
 
-    Text becomes numbers in columns that the model sees; where it does not, cells stay as spelled.
+    In the columns of a CSV file that the model sees, text becomes numbers; others stay as written.
     """
 
     def is_carried(name: str) -> bool:
@@ -194,7 +194,7 @@ def _pandas_values(series: Any) -> Any:
         values = series.to_numpy()
         if values.dtype.kind in "biuf":
             return values
-    # Text, categories and nullable types: whatever stands for missing becomes None.
+    # Text, categories and nullable types: missing values become None.
     return [None if missing else v for v, missing in zip(series.tolist(), gone, strict=True)]
 
 
@@ -245,7 +245,7 @@ def _instead(file: Path) -> str:
 
 
 def _refuse_binary(file: Path, source: Source) -> None:
-    """Say what a file is that was taken for text by its name."""
+    """Refuse a file that is not text, and say what it is."""
     if source.is_parquet:
         return
     with file.open("rb") as stream:

@@ -25,7 +25,7 @@ import numpy as np
 
 from covey.errors import SpaceError
 from covey.space.names import check_distinct
-from covey.space.table import Block, Column, Spelled, joined, texts
+from covey.space.table import Block, Column, TextCells, joined, texts
 
 if TYPE_CHECKING:
     from covey.arrays import Mask
@@ -44,7 +44,7 @@ def start_of(file: Path) -> int:
 
 @contextmanager
 def records(file: Path, start: int) -> Iterator[Reader]:
-    """The records from a byte on, which must be the first of one; blank lines are empty lists."""
+    """A reader of the records from byte ``start`` on, where one begins; blank lines are []."""
     with file.open("rb") as stream:
         stream.seek(start)
         try:
@@ -69,7 +69,7 @@ def first_record(file: Path) -> list[str]:
 def line_of(file: Path, row: int) -> int | None:
     """The line, counted from 1, on which a row begins, counted from 0 behind the header.
 
-    Reads the file again up to there, which only a mistake in it is worth; None if that fails.
+    Reads the file again up to there, for error messages; None if that fails.
     """
     before, left = 0, row + 1
     try:
@@ -91,16 +91,16 @@ def _undecodable(file: Path) -> str:
                 line.decode()
             except UnicodeDecodeError:
                 return f"line {number} of {file}"
-    return str(file)  # changed meanwhile
+    return str(file)  # the file has changed meanwhile
 
 
-# Progress of a long reading.
+# Progress of reading a large file.
 
 _log = logging.getLogger("covey")
 
 
-class Tally:
-    """Counts rows as they are read; after two seconds, then four, then eight, it says how many."""
+class ReadingProgress:
+    """Counts rows as they are read, and logs the count after two seconds, four, eight and so on."""
 
     def __init__(self, what: str) -> None:
         self.rows = 0
@@ -109,7 +109,7 @@ class Tally:
         self._next = 2.0
 
     def add(self, rows: int) -> None:
-        """So many more have been read."""
+        """Count further rows."""
         self.rows += rows
         spent = time.monotonic() - self._began
         if spent >= self._next:
@@ -119,8 +119,8 @@ class Tally:
 
 # The whole file: block by block, each column collected as its cells come in.
 
-_ROWS = 2000  # a block's strings fit a processor's cache; ten times more take twice the time
-_LARGE = 2**23  # bytes; below, to import pyarrow would take longer than to do without
+_ROWS = 2000  # of a block, so that it fits a processor's cache; ten times more take twice as long
+_LARGE = 2**23  # bytes; smaller files are read sooner without importing pyarrow
 
 
 def read_csv(
@@ -128,22 +128,22 @@ def read_csv(
 ) -> dict[str, Column]:
     """The columns of a CSV file in UTF-8 with a header, commas and double quotes.
 
-    One pass, and another for the columns that looked like numbers at first and are text. Columns
-    that are carried along unseen keep their spelling.
+    One pass, and a second one for columns that began as numbers and turned out to be text. Columns
+    that are carried along (``is_carried``) keep the spelling of their cells.
     """
     header = first_record(file)
     _check_header(file, header)
-    cells = _pass(file, {name: Cells(verbatim=is_carried(name)) for name in header})
-    lost = {name: Cells(as_text=True) for name, column in cells.items() if column.lost}
+    cells = _pass(file, {name: ColumnBuilder(verbatim=is_carried(name)) for name in header})
+    lost = {name: ColumnBuilder(as_text=True) for name, column in cells.items() if column.lost}
     if lost:
         cells |= _pass(file, {name: lost.get(name) for name in header})
-    # Popped, or all of it would be in memory twice, in pieces and joined.
+    # Popped, or all columns would be in memory twice, in parts and joined.
     return {name: cells.pop(name).column() for name in header}
 
 
-def _pass(file: Path, columns: Mapping[str, Cells | None]) -> dict[str, Cells]:
+def _pass(file: Path, columns: Mapping[str, ColumnBuilder | None]) -> dict[str, ColumnBuilder]:
     """Fill the columns that are not None with all rows behind the header."""
-    tally = Tally(str(file))
+    tally = ReadingProgress(str(file))
     for block in _blocks(file, len(columns)):
         for column, cells in zip(columns.values(), block, strict=True):
             if column is not None:
@@ -155,7 +155,7 @@ def _pass(file: Path, columns: Mapping[str, Cells | None]) -> dict[str, Cells]:
 
 
 def _blocks(file: Path, width: int) -> Iterator[Sequence[Block]]:
-    """Blocks of rows by columns: by pyarrow as far as its reading is beyond doubt, then by csv."""
+    """Blocks of rows, each a list of columns: by pyarrow while it surely agrees, then by csv."""
     at, rows = start_of(file), -1
     if file.stat().st_size >= _LARGE:
         at, rows = yield from arrow_blocks(file, width, at)
@@ -169,7 +169,7 @@ def _blocks(file: Path, width: int) -> Iterator[Sequence[Block]]:
             rows += len(block)
 
 
-def _by_columns(file: Path, width: int, rows: list[list[str]], before: int) -> list[Spelled]:
+def _by_columns(file: Path, width: int, rows: list[list[str]], before: int) -> list[TextCells]:
     if set(map(len, rows)) != {width}:
         odd = next(i for i, row in enumerate(rows) if len(row) != width)
         line = line_of(file, before + odd)
@@ -177,7 +177,7 @@ def _by_columns(file: Path, width: int, rows: list[list[str]], before: int) -> l
             f"rows are ragged: line {line} of {file} has {len(rows[odd])} cells, the header has "
             f"{width}; quote cells that hold commas"
         )
-    return list(map(Spelled, zip(*rows, strict=True)))
+    return list(map(TextCells, zip(*rows, strict=True)))
 
 
 def _check_header(file: Path, header: Sequence[str]) -> None:
@@ -196,12 +196,13 @@ def _check_header(file: Path, header: Sequence[str]) -> None:
     check_distinct(header, str(file))
 
 
-class Cells:
-    """Numbers as long as every cell is one, else text; an empty cell is missing either way.
+class ColumnBuilder:
+    """Builds a column from its blocks: numbers if every cell is one, else text.
 
-    Numbers are kept without their spelling, so a column that turns out to be text after a block
-    of numbers is ``lost``: it must be read again, ``as_text`` from the start. In a column that is
-    carried along, ``verbatim``, a cell that Python would spell otherwise is text: 007, 1E5, 2.50.
+    An empty cell is missing either way. Numbers are kept without their spelling, so a column that
+    turns out to be text after a block of numbers is ``lost``: it must be read again, ``as_text``
+    from the start. In a ``verbatim`` column, which is carried along, a cell that Python would spell
+    differently is text: 007, 1E5, 2.50.
     """
 
     def __init__(self, *, as_text: bool = False, verbatim: bool = False) -> None:
@@ -212,7 +213,7 @@ class Cells:
         self._gaps: list[Mask] = []
 
     def add(self, block: Block) -> None:
-        """The next cells."""
+        """Append the next block."""
         if self.lost:
             return
         numbers = None if self._text else block.numbers(self._whole)
@@ -223,7 +224,7 @@ class Cells:
         gone = [not cell for cell in map(str.strip, cells)]
         if not self._text:
             filled = [cell for cell, empty in zip(cells, gone, strict=True) if not empty]
-            numbers = Spelled(filled).numbers(self._whole)
+            numbers = TextCells(filled).numbers(self._whole)
             if numbers is not None and self._faithful(numbers, lambda: filled):
                 self._add_numbers(numbers, np.array(gone, dtype=np.bool_))
                 return
@@ -234,7 +235,7 @@ class Cells:
             self._parts.append(texts(cells))
 
     def _faithful(self, numbers: Column, cells: Callable[[], list[str]]) -> bool:
-        """Whether the numbers tell how the cells are spelled, if that matters."""
+        """Whether the numbers give back the spelling of the cells, if the column is verbatim."""
         return not self._verbatim or list(map(str, numbers.tolist())) == cells()
 
     def _add_numbers(self, numbers: Column, gone: Mask) -> None:
@@ -243,7 +244,7 @@ class Cells:
         self._gaps.append(gone)
 
     def column(self) -> Column:
-        """All of them."""
+        """The whole column."""
         if self._text:
             return joined(self._parts)
         parts = self._parts if self._whole else list(map(_as_floats, self._parts))
@@ -263,7 +264,7 @@ def _as_floats(part: Column) -> Column:
 
 # Blocks by pyarrow, where it is installed and reads the same cells as csv.
 
-_BYTES = 2**21  # of a block
+_BYTES = 2**21  # bytes of a block
 _LONGEST = 2**23  # bytes of a record; longer ones are left to csv
 _BARE = re.compile(rb"\r(?!\n)")  # a line that ends in a carriage return alone
 _QUOTE, _NEWLINE = ord('"'), ord("\n")
@@ -276,14 +277,14 @@ class ArrowCells:
     cells: Any  # pyarrow.StringArray
 
     def numbers(self, whole: bool) -> Column | None:
-        """As Python reads them; pyarrow does it where it is sure to read the same."""
+        """The cells as numbers, or None; by pyarrow where it surely reads the same as Python."""
         quick = _integers(self.cells) if whole else None
         if quick is None:
             quick = _floats(self.cells, whole)
-        return Spelled(self.tolist()).numbers(whole) if quick is None else quick
+        return TextCells(self.tolist()).numbers(whole) if quick is None else quick
 
     def tolist(self) -> list[str]:
-        """The cells as they are spelled."""
+        """The cells as text."""
         return list(self.cells.to_pylist())
 
     def __len__(self) -> int:
@@ -292,15 +293,15 @@ class ArrowCells:
 
 def _integers(cells: Any) -> Column | None:
     numbers = _cast(cells, "int64")
-    # Arrow takes 0x1F for a number.
+    # Arrow reads 0x1F as a number.
     return None if numbers is None or _any(cells, "x", "X") else numbers
 
 
 def _floats(cells: Any, whole: bool) -> Column | None:
     numbers = _cast(cells, "float64")
-    if numbers is None or _any(cells, "("):  # Arrow takes nan(1) for a number
+    if numbers is None or _any(cells, "("):  # Arrow reads nan(1) as a number
         return None
-    # What Arrow does not know as integers may be: +1, or 2^64.
+    # Integers to Python, though not to Arrow: +1, or 2^64.
     return None if whole and not _any(cells, *".eEnN") else numbers
 
 
@@ -322,10 +323,10 @@ def _any(cells: Any, *marks: str) -> bool:
 def arrow_blocks(
     file: Path, width: int, start: int
 ) -> Generator[list[ArrowCells], None, tuple[int, int]]:
-    """Blocks of rows behind the header, from its first byte on, while they are beyond doubt.
+    """Blocks of rows behind the header, read from byte ``start``, while pyarrow surely agrees.
 
     Returns:
-        The byte from which on csv must read, and the rows before it: -1 before the header.
+        The byte from which csv must go on, and the number of rows before it (-1: the header too).
     """
     try:
         import pyarrow as pa
@@ -337,7 +338,7 @@ def arrow_blocks(
             columns = _parse(block, width)
             if columns is None:
                 break
-            new = [column[1:] if rows < 0 else column for column in columns]  # but for the header
+            new = [column[1:] if rows < 0 else column for column in columns]  # without the header
             at, rows = at + len(block), rows + len(columns[0])
             if len(new[0]):
                 yield list(map(ArrowCells, new))
@@ -347,7 +348,7 @@ def arrow_blocks(
 
 
 def _whole_records(file: Path, start: int) -> Iterator[bytes]:
-    """The file in pieces that end where a record does."""
+    """The file in pieces that end at the end of a record."""
     with file.open("rb") as stream:
         stream.seek(start)
         rest = b""
@@ -355,14 +356,14 @@ def _whole_records(file: Path, start: int) -> Iterator[bytes]:
             block, rest = _cut(rest + read)
             if block:
                 yield block
-            if len(rest) > _LONGEST:  # a quote that is not closed, perhaps
+            if len(rest) > _LONGEST:  # perhaps a quote that is not closed
                 return
         if rest:
             yield rest
 
 
 def _cut(data: bytes) -> tuple[bytes, bytes]:
-    """Whole records, and the beginning of the next: behind the last newline outside of quotes."""
+    """Split after the last newline outside quotes: whole records, and the rest."""
     if b'"' not in data:
         cut = data.rfind(b"\n") + 1
         return data[:cut], data[cut:]
@@ -374,7 +375,7 @@ def _cut(data: bytes) -> tuple[bytes, bytes]:
 
 
 def _parse(block: bytes, width: int) -> list[Any] | None:
-    """The columns of a block as strings, or None if there is any doubt about them."""
+    """The columns of a block as strings, or None if csv might read them differently."""
     import pyarrow as pa
     from pyarrow import csv as arrow
 
@@ -395,7 +396,7 @@ def _parse(block: bytes, width: int) -> list[Any] | None:
 
 
 def _too_long(cells: Any) -> bool:
-    """Whether csv might refuse a cell."""
+    """Whether a cell is so long that csv might refuse it."""
     from pyarrow import compute
 
     longest = compute.max(compute.binary_length(cells)).as_py()
@@ -403,7 +404,7 @@ def _too_long(cells: Any) -> bool:
 
 
 def _well_quoted(block: bytes) -> bool:
-    """Whether quotes stand around whole cells only, and are doubled inside of them."""
+    """Whether quotes enclose whole cells only, and are doubled inside them."""
     if b'"' not in block:
         return True
     codes = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)

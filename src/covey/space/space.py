@@ -1,4 +1,4 @@
-"""A search space: named parameters, and known constraints on the points they make."""
+"""`Space`: a search space of named parameters, with known constraints on its points."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Space:
-    """Named parameters side by side, encoded into [0, 1]^d.
+    """A search space of named parameters, encoded into [0, 1]^d.
 
     ``where`` holds known constraints: :class:`Linear`, or functions of the point that return True
     where it may be tried.
@@ -100,7 +100,7 @@ class Space:
         return self._slices[name]
 
     def encode(self, points: Sequence[Mapping[str, Any]]) -> Array:
-        """Coordinates (n, d) of n points; their constraints are not looked at."""
+        """Coordinates (n, d) of n points; constraints are not checked."""
         if isinstance(points, Mapping):
             raise SpaceError("encode takes a list of points, got one dict; write encode([point])")
         u = np.empty((len(points), self.width))
@@ -114,7 +114,7 @@ class Space:
         return u
 
     def decode(self, u: Array) -> list[dict[str, Any]]:
-        """Points at coordinates (n, d); those outside [0, 1] are brought to the nearest end."""
+        """Points at coordinates (n, d); those outside [0, 1] are clipped."""
         u = self._coordinates(u)
         columns = [p.decode(u[:, self._slices[name]]) for name, p in self._parameters.items()]
         names = self.names
@@ -130,10 +130,10 @@ class Space:
         return snapped
 
     def condensed(self, u: Array) -> Array:
-        """Coordinates in few columns: of a Choice, only which option it is.
+        """Coordinates in fewer columns: a Choice takes one, the index of its option.
 
-        Of snapped coordinates they tell the same points apart, and as nearly the same ones as
-        ``u`` itself: two options are a whole number apart. With many options they are far shorter.
+        For snapped ``u`` they are equal for equal points only, and close for points as close as in
+        ``u``, since two options differ by at least 1. With many options they are far shorter.
         """
         u = self._coordinates(u)
         return np.hstack(
@@ -163,8 +163,8 @@ class Space:
     def check(self, point: Mapping[str, Any], partial: bool = False) -> dict[str, Any]:
         """The point in canonical form, or an error that says what is wrong with it.
 
-        With ``partial`` some names suffice and constraints are not looked at, as for parameters
-        held fixed.
+        With ``partial`` some names suffice and constraints are not checked, as for parameters held
+        fixed.
         """
         if not isinstance(point, Mapping):
             raise SpaceError(f"a point must be a dict such as {{'x': 0.5}}, got {point!r}")
@@ -222,14 +222,14 @@ class Space:
         }
 
     def from_json(self, obj: Mapping[str, Any], partial: bool = False) -> dict[str, Any]:
-        """The point that :meth:`to_json` wrote; its constraints are not looked at again."""
+        """The point that :meth:`to_json` wrote; its constraints are not checked again."""
         if not isinstance(obj, Mapping):
             raise SpaceError(f"a point in JSON must be an object, got {obj!r}")
         self._complete(obj, partial)
         point = {}
         for name, value in obj.items():
             if name not in self._parameters:
-                self.columns_of(name)  # which says what there is
+                self.columns_of(name)  # raises, naming the parameters there are
             point[name] = self._value_from_json(name, value)
         return {name: point[name] for name in self._parameters if name in point}
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Column: TypeAlias = NDArray[Any]
 
-# Sixteen bytes a cell and the text itself, where an object takes some sixty; None is missing.
+# 16 bytes a cell and the text itself, where an object takes about 60; None is missing.
 TEXT = np.dtypes.StringDType(na_object=None)
 
 
@@ -67,7 +67,7 @@ def texts(values: Sequence[str | None]) -> Column:
     """Text, None where it is missing."""
     try:
         return np.array(values, dtype=TEXT)
-    except UnicodeEncodeError:  # half a surrogate pair, which no file can hold
+    except UnicodeEncodeError:  # a lone surrogate, which no file can hold
         return _objects(values)
 
 
@@ -77,7 +77,7 @@ def is_text(column: Column) -> bool:
 
 
 def joined(parts: Sequence[Column]) -> Column:
-    """The column whose pieces came one after the other, each of its own kind.
+    """One column from its parts, which may differ in type.
 
     >>> joined([np.array([1, 2]), as_column([None])]).tolist()
     [1, 2, None]
@@ -89,7 +89,7 @@ def joined(parts: Sequence[Column]) -> Column:
 
 
 def equal_to(column: Column, value: Any) -> Mask:
-    """Mask (n,) of the cells that are this very value: True is not 1, and 1.0 is."""
+    """Mask (n,) of the cells that equal a value; 1.0 equals 1, and True does not."""
     if is_text(column) and isinstance(value, str):
         return np.asarray(column == value, dtype=np.bool_)
     if is_text(column) or column.dtype == np.object_:
@@ -110,7 +110,7 @@ def _objects(values: Sequence[Any]) -> Column:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-_BLOCK = 2**14  # cells that are Python objects at a time
+_BLOCK = 2**14  # cells converted to Python objects at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +133,11 @@ class Table:
 
     @property
     def path(self) -> str | None:
-        """Where the file lies that it was read from, if it was."""
+        """The path of the file it was read from, if any."""
         return None if self.source is None else self.source.path
 
     def where(self, row: int) -> str:
-        """How to find a row again; of the whole table, as it was read."""
+        """How to find a row of the table as it was read, for messages."""
         if self.source is None:
             return f"row {row} (the first is row 0)"
         return self.source.where(row)
@@ -151,7 +151,7 @@ class Table:
         return {name: plain(column[i]) for name, column in self.columns.items()}
 
     def sha256(self) -> str:
-        """Digest of names and content in hex; numbers count as float64, however they came."""
+        """Digest of names and content in hex; all numbers count as float64."""
         digest = hashlib.sha256()
         for name, column in self.columns.items():
             digest.update(json.dumps([name, len(column)]).encode())
@@ -165,7 +165,7 @@ class Table:
 
 
 def _json(column: Column) -> Iterator[str]:
-    """The column as one JSON list, piece by piece."""
+    """The column as one JSON list, in parts."""
     yield "["
     for start in range(0, len(column), _BLOCK):
         values = column[start : start + _BLOCK].tolist()
@@ -206,37 +206,37 @@ def from_array(rows: Column) -> Table:
     return Table({f"x{j}": as_column(rows[:, j]) for j in range(rows.shape[1])})
 
 
-# Cells of a file, spelled as text, that may be numbers.
+# Cells of a file as text, which may be numbers.
 
 _KINDS = ((int, np.int64), (float, np.float64))
 
 
 class Block(Protocol):
-    """Some cells of one column, one below the other."""
+    """Consecutive cells of one column of a file."""
 
     def numbers(self, whole: bool) -> Column | None:
-        """All of them as numbers, or None; integers, if ``whole`` and they all are."""
+        """All cells as numbers, or None; as integers, if ``whole`` and they all are."""
         ...
 
     def tolist(self) -> list[str]:
-        """The cells as they are spelled."""
+        """The cells as text."""
         ...
 
     def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class TextCells:
     """A block of Python strings.
 
-    >>> Spelled(["1", "2"]).numbers(whole=True), Spelled(["1", "2.5"]).numbers(whole=True)
+    >>> TextCells(["1", "2"]).numbers(whole=True), TextCells(["1", "2.5"]).numbers(whole=True)
     (array([1, 2]), array([1. , 2.5]))
     """
 
     cells: Sequence[str]
 
     def numbers(self, whole: bool) -> Column | None:
-        """As Python reads them; but 1_000, a number to Python, is a name in a table."""
+        """The cells as Python reads numbers, except that 1_000 is not a number."""
         for parse, kind in _KINDS if whole else _KINDS[1:]:
             try:
                 numbers = list(map(parse, self.cells))
@@ -251,7 +251,7 @@ class Spelled:
         return None
 
     def tolist(self) -> list[str]:
-        """The cells as they are spelled."""
+        """The cells as text."""
         return list(self.cells)
 
     def __len__(self) -> int:
@@ -260,13 +260,13 @@ class Spelled:
 
 def is_spelled_number(cell: str) -> bool:
     """Whether a cell would be a number in a column of numbers."""
-    return Spelled([cell]).numbers(whole=False) is not None
+    return TextCells([cell]).numbers(whole=False) is not None
 
 
 # Features: how an input column becomes coordinates.
 
-_MOST_TEXTS = 1000  # (our choice) more say hardly anything but that rows differ
-_NOTHING = {"na", "n/a", "#n/a", "null", "none", "missing", "unknown", "-", "--", "?", "."}
+_MOST_TEXTS = 1000  # distinct texts of an input; more would hardly inform the model (our choice)
+_MISSING_WORDS = {"na", "n/a", "#n/a", "null", "none", "missing", "unknown", "-", "--", "?", "."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,10 +288,10 @@ class Scaled:
         return float(value) if isinstance(value, float) else int(value)
 
     def encode(self, values: Sequence[Any] | Column) -> Array:
-        """Coordinates (n, 1); beyond the range they go on beyond [0, 1]."""
+        """Coordinates (n, 1); values beyond the range lie outside [0, 1]."""
         x = np.asarray(values, dtype=np.float64)
         if self.low == self.high:
-            # In units of its own, so that another value is another place. (Our choice.)
+            # Differences in the column's own units, so that other values differ. (Our choice.)
             return (0.5 + (x - self.low))[:, None]
         return ((x - self.low) / (self.high - self.low) + 0.0)[:, None]
 
@@ -334,7 +334,7 @@ Where: TypeAlias = Callable[[int], str]
 
 
 def fit_feature(name: str, column: Column, where: Where) -> Feature:
-    """The feature of an input column, or an error that says ``where`` the row is that spoils it."""
+    """The feature of an input column, or an error that says ``where`` the offending row is."""
     if column.dtype == np.bool_:
         return OneHot(tuple(sorted(set(column.tolist()))))
     if is_text(column):
@@ -368,8 +368,8 @@ def _fit_text(name: str, values: list[str | None], where: Where) -> OneHot:
     counts = Counter(value for value in values if value is not None)
     words = {text for text in counts if not is_spelled_number(text)}
     numbers = sum(count for text, count in counts.items() if text not in words)
-    # One cell of text makes text of a whole column of numbers. (Our choice of how many.)
-    meant = numbers > 0 and all(text.strip().lower() in _NOTHING for text in words)
+    # A few cells of text make a column of numbers text. (The shares are our choice.)
+    meant = numbers > 0 and all(text.strip().lower() in _MISSING_WORDS for text in words)
     if words and (meant or numbers >= 0.9 * len(values)):
         odd = next(i for i, value in enumerate(values) if value in words)
         raise SpaceError(

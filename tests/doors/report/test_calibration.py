@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from covey.history import Batch, Point, Trial
-from covey.report.predictions import Forecast, Hindsight, calibrate, error_of
+from covey.report.predictions import Forecast, PastForecast, calibrate, error_of
 
-STANDARD = Hindsight(Forecast(0.0, 1.0, (-0.6745, 0.6745), (-1.6449, 1.6449)), 0.5)
+STANDARD = PastForecast(Forecast(0.0, 1.0, (-0.6745, 0.6745), (-1.6449, 1.6449)), 0.5)
 
 
 def calibrated(values):

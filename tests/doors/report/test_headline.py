@@ -1,11 +1,13 @@
 import covey
 from covey.report.card import headline
-from covey.report.predictions import look_back
+from covey.report.predictions import past_forecasts
 
 
 def of(study):
-    lots = study.history.batches
-    return headline(study.history, study.goal, lots, look_back(study.history, study.recipe, lots))
+    batches = study.history.batches
+    return headline(
+        study.history, study.goal, batches, past_forecasts(study.history, study.recipe, batches)
+    )
 
 
 def test_nothing_yet(line):

@@ -6,7 +6,7 @@ import covey
 from covey.advice import predict
 from covey.history import History
 from covey.learn import understand
-from covey.report.predictions import look_back
+from covey.report.predictions import past_forecasts
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 
@@ -35,7 +35,7 @@ def followed(goal, gp, rounds=3):
 @pytest.mark.parametrize("goal", ["max", "min"])
 def test_hindsight_is_what_the_study_said_then(goal):
     study, said = followed(goal, covey.GP(noise=0.1, warp=False))
-    seen = look_back(study.history, study.recipe, study.history.batches)
+    seen = past_forecasts(study.history, study.recipe, study.history.batches)
     assert sorted(seen) == sorted(said) == list(range(4, 12))
     for i, (mean, std) in said.items():
         assert seen[i].forecast.mean == pytest.approx(mean, rel=1e-9, abs=1e-9)
@@ -44,35 +44,35 @@ def test_hindsight_is_what_the_study_said_then(goal):
 
 def test_what_came_later_changes_nothing():
     study, _ = followed("max", covey.GP(), rounds=4)
-    lots = study.history.batches
-    all_of_it = look_back(study.history, study.recipe, lots)
-    third = lots[2]
+    batches = study.history.batches
+    all_of_it = past_forecasts(study.history, study.recipe, batches)
+    third = batches[2]
     part = History(study.history.events[: third.place + 1])
-    only = look_back(part, study.recipe, [third])
+    only = past_forecasts(part, study.recipe, [third])
     assert {i: all_of_it[i] for i in third.ids} == only
 
 
 def test_an_amended_value_is_believed_only_from_then_on():
     study, _ = followed("max", covey.GP(warp=False), rounds=2)
-    lots = study.history.batches
-    before = look_back(study.history, study.recipe, lots)
+    batches = study.history.batches
+    before = past_forecasts(study.history, study.recipe, batches)
     study.amend(0, -50.0, "a slip of the pen")
-    assert look_back(study.history, study.recipe, lots) == before
+    assert past_forecasts(study.history, study.recipe, batches) == before
     batch = study.ask(2)
-    after = look_back(study.history, study.recipe, study.history.batches)
+    after = past_forecasts(study.history, study.recipe, study.history.batches)
     assert after[batch[0].id].forecast.std > 1.0  # the outlier is in the model of the next batch
 
 
 def test_open_trials_do_not_narrow_the_band():
     study, _ = followed("max", covey.GP(warp=False), rounds=2)
     study.ask(3)
-    lots = study.history.batches
-    first = look_back(study.history, study.recipe, lots)
+    batches = study.history.batches
+    first = past_forecasts(study.history, study.recipe, batches)
     # the same point asked for again while the first is open: the same belief, not a narrower one
     point = study.history.trial(8).point
-    event = study.history.events[lots[-1].place]
+    event = study.history.events[batches[-1].place]
     again = study.history.then(type(event)((point,), event.strategy, event.models))
-    seen = look_back(again, study.recipe, again.batches)
+    seen = past_forecasts(again, study.recipe, again.batches)
     repeated = seen[len(study.history)].forecast
     assert repeated.mean == pytest.approx(first[8].forecast.mean, rel=1e-9)
     assert repeated.std == pytest.approx(first[8].forecast.std, rel=1e-9)
@@ -84,7 +84,7 @@ def test_a_known_error_replaces_the_noise_of_the_model():
     study.tell(batch, [f(t) for t in batch], sem=0.01)
     sharp, vague = study.ask(2)
     study.tell([sharp, vague], [1.0, 1.0], sem=[0.0, 10.0])
-    seen = look_back(study.history, study.recipe, study.history.batches)
+    seen = past_forecasts(study.history, study.recipe, study.history.batches)
     assert seen[sharp.id].forecast.std < 2.0
     assert seen[vague.id].forecast.std == pytest.approx(10.0, rel=0.05)
 
@@ -92,9 +92,9 @@ def test_a_known_error_replaces_the_noise_of_the_model():
 @pytest.mark.parametrize("goal", ["max", "min"])
 def test_the_chance_is_that_of_a_better_point(goal):
     study, said = followed(goal, covey.GP(noise=0.1, warp=False), rounds=2)
-    lots = study.history.batches
-    seen = look_back(study.history, study.recipe, lots)
-    before = History(study.history.events[: lots[1].place])
+    batches = study.history.batches
+    seen = past_forecasts(study.history, study.recipe, batches)
+    before = History(study.history.events[: batches[1].place])
     rng = np.random.default_rng([study.seed, before.asked_count])
     posterior = understand(before, study.recipe, rng, waiting=False)
     told = predict(posterior, study.recipe, tuple(t.point for t in before.told)).mean
@@ -108,21 +108,21 @@ def test_no_look_back_past_very_many_results(line, monkeypatch):
     line.tell(line.ask(3), [1.0, 2.0, 3.0])
     line.tell(line.ask(2), [1.0, 2.0])
     line.ask(2)
-    lots = line.history.batches
-    assert sorted(look_back(line.history, line.recipe, lots)) == [3, 4, 5, 6]
+    batches = line.history.batches
+    assert sorted(past_forecasts(line.history, line.recipe, batches)) == [3, 4, 5, 6]
     monkeypatch.setattr("covey.report.predictions.MOST_TOLD", 3)
-    assert sorted(look_back(line.history, line.recipe, lots)) == [3, 4]
+    assert sorted(past_forecasts(line.history, line.recipe, batches)) == [3, 4]
 
 
 def test_without_a_model_there_is_no_hindsight(line):
     line.tell(line.ask(3), [1.0, 2.0, 3.0])
     line.tell(line.ask(3, strategy="random"), [1.0, 2.0, 3.0])
     line.enqueue([{"x": 0.2}])
-    assert look_back(line.history, line.recipe, line.history.batches) == {}
+    assert past_forecasts(line.history, line.recipe, line.history.batches) == {}
 
 
 def test_sampled_hyperparameters_are_all_used():
     study, _ = followed("max", covey.GP(samples=3), rounds=2)
-    seen = look_back(study.history, study.recipe, study.history.batches)
+    seen = past_forecasts(study.history, study.recipe, study.history.batches)
     assert len(seen) == 4
     assert all(np.isfinite(one.forecast.mean) for one in seen.values())

@@ -1,11 +1,11 @@
 import covey
 from covey.history import Asked, History, Point
-from covey.report.batches import looked_at, recent
+from covey.report.batches import recent, shown_batches
 
 
 def test_lots_follow_the_log(rising):
-    lots = rising.history.batches
-    assert [lot.name for lot in lots] == [
+    batches = rising.history.batches
+    assert [batch.name for batch in batches] == [
         "batch 1",
         "batch 2",
         "added",
@@ -13,31 +13,33 @@ def test_lots_follow_the_log(rising):
         "batch 3",
         "batch 4",
     ]
-    assert [i for lot in lots for i in lot.ids] == list(range(len(rising.history)))
-    assert [lot.modelled for lot in lots] == [False, False, False, False, True, True]
-    for lot in lots:
-        assert rising.history.events[lot.place].points[0] == rising.history.trial(lot.first).point
+    assert [i for batch in batches for i in batch.ids] == list(range(len(rising.history)))
+    assert [batch.modelled for batch in batches] == [False, False, False, False, True, True]
+    for batch in batches:
+        assert (
+            rising.history.events[batch.place].points[0] == rising.history.trial(batch.first).point
+        )
 
 
 def test_the_open_lots_are_looked_at(rising, line):
-    lots = rising.history.batches
-    assert looked_at(lots, rising.history.trials) == lots[-1:]
-    assert looked_at((), ()) == ()
+    batches = rising.history.batches
+    assert shown_batches(batches, rising.history.trials) == batches[-1:]
+    assert shown_batches((), ()) == ()
     first, second = line.ask(2), line.ask(2)
     line.tell(second, [1.0, 2.0])
     line.tell(first[0], 1.0)
-    lots = line.history.batches
-    assert looked_at(lots, line.history.trials) == lots[:1]
+    batches = line.history.batches
+    assert shown_batches(batches, line.history.trials) == batches[:1]
     line.tell(first[1], 1.0)
     line.add([{"x": 0.5}], [1.0])
-    lots = line.history.batches
-    assert looked_at(lots, line.history.trials) == lots[1:2]
+    batches = line.history.batches
+    assert shown_batches(batches, line.history.trials) == batches[1:2]
 
 
 def test_only_results_from_elsewhere_are_looked_at_if_nothing_was_asked(line):
     line.add([{"x": 0.5}], [1.0])
-    lots = line.history.batches
-    assert looked_at(lots, line.history.trials) == lots
+    batches = line.history.batches
+    assert shown_batches(batches, line.history.trials) == batches
 
 
 def asked(size):

@@ -3,15 +3,15 @@ import pytest
 import covey
 from covey.history import Asked, Point, Trial
 from covey.report.card import LEAST_CHANCE, MEANING, reason, repeats
-from covey.report.predictions import Forecast, Hindsight, look_back
+from covey.report.predictions import Forecast, PastForecast, past_forecasts
 
 
 def seen(chance):
-    return Hindsight(Forecast(0.0, 1.0, (-0.7, 0.7), (-1.6, 1.6)), chance)
+    return PastForecast(Forecast(0.0, 1.0, (-0.7, 0.7), (-1.6, 1.6)), chance)
 
 
 @pytest.mark.parametrize(
-    ("origin", "repeated", "hindsight", "word"),
+    ("origin", "repeated", "past", "word"),
     [
         ("asked", False, seen(LEAST_CHANCE), "exploit"),
         ("asked", False, seen(LEAST_CHANCE - 1e-9), "explore"),
@@ -22,8 +22,8 @@ def seen(chance):
         ("added", False, None, "added"),
     ],
 )
-def test_every_reason(origin, repeated, hindsight, word):
-    assert reason(Trial(0, Point(x=0.5), origin=origin), repeated, hindsight) == word
+def test_every_reason(origin, repeated, past, word):
+    assert reason(Trial(0, Point(x=0.5), origin=origin), repeated, past) == word
     assert word in MEANING
 
 
@@ -56,7 +56,7 @@ def test_a_point_near_the_best_exploits_and_one_far_away_explores():
     history = study.history.then(
         Asked((Point(x=0.51), Point(x=0.02), Point(x=1.0)), "auto", models)
     )
-    found = look_back(history, study.recipe, history.batches)
+    found = past_forecasts(history, study.recipe, history.batches)
     words = [reason(history.trial(i), False, found[i]) for i in (14, 15, 16)]
     assert words[0] == "exploit"
     assert words[1] == "explore"

@@ -106,7 +106,7 @@ def test_failed_is_not_tried_again(study, status):
     dispatcher.admit(study.ask(1))
     dispatcher.work(0.0)
     assert len(engine.tasks) == 1
-    dispatcher.convict()
+    dispatcher.record_failures()
     assert study.history.trial(0).status == "failed"
     assert dispatcher.last[0].status == status
 
@@ -195,7 +195,7 @@ def test_a_value_the_log_refuses_is_a_failure(study):
     )
     dispatcher.admit(study.ask(1))
     dispatcher.work(0.0)
-    dispatcher.convict()
+    dispatcher.record_failures()
     assert study.history.trial(0).status == "failed"
 
 

@@ -12,7 +12,7 @@ from tests.doors.run.conftest import Bench
 
 from covey.errors import EvaluationError
 from covey.run import Task
-from covey.run.remote import FuturesEngine, Packed, perform
+from covey.run.remote import FuturesEngine, PackedCall, evaluate_in_executor
 from covey.run.task import Function
 
 
@@ -89,13 +89,15 @@ def test_without_a_mark_no_time_is_counted(tmp_path):
 
 
 def test_a_parcel_that_cannot_be_opened_is_lost(tmp_path):
-    task = Task(0, 1, "a", {}, 0, None, Packed(b"not a pickle"))
-    assert perform(task, tmp_path / "mark").status == "lost"
+    task = Task(0, 1, "a", {}, 0, None, PackedCall(b"not a pickle"))
+    assert evaluate_in_executor(task, tmp_path / "mark").status == "lost"
     assert (tmp_path / "mark").exists()
 
 
 def test_a_task_travels_to_another_process(tmp_path):
     from covey.run.task import pack
 
-    task = Task(0, 1, "a", {"x": 2.0}, 0, None, Packed(pack(Function(lambda p: p["x"]))))
-    assert perform(pickle.loads(pickle.dumps(task)), Path(tmp_path / "mark")).value == 2.0
+    task = Task(0, 1, "a", {"x": 2.0}, 0, None, PackedCall(pack(Function(lambda p: p["x"]))))
+    assert (
+        evaluate_in_executor(pickle.loads(pickle.dumps(task)), Path(tmp_path / "mark")).value == 2.0
+    )

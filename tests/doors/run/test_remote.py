@@ -6,16 +6,17 @@ import time
 import pytest
 
 from covey.run import Outcome, Task
-from covey.run.remote import Payloads, deliver, labelled
+from covey.run.remote import CallPacker, evaluate_on_worker, task_bytes
 from covey.run.task import Function
 
 
 def sent(f, wanted=lambda: True, timeout=None):
     task = Task(4, 1, "a", {"x": 1.5}, 7, timeout, Function(f))
-    payloads = Payloads()
+    payloads = CallPacker()
     assert payloads.of(task.call) is payloads.of(task.call)
     return [
-        Outcome(**plain) for plain in deliver(labelled(task), payloads.of(task.call), 0.5, wanted)
+        Outcome(**plain)
+        for plain in evaluate_on_worker(task_bytes(task), payloads.of(task.call), 0.5, wanted)
     ]
 
 
@@ -51,5 +52,5 @@ def test_it_takes_the_evaluation_down_with_it(tmp_path):
 def test_a_label_holds_no_call(tmp_path):
     import pickle
 
-    task = pickle.loads(labelled(Task(4, 1, "a", {}, 7, None, Function(abs))))
+    task = pickle.loads(task_bytes(Task(4, 1, "a", {}, 7, None, Function(abs))))
     assert task.call.evaluate(task, tmp_path).status == "lost"

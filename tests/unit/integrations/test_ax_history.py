@@ -24,7 +24,7 @@ from ax.core.parameter_constraint import ParameterConstraint
 from ax.core.search_space import SearchSpace
 
 from covey.errors import SpaceError, StrategyError
-from covey.integrations.ax import Door, history_of_experiment
+from covey.integrations.ax import PointConverter, history_of_experiment
 
 # Ax calls methods, its own and of pandas, that are deprecated.
 pytestmark = [
@@ -46,8 +46,8 @@ def client(objective="-loss", **more):
 
 def history(made, batch=2):
     experiment = made._experiment
-    door = Door.to(experiment.search_space)
-    return history_of_experiment(experiment, experiment.lookup_data(), door, batch)
+    converter = PointConverter.to(experiment.search_space)
+    return history_of_experiment(experiment, experiment.lookup_data(), converter, batch)
 
 
 def test_values_are_turned_to_be_maximised():
@@ -155,12 +155,12 @@ def wide():
     held = FixedParameter("held", ParameterType.STRING, "yes")
     twice = DerivedParameter("twice", FLOAT, expression_str="2.0 * x + 1.0")
     row = ParameterConstraint(inequality="x + fine <= 1")
-    return Door.to(SearchSpace([x, n, fine, kind, held, twice], [row]))
+    return PointConverter.to(SearchSpace([x, n, fine, kind, held, twice], [row]))
 
 
 def test_a_point_comes_back_as_a_whole_parameterization():
-    door = wide()
-    found = door.parameters({"x": 0.25, "n": 3, "fine": 0.12345678, "kind": 4})
+    converter = wide()
+    found = converter.parameters({"x": 0.25, "n": 3, "fine": 0.12345678, "kind": 4})
     assert found == {
         "x": 0.25,
         "n": 3,
@@ -169,37 +169,37 @@ def test_a_point_comes_back_as_a_whole_parameterization():
         "held": "yes",
         "twice": 1.5,
     }
-    assert list(found) == list(door.search_space.parameters)
-    assert door.point(found) == {"x": 0.25, "n": 3, "fine": 0.1235, "kind": 4}
+    assert list(found) == list(converter.search_space.parameters)
+    assert converter.point(found) == {"x": 0.25, "n": 3, "fine": 0.1235, "kind": 4}
     # Inside before the rounding to digits, outside after it.
-    assert door.parameters({"x": 0.49996, "n": 3, "fine": 0.50004, "kind": 4}) == found | {
+    assert converter.parameters({"x": 0.49996, "n": 3, "fine": 0.50004, "kind": 4}) == found | {
         "x": 0.49996,
         "fine": 0.5,
         "twice": 1.99992,
     }
-    assert door.parameters({"x": 0.49994, "n": 3, "fine": 0.50006, "kind": 4}) is None
+    assert converter.parameters({"x": 0.49994, "n": 3, "fine": 0.50006, "kind": 4}) is None
 
 
 def test_parameterizations_are_read_as_ax_would():
-    door = wide()
+    converter = wide()
     near = {"x": 1.0 + 1e-9, "n": 3.0, "fine": 0.0, "kind": 2, "held": "yes"}
-    assert door.point(near) == {"x": 1.0, "n": 3, "fine": 0.0, "kind": 2}
+    assert converter.point(near) == {"x": 1.0, "n": 3, "fine": 0.0, "kind": 2}
     for odd in ({"x": 1.5}, {"kind": 3}, {"n": None}):
-        assert door.point(near | odd) is None
+        assert converter.point(near | odd) is None
     del near["n"]
-    assert door.point(near) is None
-    door.search_space.parameters["n"]._backfill_value = 2
-    assert door.point(near)["n"] == 2
+    assert converter.point(near) is None
+    converter.search_space.parameters["n"]._backfill_value = 2
+    assert converter.point(near)["n"] == 2
 
 
 def test_what_is_held():
-    door = wide()
-    assert door.held({"n": 2, "held": "yes"}) == {"n": 2}
-    door.search_space.disable_parameters({"kind": 4})
-    assert door.held({}) == {"kind": 4}
+    converter = wide()
+    assert converter.held({"n": 2, "held": "yes"}) == {"n": 2}
+    converter.search_space.disable_parameters({"kind": 4})
+    assert converter.held({}) == {"kind": 4}
     with pytest.raises(SpaceError, match="fixes it to 'yes'; it cannot be 'no'"):
-        door.held({"held": "no"})
+        converter.held({"held": "no"})
     with pytest.raises(SpaceError, match="nn"):
-        door.held({"nn": 2})
+        converter.held({"nn": 2})
     with pytest.raises(SpaceError, match="outside"):
-        door.held({"n": 7})
+        converter.held({"n": 7})

@@ -11,16 +11,16 @@ import pytest
 
 from covey import Integer, Real, Space, Study
 from covey.errors import ExhaustedError
-from covey.integrations.queue import Handout
+from covey.integrations.queue import TrialQueue
 
 SPACE = Space({"x": Real(0, 1)})
 
 
-def handout(space: Space = SPACE) -> Handout:
-    return Handout(Study(space, seed=0))
+def handout(space: Space = SPACE) -> TrialQueue:
+    return TrialQueue(Study(space, seed=0))
 
 
-def statuses(out: Handout) -> list[str]:
+def statuses(out: TrialQueue) -> list[str]:
     return [trial.status for trial in out.study.history.trials]
 
 
@@ -92,10 +92,10 @@ def test_a_run_that_is_ended_counts_with_what_was_heard_last():
     for run in "abcd":
         out.next(run, 4)
     for value in (3.0, 2.0, math.nan, None, "high"):
-        out.hear("a", value)
-    out.hear("b", 1.0)
+        out.report("a", value)
+    out.report("b", 1.0)
     out.fail("b", "it crashed")
-    out.hear("d", 4.0)
+    out.report("d", 4.0)
     out.tell("d", 5.0)
     for run in "abcd":
         out.end(run)
@@ -108,7 +108,7 @@ def test_when_the_host_is_gone_its_runs_are_free_again():
     for run in "abc":
         out.next(run, 4)
     out.tell("a", 1.0)
-    out.hear("b", 0.5)
+    out.report("b", 0.5)
     out.cancel_all()
     assert statuses(out) == ["told", "cancelled", "cancelled", "pending"]
     assert out.next("d", 4).id == 3  # what was never given out is still good
@@ -131,7 +131,7 @@ def test_a_copy_goes_on_alike_and_apart(copied):
     for run in "abc":
         out.next(run, 4)
     out.tell("a", 1.0)
-    out.hear("b", 0.5)
+    out.report("b", 0.5)
     again = copied(out)
     for one in (out, again):
         one.end("b")

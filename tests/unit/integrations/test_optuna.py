@@ -22,7 +22,7 @@ from optuna.trial import TrialState
 from covey.baselines import Random
 from covey.errors import SpaceError, StrategyError
 from covey.integrations.optuna import CoveySampler
-from covey.integrations.optuna_batches import Place, Shelf, Turns, everyone, put_claim
+from covey.integrations.optuna_batches import BatchStore, Place, Turns, all_trials, store_claim
 from covey.integrations.spaces.optuna import space_from_optuna
 
 ROOT = Path(__file__).parents[3]
@@ -33,7 +33,7 @@ def batches(study):
     """Numbers of the trials that computed a batch."""
     return [
         trial.number
-        for trial in everyone(study)
+        for trial in all_trials(study)
         for key, value in trial.system_attrs.items()
         if key.startswith("covey:batch") and isinstance(value, dict)
     ]
@@ -94,22 +94,22 @@ def test_a_trial_opened_again_keeps_its_point():
     again = optuna.Trial(study, trial._trial_id)
     assert again.suggest_float("x", 0, 1) == x
     assert again.suggest_float("y", 0, 1) == trial.suggest_float("y", 0, 1)
-    assert len(Shelf(everyone(study), space_from_optuna(SQUARE)).claims) == 1
+    assert len(BatchStore(all_trials(study), space_from_optuna(SQUARE)).claims) == 1
 
 
 def test_a_point_that_two_took_is_kept_by_neither():
     """As when a worker went on although another, believed dead, was still in its turn."""
     study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
     first, second = study.ask(SQUARE), study.ask()
-    put_claim(study, everyone(study)[1], Place(0, 0, 0))
+    store_claim(study, all_trials(study)[1], Place(0, 0, 0))
     assert second.suggest_float("x", 0, 1) != first.params["x"]
-    assert Shelf(everyone(study), space_from_optuna(SQUARE)).claims[1] == Place(0, 0, 1)
+    assert BatchStore(all_trials(study), space_from_optuna(SQUARE)).claims[1] == Place(0, 0, 1)
 
 
 def test_without_turns_rivals_still_never_get_the_same_point(monkeypatch):
-    """Two workers that both found nothing on the shelf compute the same batch twice."""
+    """Two workers that both found nothing on the store compute the same batch twice."""
     study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
-    early = everyone(study)
+    early = all_trials(study)
 
     @contextmanager
     def no_turns(self, study, trial):
@@ -118,8 +118,8 @@ def test_without_turns_rivals_still_never_get_the_same_point(monkeypatch):
     monkeypatch.setattr(Turns, "take", no_turns)
     asked = [study.ask(SQUARE), study.ask(SQUARE)]
     assert batches(study) == [0, 1]
-    shelf = Shelf(everyone(study), space_from_optuna(SQUARE))
-    assert shelf.batches[0].points == shelf.batches[1].points
+    store = BatchStore(all_trials(study), space_from_optuna(SQUARE))
+    assert store.batches[0].points == store.batches[1].points
     assert asked[0].params != asked[1].params
 
 
@@ -388,9 +388,9 @@ def test_two_processes_that_ask_at_once_share_one_batch(kind, tmp_path):
     assert len(asked) == 16
     assert len(set(asked)) == 16
     space = space_from_optuna(dict(sorted(study.trials[0].distributions.items())))
-    shelf = Shelf(everyone(study), space)
-    assert [len(batch.points) for batch in shelf.batches] == [8, 8]  # no rivals
-    assert sorted(place.rank for place in shelf.claims.values()) == sorted([*range(8)] * 2)
+    store = BatchStore(all_trials(study), space)
+    assert [len(batch.points) for batch in store.batches] == [8, 8]  # no rivals
+    assert sorted(place.rank for place in store.claims.values()) == sorted([*range(8)] * 2)
     if kind == "sqlite":
         storage.engine.dispose()
 

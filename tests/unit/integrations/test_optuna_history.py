@@ -11,8 +11,14 @@ optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 
-from covey.integrations.optuna import fate_of, history_of
-from covey.integrations.optuna_batches import Place, Shelf, everyone, put_batch, put_claim
+from covey.integrations.optuna import history_of, status_of
+from covey.integrations.optuna_batches import (
+    BatchStore,
+    Place,
+    all_trials,
+    store_batch,
+    store_claim,
+)
 from covey.integrations.spaces.optuna import space_from_optuna
 
 X = {"x": FloatDistribution(0.0, 1.0)}
@@ -42,7 +48,7 @@ def trial_at(x, value=None, state=TrialState.COMPLETE, **more):
     ],
 )
 def test_the_fate_of_a_trial(trial, fate):
-    assert fate_of(trial) == fate
+    assert status_of(trial) == fate
 
 
 def test_a_study_as_a_history():
@@ -58,7 +64,7 @@ def test_a_study_as_a_history():
     study.add_trial(trial_at(0.4, state=TrialState.RUNNING))
     study.enqueue_trial({"x": 0.5})
     study.add_trial(trial_at(0.6, state=TrialState.RUNNING))
-    history = history_of(Shelf(everyone(study), SPACE), but=8)
+    history = history_of(BatchStore(all_trials(study), SPACE), but=8)
     assert [(t.point["x"], t.value) for t in history.told] == [(0.1, 1.5), (0.1, 2.5)]
     assert [t.point["x"] for t in history.failed] == [0.2, 0.3]
     assert [t.point["x"] for t in history.pending] == [0.4, 0.5]
@@ -69,18 +75,18 @@ def test_batches_count_as_rounds_and_their_trials_say_what_was_run():
     study = optuna.create_study()
     for _ in range(3):
         study.ask()
-    trials = everyone(study)
-    put_batch(study, trials[0], SPACE, 0, [{"x": 0.25}, {"x": 0.5}])
-    put_claim(study, trials[0], Place(0, 0, 0))
-    put_claim(study, trials[1], Place(0, 0, 1))
+    trials = all_trials(study)
+    store_batch(study, trials[0], SPACE, 0, [{"x": 0.25}, {"x": 0.5}])
+    store_claim(study, trials[0], Place(0, 0, 0))
+    store_claim(study, trials[1], Place(0, 0, 1))
     study._storage.set_trial_param(trials[0]._trial_id, "x", 0.25, X["x"])
     study.tell(0, 4.0)
-    history = history_of(Shelf(everyone(study), SPACE), but=2)
+    history = history_of(BatchStore(all_trials(study), SPACE), but=2)
     assert (history.asked_count, history.rounds) == (2, 1)
     assert [(t.point["x"], t.value) for t in history.told] == [(0.25, 4.0)]
     assert [t.point["x"] for t in history.pending] == [0.5]  # taken, not yet suggested
 
 
 def test_nothing_is_a_history_too():
-    history = history_of(Shelf([], SPACE), but=0)
+    history = history_of(BatchStore([], SPACE), but=0)
     assert len(history) == 0

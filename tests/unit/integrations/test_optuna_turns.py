@@ -12,7 +12,7 @@ optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 
 from optuna.trial import TrialState
 
-from covey.integrations.optuna_batches import DOWN, FLAG, HALF, UP, Turns, everyone, set_flag
+from covey.integrations.optuna_batches import DOWN, FLAG, HALF, UP, Turns, all_trials, set_flag
 
 
 class Careless(Turns):
@@ -29,11 +29,11 @@ def study():
 
 def running(study, count):
     numbers = [study.ask().number for _ in range(count)]
-    return [everyone(study)[number] for number in numbers]
+    return [all_trials(study)[number] for number in numbers]
 
 
 def flag_of(study, number):
-    return everyone(study)[number].system_attrs.get(FLAG)
+    return all_trials(study)[number].system_attrs.get(FLAG)
 
 
 def together(study, turns, count=2):

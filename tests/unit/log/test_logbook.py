@@ -11,7 +11,7 @@ from covey.history import Amended, Asked, Enqueued, Extended, History, Point, To
 from covey.learn import Recipe
 from covey.log.header import gp_in, header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
-from covey.log.log import Logbook, MemoryLog, Sealed
+from covey.log.log import Logbook, MemoryLog, ReadOnlyLog
 from covey.propose import Request
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
@@ -201,13 +201,13 @@ def test_a_batch_follows_on_results_that_it_does_not_know_and_says_so(path):
     mine = begun(path)
     mine.commit(asked(0.1, 0.2))
     theirs = resumed(path)
-    since = mine.standing
+    since = mine.state
     theirs.commit(Told((0,), (1.0,)))
     theirs.commit(Enqueued((Point(x=0.5),)))
     assert [t.id for t in mine.commit(asked(0.3), since=since)] == [3]
     assert [line.get("after") for line in read(path).events] == [None, None, None, 1]
     assert resumed(path).history.events[-1].after == 1
-    since = mine.standing
+    since = mine.state
     theirs.commit(Enqueued((Point(x=0.7),)))
     with pytest.raises(JournalConflict, match="taken a point"):
         mine.commit(asked(0.6, 0.7), since=since)
@@ -241,7 +241,7 @@ def test_a_key_that_is_no_text_is_refused(path):
 
 def test_a_sealed_book_is_only_read(path):
     begun(path).commit(asked(0.1))
-    book = Logbook(SPACE, Sealed("run", read(path)))
+    book = Logbook(SPACE, ReadOnlyLog("run", read(path)))
     assert len(book.history) == 1
     with pytest.raises(JournalError, match="opened read-only"):
         book.commit(asked(0.2))

@@ -3,14 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covey.space.reading_csv import Cells
-from covey.space.table import TEXT, Spelled, is_spelled_number
+from covey.space.reading_csv import ColumnBuilder
+from covey.space.table import TEXT, TextCells, is_spelled_number
 
 
 def column(*blocks, as_text=False):
-    cells = Cells(as_text=as_text)
+    cells = ColumnBuilder(as_text=as_text)
     for block in blocks:
-        cells.add(Spelled(block))
+        cells.add(TextCells(block))
     return None if cells.lost else cells.column()
 
 

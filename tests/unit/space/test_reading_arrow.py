@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from covey.errors import SpaceError
 from covey.space import reading_csv
 from covey.space.reading_csv import read_csv
-from covey.space.table import Spelled, Table, as_column
+from covey.space.table import Table, TextCells, as_column
 
 pa = pytest.importorskip("pyarrow", reason="pip install 'covey[parquet]'")
 
@@ -138,7 +138,7 @@ def test_both_read_the_same_whatever_the_text(pieces, size):
 @given(st.lists(st.text("0123456789+-.eEnNaAiIfFtTyYxX_() ", max_size=5), min_size=1, max_size=3))
 def test_both_take_the_same_for_numbers(cells):
     for whole_ in (True, False):
-        ours = Spelled(cells).numbers(whole_)
+        ours = TextCells(cells).numbers(whole_)
         theirs = reading_csv.ArrowCells(pa.array(cells)).numbers(whole_)
         if ours is None:
             assert theirs is None

@@ -98,13 +98,13 @@ def test_an_interrupt_leaves_nothing_open(tmp_path, monkeypatch):
     path = written(tmp_path, "x\n" + "1\n" * 10)
     seen = []
 
-    class Interrupted(reading_csv.Tally):
+    class Interrupted(reading_csv.ReadingProgress):
         def add(self, rows: int) -> None:
             seen.append(rows)
             if len(seen) == 3:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(reading_csv, "Tally", Interrupted)
+    monkeypatch.setattr(reading_csv, "ReadingProgress", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         read_csv(path)
     assert seen == [2, 2, 2]

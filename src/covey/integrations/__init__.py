@@ -1,1 +1,1 @@
-"""Covey inside the loops of other libraries, one module for each, each an extra."""
+"""Covey inside other libraries' optimisation loops: one module, and one extra, for each."""

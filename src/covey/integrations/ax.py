@@ -1,4 +1,7 @@
-"""Ax: ``client.set_generation_strategy(GenerationStrategy(nodes=[CoveyNode(batch=4)]))``."""
+"""`CoveyNode`: an Ax generation node whose batches Covey chooses.
+
+``client.set_generation_strategy(GenerationStrategy(nodes=[CoveyNode(batch=4)]))``
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ with installed("ax-platform", "ax"):
     from ax.generation_strategy.transition_criterion import TransitionCriterion
 
 
-# An Ax experiment as a history: its arms as trials, in the space of what may vary.
+# An Ax experiment as a `History`: its arms are trials, in the space of what may vary.
 
 
 _log = logging.getLogger("covey")
@@ -45,14 +48,14 @@ Outcome = tuple[float, float | None]  # to be maximised, and its standard error 
 
 @dataclass(frozen=True, eq=False)
 class PointConverter:
-    """Ax's parameterizations on one side, points of a Space on the other."""
+    """Converts Ax's parameterizations to points of a `Space`, and back."""
 
     search_space: SearchSpace
     space: Space
 
     @staticmethod
-    def to(search_space: SearchSpace) -> PointConverter:
-        """The converter to what may vary in a search space."""
+    def of(search_space: SearchSpace) -> PointConverter:
+        """The converter for the parameters of a search space that may vary."""
         return PointConverter(search_space, space_from_ax(search_space))
 
     def point(self, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -65,7 +68,7 @@ class PointConverter:
                 return None
             value = parameter.cast(value)
             if isinstance(parameter, RangeParameter) and parameter.validate(value):
-                # Ax is content with a value that rounding has put outside.
+                # Ax accepts a value that rounding has put outside.
                 value = min(max(value, parameter.lower), parameter.upper)
             point[name] = value
         try:
@@ -88,7 +91,7 @@ class PointConverter:
         return found if self.search_space.check_membership(found) else None
 
     def held(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
-        """What a batch must hold: parameters fixed for now, and those disabled for good."""
+        """The fixed values of a batch: parameters fixed for now, and those disabled for good."""
         every = self.search_space.parameters
         for name, value in fixed.items():
             if isinstance(every.get(name), FixedParameter) and every[name].value != value:
@@ -108,8 +111,8 @@ def history_of_experiment(
     """The arms of an experiment and what became of them, their outcomes to be maximised.
 
     Trials that failed or were abandoned, and arms without a value of the objective, count as
-    failed: they are not proposed again and tell the model nothing. Stale ones never ran and are
-    free. What has not ended is pending, data or not.
+    failed: they are not proposed again and tell the model nothing. Stale trials never ran, and
+    their points may be proposed again. What has not ended is pending, with data or without.
     """
     outcomes = _outcomes(data, _weights(experiment))
     points: list[Point] = []
@@ -184,11 +187,11 @@ def _outcomes(data: Data, weights: Mapping[str, float]) -> dict[tuple[int, str],
     }
 
 
-_TRIES = 5  # batches of which rounding leaves nothing new, before it is given up
+_TRIES = 5  # batches to try, where rounding leaves nothing new of one
 
 
 class NothingLeftError(ExhaustedError, SearchSpaceExhausted):
-    """No point is left to try: an error of Covey's, and the one at which Ax ends a run."""
+    """No point is left: Covey's `ExhaustedError`, and the error by which Ax ends a run."""
 
     def __init__(self, message: str) -> None:
         ExhaustedError.__init__(self, message, left=0)
@@ -199,7 +202,7 @@ class CoveyNode(ExternalGenerationNode):
     """Generates whole batches, handed out one candidate at a time.
 
     A batch is computed once and kept until it is used up or new results come in; the next knows
-    what came in by then, and steps around what is still running. It is a function of the
+    what came in by then, and accounts for what is still running. It is a function of the
     experiment and the seed: a fresh node goes on with an experiment that was loaded from storage.
 
     Args:
@@ -237,8 +240,8 @@ class CoveyNode(ExternalGenerationNode):
         self._queue: list[dict[str, Any]] = []  # points of the present batch, not yet handed out
 
     def update_generator_state(self, experiment: Experiment, data: Data) -> None:
-        """Read the experiment anew; results that came in make the rest of a batch obsolete."""
-        converter = PointConverter.to(experiment.search_space)
+        """Read the experiment again; new results make the rest of a batch obsolete."""
+        converter = PointConverter.of(experiment.search_space)
         history = history_of_experiment(experiment, data, converter, self._batch)
         known = self._history
         same = (history.told, history.failed) == (known.told, known.failed)
@@ -263,7 +266,7 @@ class CoveyNode(ExternalGenerationNode):
                 if parameters is not None and self._door.point(parameters) not in taken:
                     return parameters
             self._queue = self._compute(self._door, history)
-            # Should rounding leave none of these, the next batch must differ.
+            # If rounding leaves none of these, the next batch must differ.
             history = history.then(Asked(tuple(map(Point, self._queue)), self._strategy_name))
         raise _nothing_left(
             f"{_TRIES} batches held no point that is new after rounding to the digits of its "
@@ -293,7 +296,7 @@ class CoveyNode(ExternalGenerationNode):
                 _log.info("the last %d points of this search space", k)
 
     def _gen(self, experiment: Experiment, **kwargs: Any) -> GeneratorRun:
-        """Ax does not tell an external node which parameters are fixed for now; here they are."""
+        """Remember the fixed features, which Ax does not pass on to an external node."""
         features = kwargs.get("fixed_features")
         fixed = dict(features.parameters) if features is not None else {}
         if fixed != self._fixed:

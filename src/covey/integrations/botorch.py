@@ -1,4 +1,4 @@
-"""BoTorch: its models as beliefs, DPP batches in the manner of `optimize_acqf`, and a set score."""
+"""For BoTorch: `optimize_dpp` chooses batches for a model, and `qDPPScore` scores them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ with installed("botorch", "botorch"):
     from torch import Tensor
 
 
-# The set score of a determinantal point process as a BoTorch acquisition function.
+# The log-determinant score of a batch as a BoTorch acquisition function.
 
 
 class qDPPScore(AcquisitionFunction):  # noqa: N801 - BoTorch's own way to name a batch acquisition
@@ -41,7 +41,7 @@ class qDPPScore(AcquisitionFunction):  # noqa: N801 - BoTorch's own way to name 
 
     .. math:: \log\det(I + \Sigma_X / \sigma^2) + w \sum_{x \in X} u(x)
 
-    The first term is twice the information that q looks give about f (the log of a k-DPP's
+    The first term is twice the information that q observations give about f (the log of a k-DPP's
     weight); u is any acquisition function of one point. With X_pending the determinant is that
     of X given what is pending, so that the scores of points chosen one after another add up to
     the score of the batch. An ensemble's Σ/σ² is averaged over its members.
@@ -54,7 +54,7 @@ class qDPPScore(AcquisitionFunction):  # noqa: N801 - BoTorch's own way to name 
             u(x) (I + Σ/σ²)(x, x') u(x').
         noise: σ² in the units of the posterior; None: what the likelihood adds.
         posterior_transform: makes one outcome of several; quality takes its own.
-        X_pending: points (p, d) under way.
+        X_pending: points (p, d) that are being evaluated.
     """
 
     noise: Tensor
@@ -88,7 +88,7 @@ class qDPPScore(AcquisitionFunction):  # noqa: N801 - BoTorch's own way to name 
         pending = X[..., :0, :]
         if self.X_pending is not None:
             pending = match_batch_shape(self.X_pending.to(X), X)
-        # What is pending comes first: the rest of the factor is then that of X given it.
+        # Pending points come first: the rest of the factor is then that of X given them.
         together = torch.cat([pending, X], dim=-2)
         covariance = self._view.gaussian(together).distribution.covariance_matrix
         relative = covariance / self.noise.to(X)[:, None, None]
@@ -133,7 +133,7 @@ def optimize_dpp(  # noqa: PLR0913 - the arguments of optimize_acqf and optimize
         choices: (n, d), the points to choose among.
         strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`.
         seed: of all randomness; None: drawn by torch, so that `torch.manual_seed` governs it.
-        X_pending: (p, d), points under way: never returned, and counted as observed.
+        X_pending: (p, d), points being evaluated: never returned, and counted as observed.
         X_avoid: (a, d), points never returned.
         posterior_transform: makes one outcome of several, or turns the sign to minimise.
         inequality_constraints: (indices, coefficients, rhs) for Σ coefficient · x >= rhs.
@@ -181,7 +181,7 @@ def optimize_dpp(  # noqa: PLR0913 - the arguments of optimize_acqf and optimize
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """What is looked for, wherever the candidates come from."""
+    """The arguments of a search for candidates, in a region or in a list."""
 
     view: View
     strategy: Strategy
@@ -195,7 +195,7 @@ class _Search:
         taken = torch.cat([region.bounds[:0], *self.taken])
         if self.strategy.needs_model:
             found = promising(self.view, region, self.q, taken, self.rng)
-        else:  # "sobol" takes them in this order
+        else:  # the strategy "sobol" takes them in this order
             found = region.scattered(max(512, 2 * self.q), self.rng)
             found = apart(found, taken, region, self.q)
         return self._enough(found)

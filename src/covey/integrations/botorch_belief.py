@@ -34,12 +34,12 @@ with installed("botorch", "botorch"):
 
 # The posterior of an exact Gaussian process, from its kernel and its data: Σ = K - VᵀV.
 #
-# `model.posterior` gives the same numbers, but one column of them at n candidates costs it a pass
-# over n joint posteriors; here it costs n·m, with m the number of observations.
+# `model.posterior` gives the same numbers, but for one column of Σ at n candidates it computes n
+# joint posteriors; here a column costs n·m, with m the number of observations.
 
 
 _MOST_ENTRIES = 3e8  # of all V together: 2.4 GB
-_PROBES = 16  # candidates at which our posterior is compared with the model's own
+_PROBES = 16  # candidates at which this posterior is compared with the model's own
 _AGREE = 1e-8  # of the prior variance: how near they must be
 
 
@@ -65,15 +65,14 @@ class Data:
 def exact_members(view: View, points: Tensor, unit: float) -> list[Member] | None:
     """The members of a model at n points, in units of ``unit``; None where this does not apply.
 
-    That it applies is not left to the kind of model alone: some covariances are compared with the
-    posterior's.
+    Whether it applies is also tested: some covariances are compared with the posterior's.
     """
     model = view.model
     if not isinstance(model, SingleTaskGP | AbstractFullyBayesianSingleTaskGP):
         return None
     if model.num_outputs != 1:
         return None
-    truth = view.covariance(points[:1])  # and the model is now in eval mode
+    truth = view.covariance(points[:1])  # this also puts the model into eval mode
     data = _data(model, len(truth))
     if data.inputs[..., 0].numel() * len(points) > _MOST_ENTRIES:
         return None
@@ -127,7 +126,7 @@ def _member(view: View, bare: KernelPrior, data: Data, unit: float) -> Member | 
 
 
 def _scale(view: View, bare: KernelPrior, explained: Array) -> float | None:
-    """By what the outcome transform has multiplied every variance; None: by no one number."""
+    """The factor by which the outcome transform multiplies every variance; None if it varies."""
     prior = bare.diagonal
     left = prior - np.einsum("mn,mn->n", explained, explained)
     spread = np.linspace(0, len(prior) - 1, min(len(prior), _PROBES)).astype(np.intp)
@@ -160,9 +159,10 @@ def belief_from_model(
     Args:
         model: a fitted model of one outcome, which is to be maximised.
         X: the candidates.
-        X_pending: points (p, d) under way: the covariance counts them as observed.
+        X_pending: points (p, d) being evaluated: the covariance counts them as observed.
         posterior_transform: makes one outcome of several, or turns the sign; as in BoTorch.
-        noise: variance of one look in the units of the posterior; None: what the likelihood adds.
+        noise: variance of one observation in the units of the posterior; None: what the
+            likelihood adds.
         standardize: put zero at the mean of what the model predicts at its training inputs, and
             one at the standard deviation; else keep the units of the posterior.
     """
@@ -185,7 +185,7 @@ def belief_from_model(
     )
     if len(pending) == 0:
         return belief
-    # A pending point need not be a candidate: it is looked at, then left out.
+    # A pending point need not be a candidate: the belief is conditioned on it, then drops it.
     n = len(points)
     return belief.after_looking_at(np.arange(n, len(everything))).on(np.arange(n))
 

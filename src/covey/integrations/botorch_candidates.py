@@ -1,10 +1,10 @@
-"""Where to look inside bounds: a Sobol set, points near the best seen, and what they climb to.
+"""Candidates inside bounds: a Sobol set, points near the best ones, and local maxima of a UCB.
 
-The search is that of `covey.candidates`, and not a call of it, for what a `Space` has no words for:
-constraints that hold during the climb (BoTorch's SLSQP, where `covey.candidates.ascend` climbs past
-them and what ends outside is lost: the best mean within x + y <= 0 is then lower by a twentieth of
-the spread of all means), and a `post_processing_func` whose results must come back as they are,
-which a way through the unit cube and back would round.
+The search is that of `covey.candidates`, but does not call it, for two things that a `Space` cannot
+express. Constraints hold during gradient ascent (BoTorch's SLSQP; `covey.candidates.ascend` ignores
+them and drops what ends outside: the best mean within x + y <= 0 is then lower by a twentieth of
+the spread of all means). And the results of a `post_processing_func` come back unchanged, where
+encoding into the unit cube and back would round them.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _TRIES = 8  # times as many are drawn where some may be infeasible
 _NEAR = 400  # points around each anchor
 _ANCHORS = 5
 _ASCENTS = 8  # gradient ascents per width
-_WIDTHS = (0.5, 2.0)  # of the bounds that are climbed: near the best mean, and near the best UCB
-_CELLS = 1e4  # along each side: of candidates in one cell the first is kept, they hardly differ
+_WIDTHS = (0.5, 2.0)  # of the confidence bounds that are climbed: almost the mean, and a UCB
+_CELLS = 1e4  # along each side: of the candidates in one cell only the first is kept
 _SAME_SUMMIT = 1e-3  # of each side: ascents that end closer than this are one
-_SLACK = 1e-8  # by which a constraint may be missed, as rounding does
+_SLACK = 1e-8  # by which rounding may violate a constraint
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """What may be tried: a box, with what `optimize_acqf` may say about it.
+    """The feasible region: a box, with the restrictions that `optimize_acqf` takes.
 
     Attributes:
         bounds: (2, d), lower and upper.
@@ -79,12 +79,12 @@ class Region:
 
     @property
     def span(self) -> Tensor:
-        """Upper minus lower; 1 where they meet."""
+        """Upper minus lower; 1 where they are equal."""
         span = self.bounds[1] - self.bounds[0]
         return torch.where(span > 0.0, span, torch.ones_like(span))
 
     def admit(self, X: Tensor) -> Tensor:
-        """Points brought inside, held, post-processed; without those that break a constraint."""
+        """Points clipped to the box, with fixed columns set, post-processed; only feasible ones."""
         X = X.clamp(self.bounds[0], self.bounds[1])
         for column, value in self.fixed.items():
             X[:, column] = value
@@ -92,7 +92,7 @@ class Region:
         return X[feasible(X, self.constraints)]
 
     def scattered(self, count: int, rng: np.random.Generator) -> Tensor:
-        """About ``count`` admitted points of a scrambled Sobol sequence, in its order.
+        """About ``count`` feasible points of a scrambled Sobol sequence, in its order.
 
         Where a constraint leaves few of them, hit-and-run adds more.
         """
@@ -138,7 +138,7 @@ def feasible(X: Tensor, constraints: Sequence[Constraint]) -> Tensor:
 
 
 class Upper(AcquisitionFunction):
-    """μ + width · σ of a view, averaged over its members, in units of ``unit``: what is climbed."""
+    """The bound that is climbed: μ + width · σ of a view, averaged over members, in ``unit``s."""
 
     def __init__(self, view: View, width: float, unit: float) -> None:
         super().__init__(model=view.model)
@@ -155,7 +155,7 @@ class Upper(AcquisitionFunction):
 def promising(
     view: View, region: Region, q: int, taken: Tensor, rng: np.random.Generator
 ) -> Tensor:
-    """Candidates, more of them where the model expects much; none among those taken."""
+    """Candidates, denser where the model expects high values; none of those in ``taken``."""
     wide = region.scattered(max(_WIDE, 16 * q), rng)
     if len(wide) == 0:
         raise ExhaustedError(
@@ -170,9 +170,9 @@ def promising(
 
 
 def apart(X: Tensor, taken: Tensor, region: Region, q: int) -> Tensor:
-    """Rows of X that differ from what is taken and from those before, and not just hardly.
+    """Rows of X that differ clearly from ``taken`` and from the rows before them.
 
-    Where that leaves fewer than q, all that differ at all.
+    If that leaves fewer than q, all rows that differ at all.
     """
     cells = (torch.round((rows - region.bounds[0]) / region.span * _CELLS) for rows in (X, taken))
     left = X[new_rows(*cells)]
@@ -180,16 +180,16 @@ def apart(X: Tensor, taken: Tensor, region: Region, q: int) -> Tensor:
 
 
 def new_rows(X: Tensor, taken: Tensor) -> Tensor:
-    """Indices of the rows of X that are neither among those taken nor there before."""
+    """Indices of the rows of X that are neither in ``taken`` nor repeat an earlier row."""
     both = torch.cat([taken.to(X), X]).cpu().numpy() + 0.0  # -0.0 is 0.0
     _, first = np.unique(both, axis=0, return_index=True)
     return torch.from_numpy(np.sort(first[first >= len(taken)]) - len(taken))
 
 
 def _merged(X: Tensor, region: Region) -> Tensor:
-    """Summits without those that ended where an earlier one did.
+    """Local maxima without those that ended where an earlier one did.
 
-    EST counts candidates as independent, and would take copies for as many chances.
+    EST counts candidates as independent, and would count copies several times.
     """
     place, kept = X / region.span, list[int]()
     for i in range(len(X)):
@@ -212,7 +212,7 @@ def _around(anchors: Tensor, region: Region, rng: np.random.Generator) -> Tensor
 
 
 def _climb(region: Region, upper: Upper, starts: Tensor) -> Tensor:
-    """Where L-BFGS-B (with constraints SLSQP) leads from some points."""
+    """The local maxima that L-BFGS-B (with constraints, SLSQP) reaches from these starts."""
     summits, _ = gen_candidates_scipy(
         starts.unsqueeze(-2),
         upper,

@@ -1,7 +1,8 @@
-"""Covariances of n points under a BoTorch model, by blocks: what a `covey.belief.Gaussian` needs.
+"""Covariances of n points under a BoTorch model, by blocks, for a `covey.belief.Gaussian`.
 
-Both classes are a `covey.covariance.RandomFunction`: `KernelPrior` is the model's kernel before any
-data, `PosteriorPrior` its posterior, with nothing left to be explained.
+`View` is a model as Gaussian posteriors of one outcome. Two classes are a
+`covey.covariance.RandomFunction`: `KernelPrior` is the model's kernel before any data,
+`PosteriorPrior` its posterior, for models of which only that is known.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ with installed("botorch", "botorch"):
     from torch import Tensor
 
 
-# A BoTorch model seen as Gaussian posteriors of one outcome, and the noise of a look.
+# A BoTorch model as Gaussian posteriors of one outcome, and the noise of an observation.
 #
 # An ensemble (a fully Bayesian model) is S posteriors at once; any other model is an ensemble of
 # one.
@@ -49,8 +50,8 @@ class View:
     """One outcome of a model, to be maximised.
 
     The posterior is the model's own, in the units of the data, as long as that is Gaussian (without
-    outcome transform, or with `Standardize`). After `Log` and its like it is not, and the view
-    stays on the last scale where it is: there f has the same order, and so the same maximiser.
+    outcome transform, or with `Standardize`). After `Log` and the like it is not, and the view
+    uses the last scale on which it is: there f has the same order, and so the same maximiser.
 
     Attributes:
         model: a fitted BoTorch model.
@@ -139,19 +140,19 @@ class View:
 
     @cached_property
     def seen(self) -> Tensor:
-        """The training inputs (m, d) before any transform; empty where none of ours are kept."""
+        """The training inputs (m, d) before any transform; empty where the model keeps none."""
         if isinstance(self.model, MultiTaskGP):
-            return torch.zeros(0, 0)  # they are of several tasks, and not all of ours
+            return torch.zeros(0, 0)  # a multi-task model: they belong to several tasks
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BotorchWarning)  # that none are found is no trouble
+            warnings.simplefilter("ignore", BotorchWarning)  # there may be none
             found = get_X_baseline(PosteriorMean(self.model, posterior_transform=self.transform))
         return torch.zeros(0, 0) if found is None else found.detach()
 
     def noise(self, X: Tensor | None = None) -> Tensor:
-        """Variance (S,) of one look, on the scale of the posterior: what the likelihood adds.
+        """Variance (S,) that the likelihood adds to one observation, on the posterior's scale.
 
-        Averaged over the training inputs, where f is known best and least is lost in the
-        difference; over X where there are none.
+        Averaged over the training inputs, where f is known best and the difference loses least
+        precision; over X where there are none.
         """
         at = self.seen if len(self.seen) or X is None else X[:_TOGETHER]
         if len(at) == 0:
@@ -171,7 +172,7 @@ class View:
 
 @dataclass(frozen=True)
 class Units:
-    """Where a belief has its zero and its one, in the units of the posterior."""
+    """The zero and the unit of a belief, in the units of the posterior."""
 
     zero: float = 0.0
     one: float = 1.0
@@ -180,7 +181,7 @@ class Units:
 def units_of(view: View, X: Tensor) -> Units:
     """Mean and standard deviation of what is predicted at the training inputs (X if none are kept).
 
-    Where the predictions are all the same, one is the largest standard deviation of f.
+    Where the predictions are all equal, the unit is the largest standard deviation of f.
     """
     mean, variance = view.moments(view.seen if len(view.seen) else X)
     spread = mean.mean(dim=0).std(correction=0).item()
@@ -189,7 +190,7 @@ def units_of(view: View, X: Tensor) -> Units:
 
 
 def checked_noise(noise: float) -> float:
-    """A variance of one look, above zero."""
+    """A variance of one observation, above zero."""
     if not 0.0 < noise < float("inf"):
         raise StrategyError(f"noise is the variance of one look, above 0; got {noise!r}.")
     return float(noise)
@@ -208,9 +209,9 @@ def _inner(posterior: TransformedPosterior) -> Posterior:
     return posterior._posterior
 
 
-_FEATURES = 2048  # sines and cosines of a pathwise draw
+_FEATURES = 2048  # random features of a pathwise draw
 _ROWS = 4096  # rows of a kernel matrix computed at a time
-_JOINT = 256  # ... of a posterior, where a block of k rows costs k² covariances
+_JOINT = 256  # the same for a posterior, where k rows cost k² covariances
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +296,7 @@ class KernelPrior:
         with torch.enable_grad():
             for i, j in _cuts(len(self.points), _ROWS):
                 some = self.points[i:j].detach().clone().requires_grad_()
-                # Each value depends on its own point only, so the sum has all their gradients.
+                # Each value depends on its own point only, so the sum gives all gradients.
                 total = (self.kernel(self.place(some), others).to_dense() @ w).sum()
                 found[i:j] = as_array(torch.autograd.grad(total, some)[0])
         return self.scale * found
@@ -354,24 +355,24 @@ class PosteriorPrior:
     def paths(
         self, rng: np.random.Generator, draws: int, elsewhere: Array
     ) -> tuple[Callable[[slice], Array], Array]:
-        """Not needed: without evidence a draw is exact."""
+        """Not needed: without data to condition on, a draw is exact."""
         raise StrategyError(f"a {type(self.view.model).__name__} is drawn from at candidates only.")
 
     def gradient(self, elsewhere: Array, weights: Array) -> Array:
-        """Not to be had."""
+        """Not available."""
         raise StrategyError(f"a {type(self.view.model).__name__} is known by its posterior only.")
 
 
 def as_array(values: Tensor) -> Array:
-    """As NumPy holds it, in float64."""
+    """A tensor as a NumPy array of float64."""
     return values.detach().cpu().double().numpy()
 
 
 def as_indices(indices: Indices) -> Tensor:
-    """Indices for a tensor."""
+    """NumPy indices as a tensor."""
     return torch.from_numpy(np.ascontiguousarray(indices))
 
 
 def _cuts(n: int, rows: int) -> list[tuple[int, int]]:
-    """Where n rows are cut into parts."""
+    """Start and end of each part, of at most ``rows`` rows."""
     return list(pairwise([*range(0, n, rows), n]))

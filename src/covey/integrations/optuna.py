@@ -1,4 +1,4 @@
-"""CoveySampler: Optuna's trials, drawn from batches that Covey chose together."""
+"""`CoveySampler`: an Optuna sampler that draws trials from batches chosen by Covey."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ with installed("optuna", "optuna"):
     from optuna.trial import FrozenTrial
 
 
-# The log of an Optuna study, told as a history of Covey.
+# An Optuna study as a `History`.
 
 FinalStatus = Literal["told", "failed", "pending"]
-_MOST = 1e100  # in size, of a value that a history takes
+_MOST = 1e100  # largest absolute value that a history takes
 
 
 def status_of(trial: FrozenTrial) -> FinalStatus:
-    """What became of a trial, in Covey's words.
+    """The status of a trial in Covey's terms.
 
     A complete trial is told, unless its value is not finite or a constraint is violated (above
     zero): then it failed. A pruned trial failed too: its last value is that of a shorter run, and
@@ -57,10 +57,11 @@ def status_of(trial: FrozenTrial) -> FinalStatus:
 
 
 def history_of(store: BatchStore, but: int) -> History:
-    """All that a store's trials say about its space, without the trial of number ``but``.
+    """The history of a store's trials in its space, without the trial of number ``but``.
 
-    Batches are counted as asked for, so that randomness and rounds go on; then cancelled, for it
-    is the trials that say what was run. Trials that lack a parameter of the space are left out.
+    Batches are asked for, so that random numbers and rounds advance, and then cancelled: which
+    points were run is taken from the trials. Trials that lack a parameter of the space are left
+    out.
     """
     events: list[Event] = []
     made = 0  # trials so far, which is the next id
@@ -95,9 +96,8 @@ class CoveySampler(BaseSampler):
 
     A batch is computed once and handed out one point per trial, to all threads and processes that
     share the study's storage, which take turns (`covey.integrations.optuna_batches`). The next
-    one is computed when it is used up, in the light of what finished by then and around what still
-    runs;
-    while there are fewer results than it has points, it is a piece of a Sobol sequence.
+    one is computed when it is used up, from what has finished by then and with regard to what still
+    runs; while there are fewer results than it has points, it is a piece of a Sobol sequence.
 
     The search space is what all completed trials had in common, or ``search_space``. Parameters
     outside it, and all before the first trial is complete, are drawn at random, each by itself.
@@ -161,8 +161,8 @@ class CoveySampler(BaseSampler):
         space = space_from_optuna(dict(sorted(search_space.items())))
         with self._turns.take(study, trial) as trials:
             store = BatchStore(trials, space)
-            # A trial that is opened again keeps its point; a point that somebody else has, because
-            # patience broke the turns, is left to nobody.
+            # A trial that is opened again keeps its point. A point that another trial claimed too,
+            # after a worker in its turn was believed dead, is used by neither.
             while store.taken_by(trial.number) is None or store.contested(trial.number):
                 place = store.next_place(trial.number)
                 if place is None:

@@ -1,9 +1,9 @@
-"""BatchStore: the batches of an Optuna study, kept in the storage, and who took which point.
+"""Batches of an Optuna study, shared by its workers through the storage: `BatchStore` and `Turns`.
 
-A batch lies in the system attributes of the trial that computed it, as JSON cut into parts, with
-a label that is written last; a trial takes a point by writing down whose batch and which place.
-Both are written in the trial's turn (`Turns`; why they are needed is said there), and each trial
-writes to itself only, so any storage that several processes share will do.
+A batch is kept in the system attributes of the trial that computed it, as JSON cut into parts, with
+a label that is written last. A trial claims a point by writing down its batch and its place. Both
+are written in the trial's turn (see `Turns` below for why), and each trial writes to itself only,
+so any storage that several processes share will do.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 
-# The points of a space that Optuna's trials are at.
+# From the parameters of Optuna's trials to points of a space.
 
 _OFF_GRID = 1e-8  # of a step: how far Optuna lets a value lie from its grid
 
 
 def point_from_optuna(space: Space, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The point of a space that a trial's parameters are; others of its parameters are left out.
+    """The point of a space with a trial's parameters; parameters outside the space are left out.
 
     >>> space = Space({"p": Choice([0.1, 0.2, 0.3, 0.4], ordered=True)})
     >>> point_from_optuna(space, {"p": 0.1 + 0.2, "q": 7})
@@ -48,11 +48,11 @@ def point_from_optuna(space: Space, params: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _told(parameter: Parameter, value: Any) -> Any:
-    """A value of a trial as the parameter spells it; what it does not know stays as it is."""
+    """A trial's value as the equal value of the parameter; an unknown one is unchanged."""
     if not isinstance(parameter, Choice):
         return value
     options = parameter.options
-    if _is_nan(value):  # a nan that was stored is another nan
+    if _is_nan(value):  # a stored nan does not equal the parameter's nan
         return next(filter(_is_nan, options), value)
     if parameter.numeric and isinstance(value, float) and math.isfinite(value):
         gap = (options[-1] - options[0]) / max(len(options) - 1, 1) or 1.0
@@ -72,7 +72,7 @@ LONGEST = (2045 - 2) // 2
 
 
 class Place(NamedTuple):
-    """Where a point lies: number of the trial, serial of its batch, place in the batch."""
+    """The position of a point: number of the trial, serial of its batch, index in the batch."""
 
     trial: int
     serial: int
@@ -89,21 +89,21 @@ class SharedBatch:
 
     @property
     def places(self) -> list[Place]:
-        """Where its points lie, in the order in which they are handed out."""
+        """The positions of its points, in the order in which they are claimed."""
         return [Place(self.trial, self.serial, rank) for rank in range(len(self.points))]
 
 
 class BatchStore:
-    """What all trials together say about one space.
+    """The batches of one space and the claims on their points, read from all trials of a study.
 
-    A batch of another space is not seen: when the search space changes, what is left of a batch
-    stays on the store for good.
+    Batches of another space are ignored: when the search space changes, what is left of a batch is
+    never used.
     """
 
     def __init__(self, trials: Sequence[FrozenTrial], space: Space) -> None:
         self.trials = trials
         self.space = space
-        self.serial = 0  # the next free one
+        self.serial = 0  # the next free serial
         self.batches: list[SharedBatch] = []  # of this space, oldest first
         self.claims: dict[int, Place] = {}
         for trial in trials:
@@ -130,11 +130,11 @@ class BatchStore:
         }
 
     def taken_by(self, number: int) -> dict[str, Any] | None:
-        """The point that a trial took, if it took one of this space."""
+        """The point that a trial claimed, if it claimed one of this space."""
         return self._points.get(self.claims[number]) if number in self.claims else None
 
     def point_of(self, trial: FrozenTrial) -> dict[str, Any] | None:
-        """Where a trial is, or will be: what it suggested, was fixed to, or took."""
+        """The point of a trial: what it suggested, was fixed to, or claimed."""
         known = self.taken_by(trial.number) or {}
         fixed = trial.system_attrs.get("fixed_params", {})
         try:
@@ -143,7 +143,7 @@ class BatchStore:
             return None
 
     def next_place(self, number: int) -> Place | None:
-        """The first point of the newest batch for a trial: not taken, and where nobody else is."""
+        """The first point of the newest batch that no trial has claimed or evaluates."""
         if not self.batches:
             return None
         claimed = {place for other, place in self.claims.items() if other != number}
@@ -155,7 +155,7 @@ class BatchStore:
         return next((place for place in left if self._key(self._points[place]) not in held), None)
 
     def contested(self, number: int) -> bool:
-        """Whether another trial took the very point that this one took."""
+        """Whether another trial claimed the same point as this one."""
         mine = self.taken_by(number)
         others = (self.taken_by(other) for other in self.claims if other != number)
         return any(mine == point for point in others)
@@ -167,7 +167,7 @@ class BatchStore:
 def store_batch(
     study: Study, trial: FrozenTrial, space: Space, serial: int, points: Sequence[dict[str, Any]]
 ) -> Place:
-    """Put a batch on the store; where its first point lies."""
+    """Write a batch to the storage; the position of its first point."""
     text = json.dumps([space.to_json(point) for point in points])
     parts = [text[start : start + LONGEST] for start in range(0, len(text), LONGEST)]
     key = f"{BATCH}:{serial}"
@@ -178,7 +178,7 @@ def store_batch(
 
 
 def store_claim(study: Study, trial: FrozenTrial, place: Place) -> None:
-    """Take the point that lies there."""
+    """Claim the point at this position."""
     _write(study, trial, CLAIM, list(place))
 
 
@@ -186,43 +186,43 @@ def _write(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
     study._storage.set_trial_system_attr(trial._trial_id, key, value)
 
 
-# Turns: of all trials of an Optuna study, in any process, one at a time.
+# Turns: mutual exclusion among the trials of an Optuna study, in any process.
 #
 # Optuna's storages offer no lock. They do promise that a running trial's attributes are written
 # by the one worker that runs it, that numbers of trials are unique, and that whoever reads after
 # a write sees it. That is enough (Burns & Lynch 1980; the one-bit algorithm of Lamport 1986):
 #
-# 1. raise a flag on your own trial, then look at everybody's; 2. if no other flag is up, it is
+# 1. raise a flag on your own trial, then read all flags; 2. if no other flag is up, it is
 # your turn; lower the flag when you are done; 3. if a trial of lower number has its flag up, put
 # yours at half-mast until no trial of lower number has one up or at half-mast, and go to 1; 4. if
 # only trials of higher number have theirs up, look again.
 #
 # Two trials never have the turn together: each looked after it had raised its flag and saw the
-# other's not up; but the one that raised later must have seen the earlier one's. And somebody
-# always gets on: of those who want a turn, the lowest number does not give way, and all others
-# give way to it. Half-mast only spares writes: those who wait come back one by one, not all at
+# other's not up; but the one that raised later must have seen the earlier one's. And there
+# is progress: of those that want a turn, the lowest number does not give way, and all others
+# give way to it. Half-mast only saves writes: those that wait come back one by one, not all at
 # once.
 #
 # A worker that is killed in its turn leaves its flag up. When nothing has moved for ``patience``
-# seconds, those who wait go on without it, and say so in the log. Trials that Optuna has marked
+# seconds, those that wait go on without it, and log a warning. Trials that Optuna has marked
 # as failed count no more; its heartbeat does that.
 #
 # Why turns, if a batch is a function of the log? Because two trials that ask at different moments
-# read different logs: results come in between, and no storage has an order of events that all
-# would cut at the same place. To agree on one batch all the same is consensus, which reads and
-# writes cannot give without somebody waiting (Herlihy 1991). Waiting for less was considered:
+# read different logs: results come in between, and no storage has an order of events on which
+# all would agree. To agree on one batch all the same is consensus, which reads and writes cannot
+# give without waiting (Herlihy 1991). Alternatives with less waiting were considered:
 #
 # - A batch from the results of all trials of lower number needs no agreement, but no worker could
 #   go on before every earlier trial has ended; and workers on unlike machines may round to unlike
 #   batches.
 # - A batch computed by whoever has number 0, B, 2B ..., the others taking the place that their
 #   number gives: but that trial may be enqueued with all its parameters fixed, be run by another
-#   sampler, or know a smaller search space, and then nobody computes; to decide that, and who does
-#   instead, is to take turns again.
+#   sampler, or know a smaller search space, and then no trial computes it; deciding which one does
+#   instead needs turns again.
 
 FLAG = "covey:turn"
 UP, HALF, DOWN = "up", "half", "down"
-_SHORTEST, _LONGEST = 0.005, 0.1  # seconds between looks
+_SHORTEST, _LONGEST = 0.005, 0.1  # seconds between polls
 
 _log = logging.getLogger("covey")
 
@@ -230,7 +230,7 @@ _log = logging.getLogger("covey")
 def all_trials(study: Study) -> list[FrozenTrial]:
     """All trials as the storage has them now, those of all Hyperband brackets; not to be changed.
 
-    Cost: one read of the storage, which itself remembers finished trials.
+    Cost: one read of the storage, which caches finished trials.
     """
     return study._storage.get_all_trials(study._study_id, deepcopy=False)
 
@@ -241,15 +241,15 @@ def set_flag(study: Study, trial: FrozenTrial, flag: str) -> None:
 
 
 class Turns:
-    """Gives one trial of a study at a time its turn."""
+    """Gives the trials of a study turns, one at a time."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
-        self._gone: set[tuple[str, int, str]] = set()  # flags not waited for any more
+        self._gone: set[tuple[str, int, str]] = set()  # flags of workers believed dead
 
     @contextmanager
     def take(self, study: Study, trial: FrozenTrial) -> Iterator[list[FrozenTrial]]:
-        """Wait for the turn of a running trial; gives all trials, as they are while it lasts."""
+        """Wait for the turn of a running trial; yields all trials as they are during the turn."""
         try:
             yield self._wait(study, trial)
         finally:
@@ -291,9 +291,9 @@ class Turns:
         return {n: f for n, f in flags.items() if (study.study_name, n, f) not in self._gone}
 
     def _leave_behind(self, study: Study, others: dict[int, str]) -> None:
-        """Go on without those whose flag is up; or else without those who should have come back.
+        """Ignore from now on the flags that are up; if there are none, those at half-mast.
 
-        Others who wait are alive as we are, and will leave the same ones behind.
+        Other waiting workers do the same with the same flags.
         """
         held = UP if UP in others.values() else HALF
         numbers = sorted(number for number, flag in others.items() if flag == held)

@@ -1,4 +1,7 @@
-"""TrialQueue: the batches of a study, given out one point at a time."""
+"""`TrialQueue`: the batches of a study, given out one point at a time to a host's runs.
+
+`snapshot` and `revive` save and restore a study for hosts that keep their own checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,10 @@ from covey.selection import Strategy
 from covey.space import space_from_description
 from covey.space.names import is_finite, plain
 
-# Snapshot: a study as one journal written at once, for hosts that save and restore themselves.
+# Snapshots: a study as one journal in bytes.
 #
-# What JSON cannot hold of a space, options that are lists or objects, is pickled along. Revive
-# only what you trust.
+# Options of a space that JSON cannot hold, such as lists or objects, are pickled. Revive only what
+# you trust: unpickling runs code.
 
 _log = logging.getLogger("covey")
 
@@ -42,7 +45,9 @@ def snapshot(study: Study, strategy: str | Strategy, notes: Mapping[str, Any]) -
         "pickle": _pickled(study.space),
     }
     history, lines = study.history, [header_line(header)]
-    firsts = {batch.place: batch.first for batch in history.batches}  # ids of those that make some
+    firsts = {
+        batch.place: batch.first for batch in history.batches
+    }  # first ids of the events that create trials
     for place, event in enumerate(history.events):
         written = event_to_json(event, study.space.to_json, firsts.get(place, 0))
         lines.append(event_line(place + 1, written))
@@ -75,12 +80,12 @@ def revive(
 
 
 def _pickled(space: Space | Pool) -> str | None:
-    """An opaque space, for who restores without it; a pool in memory is too large for that."""
+    """An opaque space, pickled, to be restored; None for a pool, which may be large."""
     if isinstance(space, Pool) or not space.describe()["opaque"]:
         return None
     try:
         return b64encode(pickle.dumps(space)).decode()
-    except Exception as error:  # an option may refuse as it likes
+    except Exception as error:  # pickling an option may raise anything
         _log.info("this space must be passed again to go on with a snapshot: %r", error)
         return None
 
@@ -89,7 +94,7 @@ def _space(header: Mapping[str, Any], name: str, space: Space | Pool | None) -> 
     if space is None and header.get("pickle"):
         try:
             space = pickle.loads(b64decode(header["pickle"]))
-        except Exception as error:  # code it needs is not here, or has changed
+        except Exception as error:  # the code it needs is missing or has changed
             raise SpaceError(
                 f"the space in {name} cannot be unpickled ({error!r}); pass it again."
             ) from error
@@ -118,18 +123,18 @@ def _replay(contents: Contents, study: Study) -> None:
     for line in contents.events:
         event = event_from_json(line, study.space.from_json, len(study.history))
         if event is not None:
-            study.note(event)  # the one way a log grows; nothing is asked or told anew
+            study.note(event)  # appended as they are; nothing is asked or told again
 
 
 class TrialQueue:
-    """A study whose points go one by one to runs that a host names as it likes.
+    """Hands out the points of a study one by one to runs, which the host names.
 
     Points of the user's own, from ``study.enqueue``, go first.
 
     >>> from covey import Real, Space
     >>> out = TrialQueue(Study(Space({"x": Real(0, 1)}), seed=0))
     >>> first, second, third = (out.next(run, batch=2) for run in ("a", "b", "c"))
-    >>> third is None  # the batch is out
+    >>> third is None  # the whole batch is handed out
     True
     >>> out.tell("a", 0.5), out.fail("b", "it crashed")
     (None, None)
@@ -145,11 +150,11 @@ class TrialQueue:
     ) -> None:
         self.study = study
         self._strategy = strategy
-        self._runs: dict[str, int] = dict((notes or {}).get("runs", {}))  # the trial of each
+        self._runs: dict[str, int] = dict((notes or {}).get("runs", {}))  # run -> id of its trial
         self._reported: dict[str, float] = dict((notes or {}).get("heard", {}))
 
     def snapshot(self, **more: Any) -> bytes:
-        """All of it as a journal, with more that the host wants to remember."""
+        """The study and its runs as a journal, with further notes of the host."""
         return snapshot(
             self.study, self._strategy, {"runs": self._runs, "heard": self._reported, **more}
         )
@@ -162,7 +167,7 @@ class TrialQueue:
         space: Space | Pool | None = None,
         strategy: str | Strategy | None = None,
     ) -> tuple[Self, Mapping[str, Any]]:
-        """The handout of a snapshot, and what was noted with it; see `snapshot.revive`."""
+        """The queue of a snapshot, and the host's notes; see `revive`."""
         study, header = revive(data, name, space, strategy)
         chosen = header["strategy"]["name"] if strategy is None else strategy
         return cls(study, chosen, header["notes"]), header["notes"]
@@ -178,7 +183,7 @@ class TrialQueue:
         return self.study.history.trial(self._runs[run])
 
     def next(self, run: str, batch: int, wait: bool = True) -> Trial | None:
-        """The trial for a run; None while the batch is out, and ``wait`` says to wait for it.
+        """The trial for a run; None if ``wait`` and the batch is handed out but not finished.
 
         Raises:
             ExhaustedError: nothing is left that was not tried before.
@@ -202,24 +207,24 @@ class TrialQueue:
             return self.study.ask(error.left)
 
     def report(self, run: str, value: object) -> None:
-        """A value on the way, which is the result should the run be ended without one."""
+        """Note an intermediate value: it is the result if the run ends without one."""
         value = plain(value)
         if is_finite(value):
             self._reported[run] = float(value)
 
     def tell(self, run: str, value: object) -> None:
-        """The result of a run, taken once; what is no finite number counts as failed."""
+        """Record the result of a run, once; a value that is not a finite number is a failure."""
         self._reported.pop(run, None)
         trial = self.trial(run)
         if trial.status == "told":
             return
         try:
-            self.study.tell(trial, value)  # type: ignore[arg-type] # the log judges what it is
+            self.study.tell(trial, value)  # type: ignore[arg-type] # checked by the log
         except HistoryError as error:
             self.fail(run, str(error))
 
     def fail(self, run: str, reason: str) -> None:
-        """A run that gave no result."""
+        """Record a run that gave no result."""
         self._reported.pop(run, None)
         trial = self.trial(run)
         if trial.status == "pending":
@@ -227,14 +232,14 @@ class TrialQueue:
             _log.warning("run %s at %s failed: %s", run, dict(trial.point), reason)
 
     def end(self, run: str) -> None:
-        """A run that was ended without a result: what was heard last, or it never ran."""
+        """End a run without a result: with its last intermediate value, or else as cancelled."""
         if run in self._reported:
             self.tell(run, self._reported[run])
         elif self.trial(run).status == "pending":
             self.study.cancel(self.trial(run))
 
     def cancel_all(self) -> None:
-        """Every run that is not over: their host is gone, and what was heard was on the way."""
+        """Cancel every run that is not over, since their host is gone; drop intermediate values."""
         self._reported.clear()
         for run in self._runs:
             self.end(run)

@@ -1,4 +1,4 @@
-"""Ray Tune: ``tune.TuneConfig(search_alg=CoveySearch(batch=4), ...)``."""
+"""`CoveySearch` for Ray Tune: ``tune.TuneConfig(search_alg=CoveySearch(batch=4), ...)``."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ class CoveySearch(Searcher):
     @property
     def study(self) -> Study:
         """The study behind it: `best`, `recommend()`, `history`, `enqueue(points)`, ..."""
-        return self._out.study
+        return self._open_queue.study
 
     @property
-    def _out(self) -> TrialQueue:
+    def _open_queue(self) -> TrialQueue:
         if self._queue is None:
             if self._space is None:
                 raise SpaceError(
@@ -113,7 +113,7 @@ class CoveySearch(Searcher):
         return True
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
-        """Note the limit; it is for the ConcurrencyLimiter to keep it."""
+        """Note the limit; the ConcurrencyLimiter enforces it."""
         self._limit = max_concurrent
         if self._wait and self._batch is not None and self._batch < max_concurrent:
             _log.warning(
@@ -127,33 +127,33 @@ class CoveySearch(Searcher):
         """A point of the batch; None while it is out; FINISHED when a finite space is used up."""
         batch = self._batch or self._limit or 8
         try:
-            trial = self._out.next(trial_id, batch, self._wait)
+            trial = self._open_queue.next(trial_id, batch, self._wait)
         except ExhaustedError:
-            if self.study.space.size is None:  # constraints too tight, which the user must know
+            if self.study.space.size is None:  # constraints too tight: the user must know
                 raise
             return Searcher.FINISHED
         return None if trial is None else nested(trial.point)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Hear a value: a trial that is stopped while it is paused ends without one."""
-        if trial_id in self._out:
-            self._out.report(trial_id, result.get(self._metric or DEFAULT_METRIC))
+        """Note an intermediate value: a trial that is stopped while paused has no result."""
+        if trial_id in self._open_queue:
+            self._open_queue.report(trial_id, result.get(self._metric or DEFAULT_METRIC))
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
-        """Tell what came out; no finite value is a failure, and never started is cancelled."""
+        """Record the result: failed without a finite value, cancelled if it never started."""
         metric = self._metric or DEFAULT_METRIC
-        if trial_id not in self._out:
+        if trial_id not in self._open_queue:
             _log.warning("trial %s was not suggested by this search; its result is lost", trial_id)
         elif error:
-            self._out.fail(trial_id, "the trial ended with an error")
+            self._open_queue.fail(trial_id, "the trial ended with an error")
         elif result is None:
-            self._out.end(trial_id)
+            self._open_queue.end(trial_id)
         elif metric not in result:
-            self._out.fail(trial_id, f"its result has no {metric!r}")
+            self._open_queue.fail(trial_id, f"its result has no {metric!r}")
         else:
-            self._out.tell(trial_id, result[metric])
+            self._open_queue.tell(trial_id, result[metric])
 
     def add_evaluated_point(
         self,
@@ -163,7 +163,7 @@ class CoveySearch(Searcher):
         pruned: bool = False,
         intermediate_values: list[float] | None = None,
     ) -> None:
-        """A result from elsewhere; one that was stopped early counts with the value it had."""
+        """Add a result from elsewhere; one that was stopped early counts with the value it had."""
         point = picked(parameters, self.study.space.names)
         if not error:
             try:
@@ -175,7 +175,7 @@ class CoveySearch(Searcher):
 
     def save(self, checkpoint_path: str) -> None:
         """Write a Covey journal, which `covey.Study.load` reads too."""
-        Path(checkpoint_path).write_bytes(self._out.snapshot(metric=self._metric))
+        Path(checkpoint_path).write_bytes(self._open_queue.snapshot(metric=self._metric))
 
     def restore(self, checkpoint_path: str) -> None:
         """Go on where a file left off."""

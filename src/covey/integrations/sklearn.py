@@ -1,4 +1,4 @@
-"""CoveySearchCV: scikit-learn's cross-validated search, its batches proposed by Covey."""
+"""`CoveySearchCV`: a cross-validated search of scikit-learn whose batches Covey proposes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ with installed("scikit-learn", "sklearn"):
     from sklearn.utils import check_random_state
 
 
-# Scores: what a study is told of cross-validated scores, and what it is spared.
+# Cross-validated scores as results of a study.
 
 _FAR_OUT = 10.0
 
 
 class Scores:
-    """Tells a study mean scores, without standard errors, and disasters as merely bad.
+    """Tells a study mean scores, without standard errors, extremely low ones cut off.
 
     The spread over folds is mostly how hard each fold is, the same for every candidate: as a
     standard error it overstates by 2.5 to 5 times what separates two candidates on the same folds
@@ -39,8 +39,8 @@ class Scores:
     Gaussian process nothing to tell those apart by, so a score below the fence of `far_out` is
     told as the fence (our choice). It also meets tails without the gap that `covey.gp` looks for:
     the median of 12 searches of benchmarks/hosts.py is 0.494 with it, 0.490 without. The fence
-    only ever falls: a search that gathers at the top must not come to see everything else as
-    equal.
+    only ever falls, so that a search whose scores gather at the top does not come to see all
+    others as equal.
     """
 
     def __init__(self, study: Study) -> None:
@@ -48,7 +48,7 @@ class Scores:
         self._fence: float | None = None
 
     def tell(self, trials: Sequence[Trial], scores: Array) -> None:
-        """The batch's scores, the last of all so far; one that is not finite is a failure."""
+        """Tell the scores of a batch, the last of ``scores``; a non-finite one is a failure."""
         fences = [f for f in (self._fence, far_out(scores[np.isfinite(scores)])) if f is not None]
         self._fence = min(fences, default=None)
         for trial, score in zip(trials, scores[-len(trials) :], strict=True):
@@ -63,7 +63,7 @@ class Scores:
 def far_out(scores: Array) -> float | None:
     """The fence: ten times as far below the median as the best is above it.
 
-    Up to half of the scores may be disasters without moving it much. None where half are the best.
+    Up to half of the scores may be extremely low without moving it much. None if half are the best.
 
     >>> far_out(np.array([-1e6, -0.2, 0.0, 0.5, 1.0]))
     -10.0
@@ -79,7 +79,7 @@ _MEAN = "mean_test_"
 
 
 class CoveySearchCV(BaseSearchCV):
-    """Search hyper-parameters in batches, each chosen in the light of the scores before it.
+    """Search hyper-parameters in batches, each chosen from the scores before it.
 
     To be used like RandomizedSearchCV: after ``fit`` there are ``cv_results_`` (with the number
     of the batch, from 0, in the column ``batch``), ``best_params_``, ``best_score_``,
@@ -170,7 +170,7 @@ class CoveySearchCV(BaseSearchCV):
             self.n_batches_ += 1
 
     def _go_on_after(self, error: ValueError) -> None:
-        """A later batch of failed fits, by which scikit-learn would end the search, is a note."""
+        """Log a later batch of failed fits, at which scikit-learn would end the search."""
         if self.n_batches_ == 0 or "fits failed" not in str(error):
             raise error
         warnings.warn(
@@ -208,7 +208,7 @@ class CoveySearchCV(BaseSearchCV):
 
 
 class _SameFolds:
-    """Folds drawn once: scores of one batch teach the next only if they are on the same data."""
+    """Folds drawn once: scores of different batches compare only on the same data."""
 
     def __init__(self, splitter: Any) -> None:
         self._splitter = splitter

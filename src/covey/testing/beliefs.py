@@ -1,4 +1,4 @@
-"""Beliefs to try a strategy or a policy on, and whether it has written into one."""
+"""Beliefs for the contracts of strategies and policies, and a check that none was changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from covey.kernels import Matern52
 def example_belief(
     candidates: int = 30, *, members: int = 1, copies: int = 1, seed: int = 0
 ) -> Belief:
-    """After six results at random places of the unit square.
+    """A belief after six results at random points of the unit square.
 
     Args:
         candidates: how many there are.
@@ -35,7 +35,7 @@ def example_belief(
 
 
 def usual_beliefs() -> dict[str, Belief]:
-    """The kinds a strategy or a policy meets, by what is said of them in a message."""
+    """The kinds of belief that a strategy or a policy meets, by their names in messages."""
     return {
         "thirty candidates": example_belief(),
         "other results": example_belief(seed=1),
@@ -59,6 +59,6 @@ def contents(belief: Belief) -> dict[str, Array]:
 
 
 def written_into(belief: Belief, before: dict[str, Array]) -> list[str]:
-    """What is no longer as `contents` had it."""
+    """The names of the arrays that differ from ``before``."""
     now = contents(belief)
     return [what for what in before if not np.array_equal(before[what], now[what])]

@@ -1,7 +1,7 @@
 """EngineContract: what a run relies on in an engine, as tests to inherit.
 
 The promise is `covey.run.task.Engine`: tasks go in, each comes back by `poll` as one of succeeded,
-failed, timed-out (the point's doing) or lost (the machine's).
+failed, timed-out (put down to the point) or lost (to the machine).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from covey.run.api import minimize
 from covey.run.task import Engine, Function, Outcome, Task, name_of
 from covey.space import Real, Space
 
-_SLOW = 1.5  # seconds that an evaluation takes which is to be caught at work
+_SLOW = 1.5  # seconds of an evaluation that is still running when it is checked
 
 
 class EngineContract:
@@ -35,7 +35,7 @@ class EngineContract:
         own_process: whether each evaluation has a process that can be stopped and harms no other.
         found_again: whether evaluations outlive the engine, and one made anew in the same folder
             finds them.
-        patience: seconds to wait for what has to come.
+        patience: seconds to wait for an outcome.
     """
 
     own_process: ClassVar[bool] = False
@@ -50,11 +50,11 @@ class EngineContract:
         raise NotImplementedError("a contract needs make_engine(self, folder), yours.")
 
     def setup_method(self) -> None:
-        """Nothing is open before a test."""
+        """No engine is open before a test."""
         self._engines: list[Engine] = []
 
     def teardown_method(self) -> None:
-        """Nothing stays open after it."""
+        """Close every engine after a test."""
         for engine in reversed(self._engines):
             engine.close()
 
@@ -157,12 +157,12 @@ class EngineContract:
         self._late(engine, tasks)
 
     def test_what_is_cancelled_ends(self, tmp_path: Path) -> None:
-        """If each has a process of its own: it does no more once its loss was said."""
+        """If each has a process of its own: it does no more once it was reported lost."""
         _only_if(self.own_process, "what runs in a shared process cannot be stopped")
         engine, beat, long = self._open(tmp_path), tmp_path / "beat", 2.0 * self.patience
 
         def f(point: dict[str, Any]) -> None:
-            until = time.monotonic() + long  # not for ever: perhaps nobody can stop it
+            until = time.monotonic() + long  # not for ever: perhaps it cannot be stopped
             while time.monotonic() < until:
                 beat.touch()
                 time.sleep(0.05)
@@ -182,7 +182,7 @@ class EngineContract:
         _until(silent, self.patience, "a cancelled evaluation goes on")
 
     def test_it_waits_no_longer_than_it_was_told(self, tmp_path: Path) -> None:
-        """With nothing out, and with something that takes longer."""
+        """With no task running, and with one that takes longer."""
         engine = self._open(tmp_path)
         for out in (None, _task(_sleeping(_SLOW))):
             if out is not None:
@@ -251,7 +251,7 @@ class EngineContract:
         return engine
 
     def _ends(self, engine: Engine, tasks: list[Task]) -> dict[str, Outcome]:
-        """What becomes of them, handed out no more at once than there are slots."""
+        """Their outcomes, submitted at most as many at once as there are slots."""
         found: dict[str, Outcome] = {}
         some = engine.slots or len(tasks)
         for low in range(0, len(tasks), some):
@@ -261,7 +261,7 @@ class EngineContract:
         return found
 
     def _wait(self, engine: Engine, tasks: list[Task]) -> dict[str, Outcome]:
-        """The first outcome of each, and none of anybody else."""
+        """The first outcome of each, and none of other tasks."""
         found: dict[str, Outcome] = {}
         names, until = {task.name for task in tasks}, time.monotonic() + self.patience
         while set(found) < names:
@@ -274,7 +274,7 @@ class EngineContract:
         return found
 
     def _late(self, engine: Engine, tasks: list[Task]) -> None:
-        """What was given up may still succeed, where it cannot be stopped; and nothing else."""
+        """Check that only tasks that were given up, and could not be stopped, end late."""
         until = time.monotonic() + 2.0 * _SLOW
         while time.monotonic() < until:
             for late in engine.poll(0.5):

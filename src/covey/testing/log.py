@@ -28,8 +28,8 @@ from covey.log.journal import event_line, parse_events
 from covey.log.log import Log
 
 _HEADER = {"goal": "max", "of": "a contract"}
-_PATIENCE = 30.0  # seconds after which a test would wait in vain
-_MOMENT = 0.2  # seconds that something must not happen in
+_PATIENCE = 30.0  # seconds to wait before a test fails
+_MOMENT = 0.2  # seconds in which something must not happen
 
 
 class LogContract:
@@ -83,7 +83,7 @@ class LogContract:
             with pytest.raises(JournalConflict):
                 handle.append({"n": 1}, 0)
         assert [event["n"] for event in log.read(0)] == [0]
-        assert other.append({"n": 1}, 1) == 2  # whichever handle it was read by
+        assert other.append({"n": 1}, 1) == 2  # whichever handle has read it
 
     def test_the_line_is_the_line_of_a_journal(self, log: Log) -> None:
         event = {"type": "told", "v": 1, "ids": [0], "values": [0.1], "key": "naïve ☂"}
@@ -165,7 +165,7 @@ class LogContract:
 
 
 def _all(*works: Callable[[], object]) -> None:
-    """Do all of this at once, each in a thread; raise what one of them raises."""
+    """Call all of these at once, each in a thread; raise what one of them raises."""
     errors: list[BaseException] = []
 
     def guarded(work: Callable[[], object]) -> None:

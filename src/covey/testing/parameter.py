@@ -1,4 +1,4 @@
-"""ParameterContract: what a space, a log, a sheet and a report rely on in a kind of parameter."""
+"""`ParameterContract`: what a space, a log, a sheet and a report rely on in a kind of parameter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from covey.space.parameters import registered
 if TYPE_CHECKING:
     from covey.arrays import Array
 
-_MANY = 200  # rows of coordinates looked at
+_MANY = 200  # rows of coordinates to test
 _ROUNDING = 1e-9
 
 

@@ -1,6 +1,6 @@
-"""PolicyContract: what strategies rely on in a policy, as tests to inherit.
+"""`PolicyContract`: what strategies rely on in a policy, as tests to inherit.
 
-The promise is `covey.policies.Policy`, and `covey.policies.only_falls` of one that claims it.
+It tests `covey.policies.Policy`, and `covey.policies.only_falls` for a policy that claims it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from covey.strategies import DPP
 from covey.study import Study
 from covey.testing.beliefs import contents, example_belief, usual_beliefs, written_into
 
-_LAST_ROUND = 40  # the latest that a score is tried at
+_LAST_ROUND = 40  # the latest round at which a score is tested
 
 
 class PolicyContract:

@@ -1,6 +1,6 @@
-"""StrategyContract: what a study relies on in a strategy, as tests to inherit.
+"""`StrategyContract`: what a study relies on in a strategy, as tests to inherit.
 
-The promise is `covey.selection.Strategy`: k distinct indices, a pure function of its arguments.
+It tests `covey.selection.Strategy`: k distinct indices, a pure function of its arguments.
 """
 
 from __future__ import annotations

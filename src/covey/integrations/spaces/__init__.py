@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def inexpressible(parameter: Parameter, host: str) -> SpaceError:
-    """The error for a kind of parameter that the host has no word for."""
+    """The error for a kind of parameter that the host cannot express."""
     return SpaceError(
         f"{host} cannot express the kind {parameter.kind!r}, only real, integer and choice; "
         "search one of these there, and convert it in the objective."

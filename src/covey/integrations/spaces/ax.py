@@ -79,7 +79,7 @@ def space_to_ax(space: Space) -> SearchSpace:
 
 
 def _refuse(parameter: ax.Parameter) -> None:
-    """Raise for what a Space has no word for."""
+    """Raise for what a Space cannot express."""
     if parameter.is_hierarchical:
         raise SpaceError("other parameters depend on it, and a Space has no conditions.")
     if parameter.is_fidelity:

@@ -24,11 +24,11 @@ class Allowed:
     clause: Any
 
     def __post_init__(self) -> None:
-        # By this name a Space speaks of a constraint, and tells two of them apart in its log.
+        # The name of the constraint in messages, and in the log to tell two of them apart.
         object.__setattr__(self, "__qualname__", str(self.clause))
 
     def __call__(self, point: dict[str, Any]) -> bool:
-        """Whether the clause leaves the point alone."""
+        """Whether the clause does not forbid the point."""
         return not self.clause.is_forbidden_value(point)
 
 

@@ -1,4 +1,4 @@
-"""Spaces as JSON text: Covey's own description of itself, to keep beside an experiment."""
+"""Spaces as JSON text, in Covey's own description format."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _parsed(text: str) -> Mapping[str, Any]:
 
 
 def _require_understood(given: Any, built: Any, where: str) -> None:
-    """Raise unless the space says of itself all that was said of it."""
+    """Raise unless the description of the built space has all that was given."""
     if isinstance(given, Mapping) and isinstance(built, Mapping):
         for key, value in given.items():
             if key not in built:
@@ -90,7 +90,7 @@ def _require_understood(given: Any, built: Any, where: str) -> None:
 
 
 def _opaque_part(space: Space | Pool) -> str:
-    """What it is that JSON cannot hold."""
+    """The part of a space that JSON cannot hold."""
     if isinstance(space, Pool):
         return "a Pool of rows in memory; write them to a CSV file and give its path to Pool"
     for name, parameter in space.parameters.items():

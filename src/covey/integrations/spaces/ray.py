@@ -17,11 +17,11 @@ with installed("ray", "ray"):
     from ray.tune.search.variant_generator import parse_spec_vars
 
 
-# Paths: names with slashes, for hosts whose configurations are dicts in dicts.
+# Names with slashes, for hosts whose configurations are nested dicts.
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by path, as dicts in dicts.
+    """Values by path, as nested dicts.
 
     >>> nested({"a": 1, "b/c": 2})
     {'a': 1, 'b': {'c': 2}}

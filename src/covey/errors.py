@@ -9,11 +9,11 @@ CoveyError
 ├── StrategyError      (ValueError)    a strategy is unknown, or cannot do what was asked
 ├── NumericsError      (ValueError)    a kernel is not positive definite, or k exceeds its rank
 ├── JournalError       (OSError)       a log cannot be read or written
-│   ├── JournalConflict                somebody else has written to it, or is running it
+│   ├── JournalConflict                another process has written to it, or runs it
 │   ├── JournalMismatch                it belongs to another study
 │   ├── WorkFolderError                the folder of its evaluations is not ours alone
 │   └── JournalDamaged                 a line of it does not verify
-├── EvaluationError    (RuntimeError)  a run came to nothing, or cannot go on
+├── EvaluationError    (RuntimeError)  a run gave no value, or cannot go on
 ├── ReportError        (OSError)       a picture or a page cannot be written there
 └── MissingExtraError  (ImportError)   an optional package is not installed
 """
@@ -116,7 +116,7 @@ class JournalError(CoveyError, OSError):
 
 
 class JournalConflict(JournalError):  # noqa: N818 - the noun says it
-    """Somebody else has written to the log in the meantime, or is running it now."""
+    """Another process has written to the log in the meantime, or is running it now."""
 
 
 class JournalMismatch(JournalError):  # noqa: N818 - the noun says it
@@ -137,7 +137,7 @@ class JournalDamaged(JournalError):  # noqa: N818 - the adjective says it
 
 
 class EvaluationError(CoveyError, RuntimeError):
-    """A run came to nothing, or cannot go on.
+    """A run gave no value, or cannot go on.
 
     Attributes:
         study: with all that was told by then, when it comes from a run.
@@ -149,7 +149,7 @@ class EvaluationError(CoveyError, RuntimeError):
 
 
 class ReportError(CoveyError, OSError):
-    """A picture or a page cannot be written where it was wanted."""
+    """A picture or a page cannot be written there."""
 
 
 class MissingExtraError(CoveyError, ImportError):

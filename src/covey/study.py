@@ -233,7 +233,7 @@ class Study:
         read_only: bool = False,
         **resources: Unpack[ResourceOptions],
     ) -> Self:
-        """Replay a journal and go on.
+        """Open a study from its journal and go on.
 
         What a log cannot hold (an array pool, a predicate, a strategy object) is passed again, the
         space checked by its fingerprint. With ``read_only`` nothing is written, and a damaged
@@ -402,12 +402,12 @@ class Study:
         return self._log.log.path
 
     def running(self) -> AbstractContextManager[None]:
-        """Hold the right to evaluate what is open, against a second run; see `covey.run.run`."""
+        """Hold the right to evaluate pending trials, against a second run; see `covey.run.run`."""
         return self._log.log.running()
 
     @property
     def recipe(self) -> Recipe:
-        """Everything about the study that its history does not say."""
+        """Space, goal, Gaussian process and seed: the study without its history."""
         return self._recipe
 
     @property
@@ -427,7 +427,7 @@ class Study:
 
     @property
     def history(self) -> History:
-        """Everything that happened, as an immutable view."""
+        """All events and trials so far, as an immutable view."""
         return self._log.history
 
     @property

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def ask(
     config: Config = FILE,
     batch: Batch = None,
-    new: Annotated[bool, typer.Option("--new", help="More, while a batch is open.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Ask for more while a batch is open.")] = False,
     strategy: Strategy = None,
-    fix: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold a parameter.")] = [],
+    fix: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold it fixed.")] = [],
     out: Out = None,
     as_json: Json = False,
     dry_run: DryRun = False,

@@ -37,7 +37,7 @@ def doctor(
     folder: Annotated[Path, typer.Argument(help="Where the study is.")] = Path(),
     as_json: Json = False,
 ) -> None:
-    """Look at the machine, the installation and the study here; made for pasting.
+    """Describe the machine, the installation and the study here, for a bug report.
 
     \b
     covey doctor
@@ -173,7 +173,7 @@ def repair_copy(
 
 def demo(
     batch: Annotated[int, typer.Option(min=1, help="Points per batch.")] = 8,
-    rounds: Annotated[int, typer.Option(min=1, help="Batches.")] = 12,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of batches.")] = 12,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all randomness.")] = 0,
     out: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("covey-demo.png"),
 ) -> None:

@@ -72,7 +72,7 @@ def next(
     batch: Batch = None,
     goal: Annotated[Direction | None, typer.Option(help="max or min.")] = None,
     strategy: Strategy = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of all randomness.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
     out: Out = None,
     as_json: Json = False,
     dry_run: DryRun = False,
@@ -80,7 +80,7 @@ def next(
     """Files only: results in, the next batch out; no journal.
 
     The space comes from the parameters given here, from --pool, or from covey.toml with all it
-    says. Rows without a value count as under way; --in may be given several times.
+    says. Rows without a value count as pending; --in may be given several times.
 
     \b
     covey next --in results.csv --real lr=1e-5:0.1:log --batch 96 --out plate.csv

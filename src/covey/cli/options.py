@@ -14,7 +14,7 @@ FILE = Path("covey.toml")
 
 
 class Direction(StrEnum):
-    """Which way is better."""
+    """The goal of a study."""
 
     max = "max"
     min = "min"
@@ -26,16 +26,20 @@ Config = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; write nothing.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
-Batch = Annotated[int | None, typer.Option("--batch", "-b", min=1, help="Points of a batch.")]
+Batch = Annotated[int | None, typer.Option("--batch", "-b", min=1, help="Points per batch.")]
 Strategy = Annotated[str | None, typer.Option(help="auto, est-dpp-sample, lp-ucb, ...")]
-Reals = Annotated[list[str], typer.Option("--real", metavar="NAME=LOW:HIGH[:log]", help="Real.")]
-Integers = Annotated[
-    list[str], typer.Option("--integer", metavar="NAME=LOW:HIGH[:log]", help="Integer.")
+Reals = Annotated[
+    list[str], typer.Option("--real", metavar="NAME=LOW:HIGH[:log]", help="Real parameter.")
 ]
-Choices = Annotated[list[str], typer.Option("--choice", metavar="NAME=A,B,C", help="Choice.")]
+Integers = Annotated[
+    list[str], typer.Option("--integer", metavar="NAME=LOW:HIGH[:log]", help="Integer parameter.")
+]
+Choices = Annotated[
+    list[str], typer.Option("--choice", metavar="NAME=A,B,C", help="Categorical parameter.")
+]
 PoolFile = Annotated[Path | None, typer.Option("--pool", help="CSV or Parquet of candidates.")]
 Labels = Annotated[
-    list[str], typer.Option("--label", metavar="COLUMN", help="Of the pool, unseen by the model.")
+    list[str], typer.Option("--label", metavar="COLUMN", help="Column the model does not see.")
 ]
 ValueColumn = Annotated[
     str, typer.Option("--value", metavar="COLUMN", help="Column of the results.")

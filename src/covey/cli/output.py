@@ -46,7 +46,7 @@ def put_exactly(text: str) -> None:
 
 
 def _write(text: str) -> None:
-    if sys.stdout is None:  # closed by whoever started us
+    if sys.stdout is None:  # closed by the parent process
         return
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     sys.stdout.flush()
@@ -105,12 +105,12 @@ def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 class ExitCode(IntEnum):
-    """What a command's exit status says; part of the public interface."""
+    """The exit status of a command; part of the public interface."""
 
     OK = 0
     FAILED = 1  # it could not be done: a full disk, an evaluation, a missing package
-    USAGE = 2  # the command line itself is wrong, or an answer was needed and nobody is there
-    CONFLICT = 3  # somebody else is running the study, or what was named does not exist
+    USAGE = 2  # the command line is wrong, or a question cannot be asked without a terminal
+    CONFLICT = 3  # another process runs the study, or what was named does not exist
     INVALID = 5  # a file, a value or the configuration is wrong; nothing was recorded
     DAMAGED = 6  # the journal is damaged
     NOTHING = 7  # there was nothing to do: the space is exhausted, no batch is open

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from covey.run.loop import Plan
     from covey.study import Study
 
-_QUIET = 10.0  # seconds between lines where there is no terminal
+_QUIET = 10.0  # seconds between lines without a terminal
 
 
 def run_command(
@@ -33,7 +33,7 @@ def run_command(
     batch: Batch = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Batches in all.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Evaluations at a time.")] = None,
-    timeout: Annotated[float | None, typer.Option(min=0.0, help="Seconds, from the start.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0.0, help="Seconds per evaluation.")] = None,
     asynchronous: Annotated[
         bool, typer.Option("--async", help="Ask again as soon as a worker is free.")
     ] = False,

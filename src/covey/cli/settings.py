@@ -1,4 +1,4 @@
-"""Settings: the file covey.toml, read with every key checked."""
+"""`Settings`: the file covey.toml, read with every key checked."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Settings:
         return (self.path, self.journal, *(() if pool is None else (Path(pool),)))
 
     def study(self) -> Study:
-        """The study, begun or continued."""
+        """The study, started or resumed."""
         return covey.Study(self.space, self.goal, self.strategy, self.seed, self.journal)
 
     def look(self) -> Study:
@@ -94,7 +94,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def parse_settings(text: str, path: Path) -> Settings:
-    """Settings of a file with this text, wherever it will be."""
+    """Settings from the text of a file, which need not exist yet."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -113,7 +113,7 @@ def parse_settings(text: str, path: Path) -> Settings:
 
 
 def _require_sane(tables: Mapping[str, Any]) -> None:
-    """Refuse what messages could not even show: integers no float can hold, endless nesting."""
+    """Refuse integers too large for a float and very deep nesting, which messages cannot show."""
     level: list[Any] = [tables]
     for _ in range(_DEEPEST):
         inner: list[Any] = []

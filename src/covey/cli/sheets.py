@@ -1,4 +1,4 @@
-"""Sheets: tables of points and results as CSV, safe to open in a spreadsheet and to read back."""
+"""Tables of points and results as CSV, safe to open in a spreadsheet and to read back."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when firs
 
 
 def plain_number(text: str) -> float:
-    """The number that a text says (`covey.space.names`, which help texts do without)."""
+    """The number in a text; imports `covey.space.names` only when called, so help is quick."""
     from covey.space.names import number_from_text
 
     return number_from_text(text)
 
 
 def point_from_text(space: Space | Pool, cells: Mapping[str, str]) -> dict[str, Any]:
-    """The point whose parameters are written in these cells; other cells are passed over."""
+    """The point whose parameters are written in these cells; other cells are ignored."""
     if isinstance(space, covey.Pool):
         return space.check({n: _pool_value(space, n, cells) for n in _inputs(space, cells)})
     absent = [name for name in space.names if name not in cells]
@@ -121,8 +121,8 @@ EXPORT_ONLY = ("batch", "reason", "asked", "ended", "seconds")
 """Columns that only an export has."""
 
 _LARGEST = 2**26  # bytes of a sheet, a million rows; a device or a pipe may have no end
-# A spreadsheet takes a cell that begins so for a formula. Cells begin where it splits the line: one
-# that expects semicolons or tabs splits inside our cells, and minds no quotes there.
+# A spreadsheet takes a cell that begins like this for a formula. Cells begin where it splits the
+# line: one that expects semicolons or tabs splits inside our cells, and ignores quotes there.
 _FORMULA = r"(?=['\"]*[=+\-@\t\r\n\0＝＋－＠])"
 _START = r"(?:\A|(?<=[;\t\r\n]))"
 _BARE = re.compile(_START + _FORMULA)
@@ -138,7 +138,7 @@ _AS_CSV = "in a spreadsheet, save it as 'CSV UTF-8 (comma delimited)' and name t
 
 @dataclass(frozen=True)
 class SheetRow:
-    """One line of a sheet, and where it stands."""
+    """One row of a sheet, and its file and line."""
 
     cells: dict[str, str]
     where: str  # file:line
@@ -148,7 +148,7 @@ class SheetRow:
         return self.cells.get(column, "").strip()
 
     def number(self, column: str, hint: str = "") -> float:
-        """The number in a cell: finite, of a size that a study takes."""
+        """The number in a cell, finite and of a size that a study takes."""
         text = self.text(column)
         try:
             value = plain_number(text)
@@ -167,7 +167,7 @@ class SheetRow:
 
 
 def sheet_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """CSV text: numbers exactly, text so that no spreadsheet takes it for a formula."""
+    """CSV text: numbers exactly, text escaped so that no spreadsheet takes it for a formula."""
     lines = [[_cell(name) for name in names]]
     lines += [[_cell(row.get(name)) for name in names] for row in rows]
     return "".join(_line(cells) + "\n" for cells in lines)
@@ -265,7 +265,7 @@ def _is_known(
 
 
 def _says(cell: str, value: Any) -> bool:
-    """Whether a cell says this value, numbers in any spelling."""
+    """Whether a cell holds this value; numbers in any spelling."""
     if cell == _cell(value):
         return True
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -293,7 +293,7 @@ def _lines(file: BinaryIO) -> Iterator[list[str]]:
     try:
         yield from csv.reader(text, strict=True)
     finally:
-        text.detach()  # whoever opened the file closes it
+        text.detach()  # the caller closes the file
 
 
 def bounded(path: str | Path, most: int) -> bytes:

@@ -106,7 +106,7 @@ def _following(settings: Settings, study: Study | None = None) -> str:
 
 
 def _put_failures(study: Study, failures: Sequence[Trial]) -> None:
-    """The latest of them, newest first, each in a line."""
+    """Print the latest failures, newest first, a line each."""
     for trial in reversed(failures[-_FAILURES:]):
         why = brief(study.history.reason(trial), _WORDS)
         put(f"{trial.status}: {_named(study, trial)}: {why or 'nobody said why'}")
@@ -155,7 +155,7 @@ def _named(study: Study, trial: Trial) -> str:
 
 
 def logs(
-    trial: Annotated[int, typer.Argument(metavar="ID", help="Of a trial.")],
+    trial: Annotated[int, typer.Argument(metavar="ID", help="Id of a trial.")],
     config: Config = FILE,
     as_json: Json = False,
 ) -> None:
@@ -287,7 +287,7 @@ def _between(begun: str | None, ended: str | None) -> float | None:
         return None
     try:
         seconds = (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
-    except (ValueError, TypeError):  # no time, or one without a zone: not of our writing
+    except (ValueError, TypeError):  # not a time, or one without a zone: another program wrote it
         return None
     return round(seconds, 3) if seconds >= 0.0 else None
 
@@ -310,7 +310,7 @@ def report(
 
     settings = read_settings(config)
     output = Output(out, settings.files, is_page)
-    if not as_json:  # before the work, not after
+    if not as_json:  # checked before the work
         output.require_free()
         page_path(out)
     study = look_at(settings)

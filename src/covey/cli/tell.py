@@ -74,7 +74,7 @@ def tell(
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Record results: all of them or none; what is recorded already is passed over.
+    """Record results: all of them or none; what is recorded already is skipped.
 
     A sheet has the columns id and value, perhaps sem; an empty value is still to come, the word
     failed is a failure. A sem that was not known before is added.

@@ -274,7 +274,7 @@ class CoveyNode(ExternalGenerationNode):
         )
 
     def _with(self, converter: PointConverter, pending: list[TParameterization]) -> History:
-        """The history, and what is pending beside it: candidates that are no trials yet."""
+        """The history with further pending points: candidates that are not trials yet."""
         known = [dict(trial.point) for trial in self._history.trials]
         points = [point for point in map(converter.point, pending) if point is not None]
         new = tuple(Point(point) for point in points if point not in known)

@@ -228,6 +228,6 @@ def _searchable(name: str, distribution: BaseDistribution) -> bool:
     try:
         space_from_optuna({name: distribution})
     except SpaceError as error:
-        _log.info("drawn at random, by itself: %s", error)
+        _log.info("drawn at random, apart from the batch: %s", error)
         return False
     return True

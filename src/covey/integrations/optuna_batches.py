@@ -189,8 +189,8 @@ def _write(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
 # Turns: mutual exclusion among the trials of an Optuna study, in any process.
 #
 # Optuna's storages offer no lock. They do promise that a running trial's attributes are written
-# by the one worker that runs it, that numbers of trials are unique, and that whoever reads after
-# a write sees it. That is enough (Burns & Lynch 1980; the one-bit algorithm of Lamport 1986):
+# by the one worker that runs it, that numbers of trials are unique, and that a read after a
+# write sees it. That is enough (Burns & Lynch 1980; the one-bit algorithm of Lamport 1986):
 #
 # 1. raise a flag on your own trial, then read all flags; 2. if no other flag is up, it is
 # your turn; lower the flag when you are done; 3. if a trial of lower number has its flag up, put
@@ -215,7 +215,7 @@ def _write(study: Study, trial: FrozenTrial, key: str, value: Any) -> None:
 # - A batch from the results of all trials of lower number needs no agreement, but no worker could
 #   go on before every earlier trial has ended; and workers on unlike machines may round to unlike
 #   batches.
-# - A batch computed by whoever has number 0, B, 2B ..., the others taking the place that their
+# - A batch computed by the trials of number 0, B, 2B ..., the others taking the place that their
 #   number gives: but that trial may be enqueued with all its parameters fixed, be run by another
 #   sampler, or know a smaller search space, and then no trial computes it; deciding which one does
 #   instead needs turns again.

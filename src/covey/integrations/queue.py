@@ -45,9 +45,7 @@ def snapshot(study: Study, strategy: str | Strategy, notes: Mapping[str, Any]) -
         "pickle": _pickled(study.space),
     }
     history, lines = study.history, [header_line(header)]
-    firsts = {
-        batch.place: batch.first for batch in history.batches
-    }  # first ids of the events that create trials
+    firsts = {batch.place: batch.first for batch in history.batches}  # event -> its first id
     for place, event in enumerate(history.events):
         written = event_to_json(event, study.space.to_json, firsts.get(place, 0))
         lines.append(event_line(place + 1, written))

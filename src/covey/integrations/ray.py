@@ -44,7 +44,7 @@ class CoveySearch(Searcher):
             restored.
         seed: of all randomness; None draws one.
         wait: with True the next batch is chosen when every trial of this one has ended, and
-            `suggest` says None until then. With False it is chosen when this one is handed out,
+            `suggest` returns None until then. With False it is chosen when this one is handed out,
             knowing which points are still running.
     """
 
@@ -124,7 +124,7 @@ class CoveySearch(Searcher):
         return False
 
     def suggest(self, trial_id: str) -> Any:
-        """A point of the batch; None while it is out; FINISHED when a finite space is used up."""
+        """A point of the batch; None while it is evaluated; FINISHED if the space is used up."""
         batch = self._batch or self._limit or 8
         try:
             trial = self._open_queue.next(trial_id, batch, self._wait)
@@ -178,7 +178,7 @@ class CoveySearch(Searcher):
         Path(checkpoint_path).write_bytes(self._open_queue.snapshot(metric=self._metric))
 
     def restore(self, checkpoint_path: str) -> None:
-        """Go on where a file left off."""
+        """Restore the search from a file that `save` wrote."""
         path = Path(checkpoint_path)
         if not path.is_file():
             raise JournalError(f"there is no saved search at {path}.")

@@ -180,14 +180,14 @@ class CoveySearchCV(BaseSearchCV):
         )
 
     def _study(self) -> Study:
-        """A fresh study, once all that can be checked before the first fit is in order."""
+        """A new study, after all checks that can be made before the first fit."""
         for name in ("n_batches", "batch_size"):
             value = getattr(self, name)
             if not is_whole(value, 1):
                 raise StrategyError(f"{name} must be a whole number >= 1; got {value!r}.")
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             self._metric([_MEAN + name for name in self.scoring])
-        # A copy, because a space remembers what it computes, and fit must not change a parameter.
+        # A copy, because a space caches what it computes, and fit must not change a parameter.
         given: Any = self.space
         space = copy(given) if isinstance(given, Space | Pool) else space_from_sklearn(given)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -30,7 +30,7 @@ _DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
 # Errors of file systems that cannot flush a folder at all.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 _STAGED = ".new-"  # follows the name of a file until it is whole
-_STALE = 60.0  # seconds after which nobody is still creating a journal
+_STALE = 60.0  # seconds after which no writer is still creating a journal
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -113,7 +113,7 @@ def _warn_of_lock(fd: int, path: Path) -> None:
 
 
 def holder_of(fd: int) -> str | None:
-    """Who holds the file's lock, where the system says so (Linux)."""
+    """The process that holds the file's lock, where the system tells (Linux)."""
     try:
         found, lines = os.fstat(fd), _LOCKS.read_text().splitlines()
     except OSError:

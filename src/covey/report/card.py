@@ -153,7 +153,7 @@ _WORDS = 300  # characters of the reason of a failure
 
 @dataclass(frozen=True, slots=True)
 class StudySummary:
-    """The study in numbers: trials by status, and what its recipe says."""
+    """The study in numbers: trials by status, and its recipe."""
 
     counts: dict[Status, int]
     goal: Goal
@@ -206,7 +206,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Everything the report says.
+    """All facts of a report.
 
     Attributes:
         headline: two sentences.

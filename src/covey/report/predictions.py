@@ -172,7 +172,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Every pair, the coverage of the two bands, and what it says."""
+    """Every pair, the coverage of the two bands, and a sentence about it."""
 
     pairs: tuple[Pair, ...]
     coverage: tuple[Coverage, ...]

@@ -93,7 +93,7 @@ Objective = Callable[..., Any] | Command
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The best point found, its value, and the study with all the rest."""
+    """The best point found, its value, and the study with all trials."""
 
     point: Mapping[str, Any]
     value: float
@@ -184,7 +184,7 @@ def _required(result: Result | None) -> Result:
 
 
 def as_call(f: Objective, space: Space | Pool) -> Call:
-    """What is evaluated, checked against the space."""
+    """The call that evaluates f, checked against the space."""
     if isinstance(f, Command):
         f.check(space.names)
         f.check(space.names, _examples(f, space))
@@ -208,7 +208,7 @@ def _examples(command: Command, space: Space | Pool) -> list[dict[str, Any]]:
 
 
 class StudyOptions(TypedDict, total=False):
-    """What `maximize` passes on to `Study`."""
+    """Options of `maximize` that are passed to `Study`."""
 
     strategy: str | Strategy
     seed: int | None

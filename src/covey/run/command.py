@@ -36,16 +36,16 @@ _WORDS = 2000  # characters of a reason
 class Command:
     """A program and its arguments; its value is read from its output.
 
-    In an element of ``argv`` stand ``{x.lr}`` for a parameter, ``{id}`` for the trial, ``{seed}``
-    for its seed and ``{result}`` for a file of its own; ``{{id}}`` is ``{id}`` itself. Nothing goes
-    through a shell: a value is part of one argument, whatever it holds. Without any parameter in
-    it, the point comes as JSON on standard input. The environment has ``COVEY_TRIAL``,
-    ``COVEY_SEED`` and ``PYTHONHASHSEED``.
+    In an element of ``argv``, ``{x.lr}`` is replaced by a parameter, ``{id}`` by the trial's id,
+    ``{seed}`` by its seed and ``{result}`` by the path of a file for its result; ``{{id}}`` is
+    ``{id}`` itself. No shell is involved: a value is part of one argument, whatever it holds. If no
+    parameter is named, the point comes as JSON on standard input. The environment has
+    ``COVEY_TRIAL``, ``COVEY_SEED`` and ``PYTHONHASHSEED``.
 
     The value is the last line of standard output that is not empty (``result="stdout"``) or what
     is in the file (``result="file"``): a number, or ``{"value": 1.5, "sem": 0.1}``, and whatever
-    else stands there goes into the log beside the value. A program that
-    ends with another status than 0 has failed, one killed by a signal is lost.
+    else is in it goes into the log beside the value. A program that ends with another status than 0
+    has failed, one killed by a signal is lost.
 
     >>> command = Command(["train", "--lr={x.lr}", "{x.net}"])
     >>> command.words({"lr": -0.5, "net": "a b; rm"}, trial=0, seed=1)
@@ -147,7 +147,7 @@ class Command:
         return f"echo {shlex.quote(given)} | {typed}" if given else typed
 
     def evaluate(self, task: Task, folder: Path, /) -> Outcome:
-        """Run it and wait for it."""
+        """Run the program for a task and wait for it."""
         result = folder / "value.json"
         try:
             words = self.words(task.point, trial=task.id, seed=task.seed, result=str(result))
@@ -189,14 +189,14 @@ class Command:
 
 
 def _run(words: list[str], folder: Path, variables: dict[str, str]) -> tuple[int, str, str]:
-    """Run a program to its end: its status, and the ends of its output and errors."""
+    """Run a program to its end: its exit status, and the ends of its stdout and stderr."""
     with ExitStack() as stack:
-        scrolls = [stack.enter_context(_scroll(folder / name)) for name in ("stdout", "stderr")]
+        logs = [stack.enter_context(_open_log(folder / name)) for name in ("stdout", "stderr")]
         given = stack.enter_context((folder / "stdin").open("rb"))
-        pipes = [os.pipe() for _ in scrolls]
+        pipes = [os.pipe() for _ in logs]
         try:
-            told, said = (write for _, write in pipes)
-            child = subprocess.Popen(words, stdin=given, stdout=told, stderr=said, env=variables)
+            out, err = (write for _, write in pipes)
+            child = subprocess.Popen(words, stdin=given, stdout=out, stderr=err, env=variables)
         except BaseException:
             for read, _ in pipes:
                 os.close(read)
@@ -204,18 +204,18 @@ def _run(words: list[str], folder: Path, variables: dict[str, str]) -> tuple[int
         finally:
             for _, write in pipes:
                 os.close(write)
-        code = relay({read: s for (read, _), s in zip(pipes, scrolls, strict=True)}, child.wait)
-        return code, scrolls[0].text, scrolls[1].text
+        code = relay({read: s for (read, _), s in zip(pipes, logs, strict=True)}, child.wait)
+        return code, logs[0].text, logs[1].text
 
 
 @contextmanager
-def _scroll(path: Path) -> Iterator[LogTail]:
+def _open_log(path: Path) -> Iterator[LogTail]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-    scroll = LogTail(os.open(path, flags, 0o600))
+    log = LogTail(os.open(path, flags, 0o600))
     try:
-        yield scroll
+        yield log
     finally:
-        scroll.close()
+        log.close()
 
 
 def _filled(word: str, values: Mapping[str, Any]) -> str:
@@ -261,7 +261,7 @@ def _refused(word: str, forms: Mapping[str, NDArray[np.uint8]]) -> Mask:
     import numpy as np
 
     refused = np.zeros(len(next(iter(forms.values()))), dtype=np.bool_)
-    empty = ~refused  # nothing stands before the next placeholder
+    empty = ~refused  # whether the text before the next placeholder is empty
     at = 0
     for match in _PLACEHOLDER.finditer(word):
         parameter = (match[2] or "").startswith("x.")

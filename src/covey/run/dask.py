@@ -70,7 +70,7 @@ class DaskEngine:
                 **self._options,
             )
             self._client.publish_dataset(future, name=task.name, override=True)
-        except Exception as error:  # the scheduler is gone, or does not want it
+        except Exception as error:  # the scheduler is gone, or refuses it
             reason = f"it could not be sent ({type(error).__name__}: {error})"
             self._ready.append(Outcome(task.name, "lost", reason=reason))
             return
@@ -93,7 +93,7 @@ class DaskEngine:
             )
         except (TimeoutError, distributed.TimeoutError):
             pass
-        except Exception:  # the connection is gone; the futures themselves say so below
+        except Exception:  # the connection is gone; the futures show that below
             time.sleep(min(seconds, 0.1))
         for name, future in list(self._open.items()):
             if future.done():

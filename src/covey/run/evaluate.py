@@ -23,7 +23,7 @@ from covey.run.workdir import UNWRITTEN, LogTail, Workdir, relay, remove_tempora
 
 
 def _main(words: Sequence[str]) -> int:
-    """Do the task in a folder and leave the result there.
+    """Evaluate the task in a folder and write the result there.
 
     Args:
         words: the folder; the descriptors that hold the locks of ``alive`` and ``computing``;
@@ -67,7 +67,7 @@ def compute(place: Workdir, computing: int) -> int:
     with suppress(OSError):
         # f has returned: told by a lock, which needs no disk space, so that its time limit ends.
         fcntl.flock(computing, fcntl.LOCK_UN)
-    with suppress(Exception):  # f may have closed them; a log is only a log
+    with suppress(Exception):  # f may have closed them; a log may be incomplete
         sys.stdout.flush()
         sys.stderr.write(outcome.log)
         sys.stderr.flush()

@@ -173,12 +173,12 @@ class Process:
 
     @property
     def computed(self) -> bool:
-        """Whether f has returned, and what is left to do is to write its result down."""
+        """Whether f has returned; its result may not be written yet."""
         return self._place.computed
 
     @property
     def cancelled(self) -> bool:
-        """Whether it was told to end for no fault of its own."""
+        """Whether it was cancelled."""
         return (self._why or self._place.stopped) == _CANCELLED
 
     @property
@@ -408,7 +408,7 @@ class LocalEngine:
             if _is_busy(path):
                 idle = False
             elif path.name in told:
-                shutil.rmtree(path, ignore_errors=True)  # which follows no link
+                shutil.rmtree(path, ignore_errors=True)  # follows no links
         for payload in self._folder.glob("call-*.pkl*") if idle else ():
             payload.unlink(missing_ok=True)
 
@@ -451,7 +451,7 @@ class LocalEngine:
         if self._folder is None or not task.well_named:
             _log.error(
                 "the log names an evaluation of trial %d %r, which is no name that Covey gives; it "
-                "is not looked for, and begins again. Who wrote this log?",
+                "is not looked for, and begins again. Check where this log comes from.",
                 *(task.id, task.name),
             )
             return None
@@ -461,7 +461,7 @@ class LocalEngine:
         except FileNotFoundError:
             return None
         except WorkFolderError as error:
-            _log.error("%s It is not looked into, and trial %d begins again.", error, task.id)
+            _log.error("%s The folder is not opened, and trial %d begins again.", error, task.id)
             return None
         return Process.adopt(task, place, self._grace)
 

@@ -91,11 +91,11 @@ class Progress:
 
     done: int  # evaluations told or failed
     total: int  # evaluations in all, as far as it is known
-    running: int  # handed to the engine, not back yet
+    running: int  # submitted to the engine, not ended yet
     failed: int
     best: float | None
-    waiting_for: str  # what holds it up, in words
-    left: float | None  # seconds, by what an evaluation took so far; None before one has ended
+    waiting_for: str  # what the run waits for, in words
+    left: float | None  # estimated seconds; None before an evaluation has ended
 
 
 # How much to evaluate, and how.

@@ -51,7 +51,7 @@ class RayEngine:
             self._open[task.name] = self._evaluate.options(name=task.name).remote(
                 task_bytes(task), self._stored[1], self._grace
             )
-        except Exception as error:  # Ray is gone, or has no room for it
+        except Exception as error:  # Ray is gone, or has no resources for it
             reason = f"it could not be sent ({type(error).__name__}: {error})"
             self._ready.append(Outcome(task.name, "lost", reason=reason))
 

@@ -1,4 +1,4 @@
-"""Evaluations on workers that are not ours: executors, and the workers of Dask and Ray clusters.
+"""Evaluations outside our own processes: on executors, and on the workers of Dask and Ray.
 
 `FuturesEngine` hands tasks to any `concurrent.futures.Executor`, which cannot stop what it runs.
 `evaluate_on_worker` is what the Dask and Ray engines call on a worker of a cluster.
@@ -108,7 +108,7 @@ _LOOK = 0.05  # seconds between checks of time limits
 
 
 class FuturesEngine:
-    """Hands tasks to an executor.
+    """Runs tasks on a `concurrent.futures.Executor`.
 
     An evaluation that is timed out or cancelled goes on in its thread or process, and if it ends
     after all, that is a second outcome. The start of an evaluation is marked by a file on this
@@ -130,7 +130,7 @@ class FuturesEngine:
         self._packer = CallPacker()
 
     def submit(self, task: Task) -> None:
-        """Hand it over.
+        """Submit it to the executor.
 
         Raises:
             EvaluationError: The executor is broken or was shut down.

@@ -27,7 +27,7 @@ OutcomeStatus: TypeAlias = Literal["succeeded", "failed", "timed-out", "lost"]
 
 _NAME = re.compile(r"covey-[0-9a-f]{8}-([0-9]+)-a([0-9]+)")  # as `name_of` gives them
 _MOST = 1e100  # largest absolute value that the log takes
-_MUCH = 10_000  # characters of what comes beside the value of one evaluation
+_MUCH = 10_000  # characters of JSON beside the value of one evaluation
 _shown = reprlib.Repr()
 _shown.maxother = _shown.maxstring = 80
 
@@ -214,7 +214,7 @@ def pack(call: Call) -> bytes:
 
     try:
         return bytes(cloudpickle.dumps(call))
-    except Exception as error:  # pickle raises what it likes
+    except Exception as error:  # pickling may raise anything
         raise StrategyError(
             f"f cannot be sent to another process ({error}). Take what cannot be pickled (locks, "
             "connections, open files) out of it, or use threads: "

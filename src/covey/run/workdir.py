@@ -325,7 +325,7 @@ def check_private(folder: Path) -> None:
     """Refuse a folder that other users may have written to.
 
     Raises:
-        WorkFolderError: It is no folder, a link, somebody else's, or open to others.
+        WorkFolderError: It is no folder, a link, another user's, or open to other users.
     """
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
@@ -344,7 +344,7 @@ def check_private(folder: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a file that nobody else can read or change."""
+    """Write a file that no other user can read or change."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NOFOLLOW, 0o600)
     with open(fd, "wb") as stream:  # noqa: PTH123 - a descriptor, which Path cannot open
         stream.write(data)
@@ -356,7 +356,7 @@ def read_private(path: Path) -> bytes:
     Checked on the open file, not by its name, which may lead elsewhere a moment later.
 
     Raises:
-        WorkFolderError: It is somebody else's, others can write to it, or it is no plain file.
+        WorkFolderError: It is another user's, others can write to it, or it is no plain file.
     """
     try:
         fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NOFOLLOW)
@@ -453,7 +453,7 @@ def hold(path: Path) -> int:
 
 
 def lock_is_held(path: Path) -> bool | None:
-    """Whether somebody holds the lock of a file; None if there is no such file."""
+    """Whether the lock of a file is held; None if there is no such file."""
     import fcntl
 
     try:

@@ -116,7 +116,7 @@ def title(predicate: Predicate) -> str:
 
 
 def accepts(predicate: Predicate, point: dict[str, Any]) -> bool:
-    """What the predicate says of a point; an exception inside names the point."""
+    """The result of the predicate at a point; an exception inside names the point."""
     try:
         verdict = plain(predicate(dict(point)))
     except Exception as error:

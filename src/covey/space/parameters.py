@@ -355,7 +355,7 @@ class Integer(Parameter):
         return float(self.low), float(self.high)
 
     def check(self, value: Any) -> int:
-        """The value as an int (3.0 is 3), or an error that says why it is not one of ours."""
+        """The value as an int (3.0 is 3), or an error that says why it is not a value."""
         value = plain(value)
         if not is_number(value) or (isinstance(value, float) and not value.is_integer()):
             raise SpaceError(f"an Integer value must be a whole number, got {value!r}")

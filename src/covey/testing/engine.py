@@ -111,7 +111,7 @@ class EngineContract:
             assert words in one.reason, f"{words!r} is not in the reason: {one}"
 
     def test_a_loss_is_not_the_points_doing(self, tmp_path: Path) -> None:
-        """An evaluation that somebody interrupts is lost, and may be tried again."""
+        """An evaluation that is interrupted is lost, and may be tried again."""
 
         def f(point: dict[str, Any]) -> float:
             raise KeyboardInterrupt
@@ -144,7 +144,7 @@ class EngineContract:
         self._late(engine, [task])
 
     def test_what_is_cancelled_comes_back_as_lost(self, tmp_path: Path) -> None:
-        """Running or waiting; once for each, and a name that nobody knows is no trouble."""
+        """Running or waiting; once for each. An unknown name is ignored."""
         engine = self._open(tmp_path)
         tasks = [_task(_sleeping(_SLOW)) for _ in range(engine.slots or 4)]
         for task in tasks:

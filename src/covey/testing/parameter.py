@@ -43,7 +43,7 @@ class ParameterContract(ABC):
         """What is no value of it, to be refused."""
 
     def _coordinates(self) -> Array:
-        """Rows inside the cube, at its corners and outside: a search comes to all of these."""
+        """Rows inside the cube, at its corners and outside: a search meets all of these."""
         width = self.parameter().width
         inside = np.random.default_rng(0).random((_MANY, width))
         return np.vstack([inside, 3.0 * inside - 1.0, np.zeros((1, width)), np.ones((1, width))])

@@ -135,7 +135,7 @@ def _ax_parameter(name: str, parameter: Parameter) -> ax.Parameter:
 
 
 def _one_of(name: str, options: Sequence[Any], ordered: bool) -> ax.Parameter:
-    """Options of one kind; numbers in an order of their own have none in Ax."""
+    """A choice among options of one type; in Ax ordered numbers must be sorted."""
     kinds = {type(option) for option in options}
     kind = _KINDS.get(next(iter(kinds))) if len(kinds) == 1 else None
     if kind is None:

@@ -63,7 +63,7 @@ def _put(into: dict[str, Any], key: str, value: Any, name: str) -> None:
     into[key] = value
 
 
-_MOST_LEVELS = 10_000  # of a quantised float; beyond, a Real and a rounding say it better
+_MOST_LEVELS = 10_000  # of a quantised float; with more, use a Real and round
 
 
 def space_from_ray(param_space: Mapping[str, Any]) -> Space:

@@ -1,4 +1,4 @@
-"""What a durable log needs of a file system: whole files, locks, flushes, and plain errors."""
+"""File system primitives of a durable log: whole files, locks, flushes, and clear errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _fcntl: ModuleType | None = import_module("fcntl") if find_spec("fcntl") else No
 _DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
 # Errors of file systems that cannot flush a folder at all.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
-_STAGED = ".new-"  # follows the name of a file until it is whole
+_STAGED = ".new-"  # suffix of a file's name until it is complete
 _STALE = 60.0  # seconds after which no writer is still creating a journal
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -258,7 +258,7 @@ def _name(staged: Path, path: Path) -> None:
 
 
 def _claim(staged: Path, path: Path) -> None:
-    """The same where there are no hard links (exFAT, some network drives)."""
+    """As `_name`, where there are no hard links (exFAT, some network drives)."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | _FLAGS, 0o666))
     try:
         staged.replace(path)
@@ -281,7 +281,7 @@ class Descriptor:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self.close = weakref.finalize(self, os.close, fd)  # the second time it does nothing
+        self.close = weakref.finalize(self, os.close, fd)  # a second call does nothing
         _open.add(self)
 
 

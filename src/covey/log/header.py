@@ -1,4 +1,4 @@
-"""The header of a log: everything about a study that its events do not say."""
+"""The header of a log: the recipe and the strategy of its study."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from covey.log.running import asking, running
 # each further line is an event, ``{"seq":1,"at":...,...,"crc":"xxxxxxxx"}``, numbered without
 # gaps. The crc is the CRC-32 of the line's bytes before ``,"crc"``; the newline is the commit
 # mark. Lines are ASCII (other letters are escaped), so that no editor can re-encode a line and
-# break its seal.
+# break its checksum.
 #
 # What follows the last newline is a torn line: it was never acknowledged, and is no part of the
 # log. Anything else that does not verify is damage, and is reported by line and byte.

@@ -46,15 +46,15 @@ class Log(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call it: a path, an address."""
+        """Its name in messages: a path, an address."""
 
     @property
     def path(self) -> Path | None:
-        """The file it is kept in, if it is one."""
+        """Its file, if it is kept in one."""
 
     @property
     def header(self) -> Mapping[str, Any]:
-        """What it was started with."""
+        """The header it was started with."""
 
     def read(self, since: int) -> list[dict[str, Any]]:
         """The events after number ``since``, in order; each durable before it is returned."""
@@ -88,7 +88,7 @@ class Log(Protocol):
 
 
 class MemoryLog:
-    """The log of a study without a journal: gone with its process, and otherwise like any other."""
+    """The log of a study without a journal; it is lost with its process."""
 
     name = "a log in memory"
     path = None
@@ -153,7 +153,7 @@ class ReadOnlyLog:
         return self._events[since:]
 
     def append(self, event: Mapping[str, Any], after: int) -> NoReturn:
-        """Refuse."""
+        """Raise: the log is read only."""
         raise JournalError(self._why)
 
     @contextmanager
@@ -162,7 +162,7 @@ class ReadOnlyLog:
         yield
 
     def running(self) -> NoReturn:
-        """Refuse."""
+        """Raise: the log is read only."""
         raise JournalError(self._why)
 
     def close(self) -> None:

@@ -245,7 +245,7 @@ class Card:
 
 
 def card(study: Study, commands: Commands | None = None) -> Card:
-    """The report card of a study as it stands; the same log gives the same card.
+    """The report card of a study now; the same log gives the same card.
 
     Args:
         study: any study, however little has happened in it.
@@ -381,7 +381,7 @@ def _notes(batches: tuple[Batch, ...], window: tuple[Batch, ...], told: int) -> 
 
 
 def _plain(value: Any) -> Any:
-    """Lists and dicts of JSON scalars; a number that is none is null."""
+    """Lists and dicts of JSON scalars; nan and infinities become null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -142,7 +142,7 @@ def way_chart(dots: Sequence[Dot]) -> str:
         axes.yaxis.set_visible(bool(steps))
         _name_batches(axes, dots)
         _plain_numbers(axes.yaxis)
-        if axes.get_legend_handles_labels()[0]:  # all may be cancelled
+        if axes.get_legend_handles_labels()[0]:  # all trials may be cancelled
             figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.2)
         return _svg(figure, "way")
 
@@ -276,7 +276,7 @@ def _number_axis(axes: Axes, log: bool) -> None:
 
 
 def _plain_numbers(scale: Scale, ticks: int = 6) -> None:
-    """Few ticks, each with its number in full: an offset at the end of an axis is overlooked."""
+    """Few ticks, each with its full number, without an offset at the end of the axis."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
     scale.set_major_locator(MaxNLocator(ticks))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def of_way(card: Card) -> str:
-    """The best so far: where it began and where it is."""
+    """The best value so far: the first and the present one."""
     counts = card.standing.counts
     rest = ", ".join(f"{counts[s]} {s}" for s in ("pending", "failed") if counts[s])
     without = f"; no value of {rest}" if rest else ""
@@ -51,7 +51,7 @@ def of_calibration(calibration: Calibration) -> str:
 
 
 def of_slice(one: Slice) -> str:
-    """How far the mean moves along a parameter, and where it is now."""
+    """How much the mean changes along a parameter, and the best point's value of it."""
     means = [f.mean for f in one.expected]
     here = shown(one.here)
     text = (

@@ -1,4 +1,4 @@
-"""Numbers and names as people read them."""
+"""Numbers and names formatted for people to read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def significant(x: float, digits: int = 4) -> str:
 
 
 def plus_minus(mean: float, std: float) -> str:
-    """A mean and its standard deviation: two digits of the one decide the digits of the other.
+    """A mean and its standard deviation, to about two digits of the latter.
 
     >>> plus_minus(82.9371, 3.1402), plus_minus(12345.6, 210.0), plus_minus(1e-9, 2e-10)
     ('82.9 ± 3.1', '12346 ± 210', '1e-09 ± 2e-10')
@@ -39,7 +39,7 @@ def plus_minus(mean: float, std: float) -> str:
 
 
 def share_of(part: int, whole: int) -> str:
-    """A count among others, with its percentage.
+    """A count out of a total, with its percentage.
 
     >>> share_of(7, 16)
     '7 of 16 (44 %)'
@@ -48,7 +48,7 @@ def share_of(part: int, whole: int) -> str:
 
 
 def shown(value: Any) -> str:
-    r"""A value of a parameter as text, safe to look at.
+    r"""A value of a parameter as text that is safe to display.
 
     What does not print (control characters, marks that turn the direction of writing) is spelled
     out, and what is very long is cut; turning ``<`` into ``&lt;`` is the template's work.
@@ -63,7 +63,7 @@ def shown(value: Any) -> str:
 
 
 def plain_text(text: str) -> str:
-    """The text with what does not print spelled out."""
+    """The text with unprintable characters spelled out."""
     return "".join(c if c.isprintable() else _spelled(c) for c in text)
 
 

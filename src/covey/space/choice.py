@@ -22,7 +22,7 @@ _UNWRITABLE = 10**4300  # Python turns no larger number into digits
 @register
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice(Parameter):
-    """One of the options, each its own column; with ``ordered`` one column in their order.
+    """A categorical parameter, one column per option; with ``ordered`` one column in their order.
 
     Options may be any objects and come back as they were given (NumPy scalars as Python ones).
     They are told apart by type and value: True, 1 and 1.0 are three options.
@@ -114,7 +114,7 @@ class Choice(Parameter):
         )
 
     def check(self, value: Any) -> Any:
-        """The very option that equals ``value``, or an error."""
+        """The option that equals ``value``, or an error."""
         return self.options[self.index(value)]
 
     def encode(self, values: Sequence[Any]) -> Array:
@@ -197,7 +197,7 @@ class Choice(Parameter):
         return f"one of {listed(map(repr, self.options))}{order}"
 
     def parse(self, text: str) -> Any:
-        """The option that a cell names: as it is written in a sheet, or as a spreadsheet does."""
+        """The option in a cell, as we write it in a sheet or as a spreadsheet rewrites it."""
         for alike in (_written, _written_in_blanks, _rewritten):
             found = [option for option in self.options if alike(option, text)]
             if len(found) > 1:

@@ -19,7 +19,7 @@ _SHOWN = 12
 
 
 def listed(names: Iterable[Any]) -> str:
-    """Names in a row, cut short when there are many.
+    """Names separated by commas, cut short when there are many.
 
     >>> listed(["lr", "momentum"])
     'lr, momentum'
@@ -81,7 +81,7 @@ def is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether JSON gives back this very value.
+    """Whether a value survives JSON unchanged.
 
     The type must match exactly: a ``str`` subclass would come back as a bare string, and
     JSON has no nan.

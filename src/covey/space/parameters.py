@@ -46,7 +46,7 @@ class Parameter(Protocol):
 
     @abstractmethod
     def examples(self, most: int) -> list[Any]:
-        """At most so many distinct values in order, from end to end if they are numbers."""
+        """At most ``most`` distinct values in order, from end to end if they are numbers."""
 
     def snap(self, columns: Array) -> Array:
         """Coordinates of the values at ``columns``: encode(decode(columns)), to the last bit."""
@@ -68,7 +68,7 @@ class Parameter(Protocol):
 
     @property
     def continuous(self) -> bool:
-        """Whether a gradient may move it."""
+        """Whether it is continuous, so that gradient ascent may move it."""
         return self.size is None
 
     def levels(self) -> Array | None:
@@ -105,7 +105,7 @@ class Parameter(Protocol):
         return number_from_text(text)
 
     def words(self) -> str:
-        """The parameter as ``covey next`` repeats it."""
+        """The parameter in words, as ``covey init`` and ``covey next`` print it."""
         return repr(self)
 
     # What linear constraints need of a numeric parameter.

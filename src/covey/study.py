@@ -1,8 +1,4 @@
-"""`Study`: ask for batches, tell results, predict and recommend, all on one durable log.
-
-`open_study` starts a study or resumes one. It changes by replacing one immutable `History` with
-the next.
-"""
+"""`Study`: ask for batches, tell results, predict and recommend, all on one durable log."""
 
 from __future__ import annotations
 
@@ -147,15 +143,13 @@ def open_study(wanted: StudyArguments, journal: str | Path | Log | None) -> Open
 
 def reopen(path: str | Path, *, read_only: bool = False) -> Log:
     """Open the journal of a study; ``read_only``: what it holds up to the first damage."""
-    found = checked_path(path)
-    if found is None or not _exists(found):
+    at = checked_path(path)
+    if at is None or not _exists(at):
         raise JournalError(f"there is no journal at {path}; Study(journal=...) starts one.")
     with _no_collector():
-        log = (
-            ReadOnlyLog(str(found), read(found, prefix=True)) if read_only else Journal.open(found)
-        )
+        log = ReadOnlyLog(str(at), read(at, prefix=True)) if read_only else Journal.open(at)
     try:
-        require_study(log.header, found)
+        require_study(log.header, at)
     except JournalError:
         log.close()
         raise
@@ -236,8 +230,7 @@ class Study:
         """Open a study from its journal and go on.
 
         What a log cannot hold (an array pool, a predicate, a strategy object) is passed again, the
-        space checked by its fingerprint. With ``read_only`` nothing is written, and a damaged
-        journal is read up to the damage.
+        space checked by its fingerprint. ``read_only`` writes nothing and reads up to any damage.
         """
         opened = reopen(journal, read_only=read_only)
         if space is None:
@@ -277,8 +270,7 @@ class Study:
         waited = waiting(cost, f"choosing {several(k, 'point')}", progress=progress)
         with self._computing, waited, self._log.log.asking():
             while True:
-                # A conflict: another process took a point of the batch meanwhile; choose again.
-                with suppress(JournalConflict):
+                with suppress(JournalConflict):  # another process took a point: choose again
                     return self._ask(request, key)
 
     def _ask(self, request: Request, key: str | None) -> list[Trial]:

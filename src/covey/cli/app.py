@@ -82,9 +82,10 @@ def covey(
     covey tell 0=0.81 1=0.79
     covey status
 
-    Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 conflict or
-    not found, 5 invalid input (nothing was recorded), 6 journal damaged, 7 nothing to do, 130
-    Ctrl-C.
+    Data goes to stdout, messages to stderr.
+
+    Exit codes: 0 done, 1 failed, 2 usage, 3 conflict or not found, 5 invalid input (nothing
+    recorded), 6 journal damaged, 7 nothing to do, 130 Ctrl-C.
     """
 
 

@@ -4,8 +4,11 @@ from dataclasses import replace
 import pytest
 
 import covey
+from covey.history import Asked, Point, Trial
 from covey.report import card, page
 from covey.report.batches import Commands
+from covey.report.card import LEAST_CHANCE, MEANING, headline, reason, repeats
+from covey.report.predictions import Forecast, PastForecast, past_forecasts
 
 
 def plain(study):
@@ -198,3 +201,128 @@ def test_the_best_of_long_ago_still_knows_what_was_expected():
     for _ in range(13):
         study.tell(study.ask(4), [0.0, 0.1, 0.2, 0.3])
     assert "unchanged since batch 2; the model expected" in card(study).headline
+
+
+# The headline
+
+
+def of(study):
+    batches = study.history.batches
+    return headline(
+        study.history, study.goal, batches, past_forecasts(study.history, study.recipe, batches)
+    )
+
+
+def test_nothing_yet(line):
+    assert of(line) == (
+        "No batch has been asked for yet. Nothing has been told, so there is no best yet."
+    )
+    line.enqueue([{"x": 0.5}])
+    assert of(line).startswith("No batch has been asked for yet; 1 trial enqueued.")
+
+
+def test_a_batch_as_it_comes_in(line):
+    batch = line.ask(3)
+    assert of(line).startswith("Batch 1: 0 of 3 in; 3 pending. Nothing has been told")
+    line.tell(batch[0], 1.0)
+    line.fail(batch[1])
+    assert of(line) == (
+        "Batch 1: 1 of 3 in; 1 pending, 1 failed. Best 1 (trial 0); it was chosen without a model."
+    )
+
+
+def test_everything_failed(line):
+    line.fail(line.ask(2))
+    assert of(line) == (
+        "Batch 1: 0 of 2 in; 2 failed. Nothing has been told, so there is no best yet."
+    )
+
+
+def second(goal, values):
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), goal=goal, seed=0)
+    study.tell(study.ask(3), [1.0, 2.0, 3.0])
+    study.tell(study.ask(2), values)
+    return of(study)
+
+
+def test_up_and_down():
+    up = second("max", [5.25, 0.0])
+    assert up.startswith("Batch 2: 2 of 2 in. Best 5.25 (trial 3), up 2.25 from batch 1; the model")
+    assert " ± " in up
+    down = second("min", [-0.5, 9.0])
+    assert "Best -0.5 (trial 3), down 1.5 from batch 1; the model expected" in down
+
+
+def test_unchanged():
+    assert "Best 3 (trial 2), unchanged since batch 1; it was chosen" in second("max", [0.0, 3.0])
+    assert "Best 1 (trial 0), unchanged since batch 1" in second("min", [1.0, 3.0])
+
+
+def test_results_from_elsewhere(line):
+    line.add([{"x": 0.1}, {"x": 0.2}], [4.0, 5.0])
+    assert of(line) == ("No batch has been asked for yet; 2 trials added. Best 5 (trial 1, added).")
+    batch = line.ask(2)
+    assert "2 pending. Best 5 (trial 1, added), from added." in of(line)
+    line.tell(batch, [6.0, 7.0])
+    assert "Best 7 (trial 3), up 2 from what was known before; the model" in of(line)
+    line.tell(line.enqueue([{"x": 0.9}]), [8.0])
+    assert of(line).endswith("Best 8 (trial 4, enqueued).")
+
+
+# The reason of each point
+
+
+def seen(chance):
+    return PastForecast(Forecast(0.0, 1.0, (-0.7, 0.7), (-1.6, 1.6)), chance)
+
+
+@pytest.mark.parametrize(
+    ("origin", "repeated", "past", "word"),
+    [
+        ("asked", False, seen(LEAST_CHANCE), "exploit"),
+        ("asked", False, seen(LEAST_CHANCE - 1e-9), "explore"),
+        ("asked", False, None, "design"),
+        ("asked", True, seen(0.9), "repeat"),
+        ("enqueued", False, None, "yours"),
+        ("enqueued", True, None, "repeat"),
+        ("added", False, None, "added"),
+    ],
+)
+def test_every_reason(origin, repeated, past, word):
+    assert reason(Trial(0, Point(x=0.5), origin=origin), repeated, past) == word
+    assert word in MEANING
+
+
+def test_repeats_are_of_points_looked_at(line):
+    line.add([{"x": 0.5}, {"x": 0.5}], [1.0, 2.0])
+    (free,) = line.enqueue([{"x": 0.7}])
+    line.cancel(free)
+    line.enqueue([{"x": 0.5}, {"x": 0.7}, {"x": 0.7}])
+    trials = line.history.trials
+    assert repeats(line.space, trials, range(len(trials))) == {1, 3, 5}
+    assert repeats(line.space, trials, [3, 4]) == {3}
+
+
+def test_a_label_does_not_make_another_point():
+    pool = covey.Pool([{"t": 1, "name": "a"}, {"t": 2, "name": "b"}], labels=["name"])
+    study = covey.Study(pool, seed=0)
+    study.add([{"t": 1}], [1.0])
+    study.enqueue([{"t": 1, "name": "a"}, {"t": 2}])
+    assert repeats(pool, study.history.trials, [1, 2]) == {1}
+
+
+def test_a_point_near_the_best_exploits_and_one_far_away_explores():
+    space = covey.Space({"x": covey.Real(0.0, 1.0)})
+    study = covey.Study(space, seed=0, gp=covey.GP(noise=0.05))
+    study.add(
+        [{"x": x / 20} for x in range(13)], [x / 20 - 2 * max(0.0, x / 20 - 0.5) for x in range(13)]
+    )
+    study.ask(1)
+    models = study.history.models
+    history = study.history.then(
+        Asked((Point(x=0.51), Point(x=0.02), Point(x=1.0)), "auto", models)
+    )
+    found = past_forecasts(history, study.recipe, history.batches)
+    words = [reason(history.trial(i), False, found[i]) for i in (14, 15, 16)]
+    assert words[0] == "exploit"
+    assert words[1] == "explore"

@@ -1,5 +1,15 @@
-from covey.report.figures import agreement_figure, slice_figure, way_figure
-from covey.report.predictions import Calibration, Forecast, Pair
+from covey.report.card import card
+from covey.report.figures import (
+    agreement_figure,
+    of_calibration,
+    of_diversity,
+    of_slice,
+    of_way,
+    slice_figure,
+    way_figure,
+)
+from covey.report.predictions import Calibration, Coverage, Forecast, Pair
+from covey.report.slices import Diversity, Near, Slice
 
 AROUND = Forecast(1.0, 0.5, (0.7, 1.3), (0.2, 1.8))
 
@@ -33,3 +43,45 @@ def test_options_are_numbered_in_the_table(card_of):
     assert [row[:2] for row in by_name["opt"].rows] == [("1", "adam"), ("2", "sgd"), ("3", "lion")]
     assert by_name["lr"].head[0] == "lr"
     assert len({figure.name for figure in by_name.values()}) == 3
+
+
+# Summaries in a sentence
+
+
+def test_the_way(card_of, line):
+    up, down = of_way(card_of("rising")), of_way(card_of("falling"))
+    assert "(larger is better)" in up
+    assert "(smaller is better)" in down
+    assert "; no value of 2 pending, 3 failed." in up
+    line.tell(line.ask(2), [3.0, 3.0])
+    assert of_way(card(line)).startswith("Over 1 lot of points the best value stayed at 3 ")
+    line.tell(line.ask(1), [4.5])
+    assert "went from 3 to 4.5" in of_way(card(line))
+
+
+def test_a_way_without_values(line):
+    line.fail(line.ask(2))
+    assert of_way(card(line)) == "2 trials, none told yet; no value of 2 failed."
+
+
+def test_coverage_stands_beside_what_is_expected():
+    found = Calibration((), (Coverage(0.5, 7, 16), Coverage(0.9, 14, 16)), "")
+    assert "7 of 16 (44 %) inside the 50 % band, 8 expected" in of_calibration(found)
+    assert "14 of 16 (88 %) inside the 90 % band, 14.4 expected" in of_calibration(found)
+
+
+def test_a_slice():
+    low, high = (Forecast(m, 0.1, (m, m), (m, m)) for m in (1.0, 3.0))
+    one = Slice("a<b", True, False, (0.0, 1.0), (low, high), 1.0, 2.0, 3)
+    assert of_slice(one) == (
+        "Along a<b the expected value runs from 1 to 3; the best point has 1. 3 values not shown."
+    )
+
+
+def test_diversity_is_stated_even_if_there_is_nothing_to_compare():
+    assert of_diversity(Diversity(1, 2, None, None, None, 0, 0)) == [
+        "Duplicates in the batch: 0. Points that repeat an earlier one: 0."
+    ]
+    lines = of_diversity(Diversity(3, 2, Near(0.12345, 4, 6), 0.5, Near(0.25, 5, 1), 0, 0))
+    assert "trials 4 and 6, 0.123 apart" in lines[0]
+    assert "trial 5, 0.25 from trial 1" in lines[1]

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import covey
+from covey.history import Point, Trial
 from covey.learn import understand
-from covey.report.slices import model_slices
+from covey.report.slices import axes_of, diversity, edges, model_slices
 
 
 def sliced(study, point=None):
@@ -83,3 +86,139 @@ def test_options_that_do_not_like_to_be_compared():
     study.tell(batch, [1.0, 2.0])
     (one,) = sliced(study)
     assert len(one.at) == 2
+
+
+# Axes
+
+
+def test_axes_of_a_space():
+    space = covey.Space(
+        {
+            "lr": covey.Real(1e-5, 1e-1, log=True),
+            "few": covey.Integer(1, 4),
+            "many": covey.Integer(0, 10_000),
+            "opt": covey.Choice(["adam", "sgd"]),
+            "only": covey.Choice(["this"]),
+            "vast": covey.Choice(list(range(500))),
+        }
+    )
+    axes = {axis.name: axis for axis in axes_of(space)}
+    assert list(axes) == ["lr", "few", "many", "opt", "vast"]
+    assert axes["lr"].ends == (1e-5, 1e-1)
+    assert axes["lr"].log
+    assert axes["lr"].values[0] == 1e-5
+    assert axes["lr"].values[-1] == 1e-1
+    assert axes["few"].values == (1, 2, 3, 4)
+    assert len(axes["many"].values) == 41
+    assert axes["opt"].values == ("adam", "sgd")
+    assert axes["opt"].ends is None
+    assert (len(axes["vast"].values), axes["vast"].size) == (200, 500)
+
+
+def test_axes_of_a_pool():
+    rows = [
+        {"t": i, "ph": i / 7, "dye": ("red", "blue")[i % 2], "wet": i % 3 == 0, "same": 1.0, "n": i}
+        for i in range(60)
+    ]
+    axes = {axis.name: axis for axis in axes_of(covey.Pool(rows, labels=["n"]))}
+    assert list(axes) == ["t", "ph", "dye", "wet"]
+    assert len(axes["t"].values) == 41
+    assert axes["t"].ends == (0.0, 59.0)
+    assert set(axes["dye"].values) == {"red", "blue"}
+    assert set(axes["wet"].values) == {True, False}
+
+
+def test_a_small_pool_is_taken_value_by_value():
+    (axis,) = axes_of(covey.Pool([{"t": 3}, {"t": 1}, {"t": 2}]))
+    assert axis.values == (1, 2, 3)
+
+
+# Optima at the edge of the space
+
+
+SPACE = covey.Space(
+    {
+        "lr": covey.Real(1e-5, 1e-1, log=True),
+        "layers": covey.Integer(1, 8),
+        "flag": covey.Integer(0, 1),
+        "opt": covey.Choice(["adam", "sgd"]),
+    }
+)
+INSIDE = {"lr": 1e-3, "layers": 4, "flag": 0, "opt": "adam"}
+
+
+def test_a_point_inside_touches_nothing():
+    assert edges(SPACE, INSIDE, [INSIDE]) == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"lr": 1e-5}, "lr sits at its lower bound 1e-05: widen it?"),
+        ({"lr": 1.05e-5}, "lr is next to its lower bound 1e-05: widen it?"),
+        ({"lr": 1e-1}, "lr sits at its upper bound 0.1: widen it?"),
+        ({"layers": 8}, "layers sits at its upper bound 8: widen it?"),
+        ({"layers": 1}, "layers sits at its lower bound 1: widen it?"),
+    ],
+)
+def test_an_end_is_named(changed, words):
+    (found,) = edges(SPACE, INSIDE | changed, [INSIDE, INSIDE | changed])
+    assert found.words == words
+    assert (found.others, found.of) == (1, 2)
+
+
+def test_near_is_one_in_a_hundred_as_the_model_sees_it():
+    assert edges(SPACE, INSIDE | {"lr": 1.2e-5}, []) == ()
+
+
+def test_a_pool_asks_for_candidates():
+    pool = covey.Pool([{"t": t, "name": str(t)} for t in range(5)], labels=["name"])
+    (found,) = edges(pool, {"t": 4, "name": "4"}, [])
+    assert found.words == "t sits at the largest in the pool 4: add candidates beyond it?"
+    (found,) = edges(pool, {"t": -2}, [])
+    assert found.words == "t lies beyond the smallest in the pool 0: add candidates beyond it?"
+
+
+# Diversity of a batch
+
+
+SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
+
+
+def trials_at(rows, status="told"):
+    return [Trial(i, Point(x=x, y=y), 1.0, status) for i, (x, y) in enumerate(rows)]
+
+
+coordinates = st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0])
+
+
+@given(st.lists(st.tuples(coordinates, coordinates), min_size=1, max_size=12), st.integers(0, 11))
+def test_against_all_pairs(rows, cut):
+    """The k-d tree finds what comparing all pairs finds, equal points included."""
+    cut = min(cut, len(rows) - 1)
+    found = diversity(SQUARE, trials_at(rows), range(cut, len(rows)))
+    at = np.array(rows)
+    gaps = np.linalg.norm(at[:, None] - at[None], axis=2)
+    batch = [(gaps[i, j], i, j) for i in range(cut, len(rows)) for j in range(i + 1, len(rows))]
+    assert (found.pair is None) == (not batch)
+    if found.pair is not None:
+        assert found.pair.distance == pytest.approx(min(batch)[0])
+        assert gaps[found.pair.id, found.pair.other] == pytest.approx(found.pair.distance)
+        assert found.pair.id < found.pair.other
+    across = gaps[cut:, :cut]
+    assert (found.earlier is None) == (across.size == 0)
+    if found.earlier is not None:
+        assert found.earlier.distance == pytest.approx(across.min())
+        assert found.repeats == np.count_nonzero(across.min(axis=1) == 0.0)
+    assert found.duplicates == len(rows) - cut - len(set(rows[cut:]))
+
+
+def test_what_was_never_run_does_not_count():
+    trials = [*trials_at([(0.0, 0.0), (0.5, 0.5)]), Trial(2, Point(x=0.5, y=0.5), status="lost")]
+    found = diversity(SQUARE, trials, [1, 2])
+    assert (found.points, found.pair, found.duplicates) == (1, None, 0)
+
+
+def test_no_batch_at_all():
+    found = diversity(SQUARE, [], [])
+    assert (found.points, found.width, found.pair, found.earlier) == (0, 2, None, None)

@@ -67,3 +67,8 @@ def value(task: Task) -> list[Outcome]:
 def nothing(task: Task) -> list[Outcome]:
     """Still running."""
     return []
+
+
+def dies_of(reason: str) -> Callable[[Task], list[Outcome]]:
+    """Every evaluation fails for this reason; `{}` in it stands for the trial's number."""
+    return lambda task: [Outcome(task.name, "failed", reason=reason.format(task.id))]

@@ -1,23 +1,20 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
-from tests.doors.run.scripted import Scripted, nothing, value
+from tests.doors.run.scripted import Scripted, dies_of, nothing, value
 
 import covey
-from covey.errors import EvaluationError, ExhaustedError, JournalError
+from covey.errors import EvaluationError, ExhaustedError, JournalError, StrategyError
+from covey.history import Dispatched
 from covey.log.journal import Journal
 from covey.run import LocalEngine, Outcome
 from covey.run.api import run
+from covey.run.loop import Plan, Progress
 from covey.run.task import Retries
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
@@ -115,10 +112,6 @@ def test_a_machine_that_loses_everything_ends_a_run_that_has_values(study, async
         run(study, abs, batch=3, rounds=9, workers=engine, retries=QUICK, asynchronous=asynchronous)
 
 
-def dies_of(reason):
-    return lambda task: [Outcome(task.name, "failed", reason=reason.format(task.id))]
-
-
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_a_typo_costs_no_trial(study, asynchronous):
     """The first four die alike: they stay pending, the others are not begun, and all count."""
@@ -140,22 +133,6 @@ def test_after_a_typo_the_run_is_what_it_would_have_been(study):
     for one in (study, twin):
         run(one, abs, batch=8, rounds=2, workers=Scripted(value))
     assert [t.point for t in study.history.told] == [t.point for t in twin.history.told]
-
-
-def test_what_ctrl_c_interrupts_before_any_value_is_evaluated_again(study):
-    """Somebody saw the warnings, and mends f."""
-
-    def watch(progress):
-        if engine.tasks[2:]:
-            raise KeyboardInterrupt
-
-    engine = Scripted(dies_of("oops"), slots=1)
-    with pytest.raises(KeyboardInterrupt):
-        run(study, abs, batch=8, rounds=1, workers=engine, watch=watch)
-    names = [sent.name for id in range(3) for sent in study.history.attempts(id)[-1:]]
-    run(study, abs, batch=8, rounds=1, workers=Scripted(value))
-    assert not {task.name for task in engine.tasks} & set(names)
-    assert [trial.status for trial in study.history.trials] == ["told"] * 8
 
 
 def test_a_typo_mended_is_not_found_again_in_what_it_left_behind(study, tmp_path):
@@ -279,26 +256,6 @@ def test_folders_go_at_the_end_of_a_run(study, tmp_path):
     assert [path.name for path in (tmp_path / "run.jsonl.work").iterdir() if path.is_dir()] == []
 
 
-def test_ctrl_c_twice_in_the_midst_of_settling_loses_nothing(study, monkeypatch):
-    """The engine is not polled again, or it would forget a value that is not in the log."""
-    polls = []
-
-    class Counted(Scripted):
-        def poll(self, seconds):
-            polls.append(seconds)
-            return super().poll(seconds)
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(study, "tell", interrupted)
-    engine = Counted(value, one_by_one=True)
-    with pytest.raises(KeyboardInterrupt):
-        run(study, abs, batch=2, rounds=1, workers=engine)
-    assert len(polls) == 1
-    assert engine.cancelled == [engine.tasks[1].name] * 2  # killed
-
-
 def test_a_log_that_fails_costs_nothing(study, tmp_path, monkeypatch, caplog):
     """The disk fills up: evaluations go on, and the next run has their results."""
     ended = tmp_path / "ended"
@@ -324,130 +281,6 @@ def test_a_log_that_fails_costs_nothing(study, tmp_path, monkeypatch, caplog):
     run(covey.Study.load(study.journal), f, batch=2, rounds=1, workers=2)
     assert len(covey.Study.load(study.journal).history.told) == 2
     assert ended.read_text() == "xx"  # neither was evaluated again
-
-
-@pytest.fixture
-def interruptible():
-    """Ctrl-C interrupts, also where a shell has started the tests in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_ctrl_c_says_what_is_safe_and_the_same_call_goes_on(study, caplog):
-    engine = Scripted(nothing)
-
-    def answer(task):
-        if task.id < 2:
-            return value(task)
-        os.kill(os.getpid(), signal.SIGINT)
-        return []
-
-    engine._answer = answer
-    with caplog.at_level(logging.WARNING, logger="covey"), pytest.raises(KeyboardInterrupt):
-        run(study, abs, batch=3, rounds=2, workers=engine)
-    said = f"2 of 3 results of this batch are recorded in {study.journal}; run the same command"
-    assert said in caplog.text
-    assert [trial.status for trial in study.history.trials] == ["told", "told", "pending"]
-    assert engine.cancelled == [engine.tasks[-1].name]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    run(study, abs, batch=3, rounds=2, workers=Scripted(value))
-    assert [trial.status for trial in study.history.trials] == ["told"] * 6
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_ctrl_c_without_a_journal_says_so(caplog):
-    study = covey.Study(SPACE, seed=0)
-
-    def answer(task):
-        os.kill(os.getpid(), signal.SIGINT)
-        return []
-
-    with pytest.raises(KeyboardInterrupt):
-        run(study, abs, batch=3, rounds=2, workers=Scripted(answer))
-    assert "0 of 3 results of this batch are recorded in memory" in caplog.text
-
-
-def test_ctrl_c_asynchronously_counts_all_results(study, caplog):
-    def answer(task):
-        if task.id < 3:
-            return value(task)
-        os.kill(os.getpid(), signal.SIGINT)
-        return []
-
-    with pytest.raises(KeyboardInterrupt):
-        run(study, abs, batch=3, rounds=2, workers=Scripted(answer, slots=1), asynchronous=True)
-    assert "stopped: 3 results are recorded in " in caplog.text
-
-
-def test_ctrl_c_again_while_it_stops(study):
-    class Slow(Scripted):
-        def poll(self, seconds):
-            os.kill(os.getpid(), signal.SIGINT)
-            return []
-
-    engine = Slow(nothing)
-    with pytest.raises(KeyboardInterrupt):
-        run(study, abs, batch=1, rounds=1, workers=engine)
-    assert engine.cancelled == [engine.tasks[0].name] * 3  # asked, then twice more: killed
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_any_number_of_ctrl_c_kills_all_that_runs(study):
-    """Somebody who leans on the key does not break off the killing."""
-
-    class Leaning(Scripted):
-        def poll(self, seconds):
-            os.kill(os.getpid(), signal.SIGINT)
-            return []
-
-        def cancel(self, names):
-            super().cancel(names)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        def close(self):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    engine = Leaning(nothing)
-    with pytest.raises(KeyboardInterrupt):
-        run(study, abs, batch=2, rounds=1, workers=engine)
-    asked_then_killed = 3 * [task.name for task in engine.tasks]
-    assert sorted(engine.cancelled) == sorted(asked_then_killed)
-
-
-def test_ctrl_c_twice_kills_at_once(tmp_path):
-    """A real one: evaluations that do not want to end, and a user who does not want to wait."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import os, signal, sys, time, covey\n"
-        "def deaf(point):\n"
-        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "    open(f'{sys.argv[0]}.{os.getpid()}', 'w').close()\n"
-        "    time.sleep(60)\n"
-        "space = covey.Space({'x': covey.Real(0.0, 1.0)})\n"
-        f"covey.maximize(deaf, space, batch=2, workers=2, journal={str(tmp_path / 'j')!r})\n"
-    )
-    script.write_text(script.read_text().replace("{sys.argv[0]}", f"{tmp_path}/pid"))
-    runner = subprocess.Popen(
-        [sys.executable, script], stderr=subprocess.PIPE, start_new_session=True
-    )
-    until = time.monotonic() + 30.0
-    while len(list(tmp_path.glob("pid.*"))) < 2:
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    runner.send_signal(signal.SIGINT)
-    time.sleep(1.0)
-    assert runner.poll() is None  # it gives them their ten seconds
-    began = time.monotonic()
-    runner.send_signal(signal.SIGINT)
-    runner.communicate(timeout=10)
-    assert time.monotonic() - began < 5.0
-    for path in tmp_path.glob("pid.*"):
-        stat = Path(f"/proc/{path.suffix[1:]}/stat")
-        assert not stat.exists() or stat.read_text().split()[2] == "Z"
-    history = covey.Study.load(tmp_path / "j").history
-    assert [trial.status for trial in history.trials] == ["pending"] * 2
 
 
 def test_in_another_thread_it_runs_as_well(study):
@@ -487,3 +320,97 @@ def test_kinds_of_engines_agree_after_a_crash(tmp_path, study):
 def test_one_is_not_spoken_of_as_many(study, batch, said):
     with pytest.raises(EvaluationError, match=said):
         run(study, abs, batch=batch, rounds=1, workers=Scripted(dies_of("oops")))
+
+
+# The plan of a run
+
+
+def test_a_plan_of_options():
+    plan = Plan.of(4, 3, {"timeout": 2, "asynchronous": True})
+    assert plan == Plan(4, 3, True, 2, Retries(), None)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"batch": 0},
+        {"batch": "8"},
+        {"rounds": 1.0},
+        {"timeout": -1},
+        {"timeout": float("inf")},
+        {"retries": None},
+    ],
+)
+def test_what_makes_no_plan_is_named(wrong):
+    with pytest.raises(StrategyError, match="got"):
+        Plan(**wrong)
+
+
+def test_an_unknown_option_is_named():
+    with pytest.raises(StrategyError, match=r"'watched'; there are .*Did you mean 'watch'"):
+        Plan.of(4, 3, {"watched": print})
+
+
+# Progress
+
+
+def test_a_run_says_how_far_it_is():
+    study = covey.Study(SPACE, goal="min", seed=0)
+    study.add([{"x": 0.9}], [0.81])  # from elsewhere: not part of the run
+    seen: list[Progress] = []
+    with ThreadPoolExecutor(1) as pool:
+        run(study, lambda p: p["x"] ** 2, batch=3, rounds=2, workers=pool, watch=seen.append)
+    assert {progress.total for progress in seen} == {6}
+    done = [progress.done for progress in seen]
+    assert done == sorted(done)
+    assert done[-1] == 6
+    assert seen[-1].best == study.best.value
+    assert seen[-1].left == 0.0
+    assert seen[-1].waiting_for == "nothing more"
+    some = next(progress for progress in seen if progress.running)
+    assert "of this batch (trial" in some.waiting_for
+    assert some.failed == 0
+
+
+class Slow(Scripted):
+    """Two at a time; each takes ten seconds of a clock that a poll moves on."""
+
+    def __init__(self, monkeypatch, known=()):
+        self.now = 1000.0
+        self.begun: dict[str, float] = {}
+        super().__init__(self.answered, slots=2, known=known)
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+
+    def submit(self, task):
+        self.begun[task.name] = self.now
+        super().submit(task)
+
+    def poll(self, seconds):
+        self.now += 1.0
+        return super().poll(seconds)
+
+    def answered(self, task):
+        return value(task) if self.now >= self.begun.get(task.name, 0.0) + 10.0 else []
+
+
+def test_the_time_left_is_what_is_left_by_what_one_takes(monkeypatch):
+    """It stays as it is while one waits, and is not guessed before anything has ended."""
+    study = covey.Study(SPACE, goal="min", seed=0)
+    seen: list[Progress] = []
+    run(study, abs, batch=4, rounds=2, workers=Slow(monkeypatch), watch=seen.append)
+    assert {p.left for p in seen if p.done == 0} == {None}
+    for done in (2, 4, 6, 8):
+        assert {p.left for p in seen if p.done == done} == {(8 - done) * 10.0 / 2}
+
+
+def test_results_that_were_waiting_do_not_make_a_run_look_quick(monkeypatch, tmp_path):
+    """After a crash two results are found at once, which does not say what one takes."""
+    study = covey.Study(SPACE, goal="min", seed=0, journal=tmp_path / "run.jsonl")
+    names = []
+    for trial in study.ask(4)[:2]:
+        names.append(f"covey-before-{trial.id}-a1")
+        study.note(Dispatched(trial.id, 1, names[-1], 0))
+    seen: list[Progress] = []
+    run(study, abs, batch=4, rounds=2, workers=Slow(monkeypatch, names), watch=seen.append)
+    assert {p.left for p in seen if p.done == 2} == {None}
+    assert {p.left for p in seen if p.done == 4} == {20.0}

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space.table import OneHot, Scaled, as_column, fit_feature
+from covey.space import pool
+from covey.space.pool import Encoded, RowIndex, chosen_inputs, encode, refuse_too_wide, slices
+from covey.space.reading import Source, read_rows
+from covey.space.table import OneHot, Scaled, Table, as_column, fit_feature
 
 
 def fit(name, column):
@@ -99,3 +102,154 @@ def test_an_unknown_category_is_an_error_with_the_nearest():
     assert flags.check(np.bool_(True)) is True
     with pytest.raises(SpaceError, match="1 is not in the pool"):
         flags.check(1)
+
+
+# A whole table, encoded
+
+
+def test_distinct_rows_are_all_encoded():
+    held = Encoded.of(read_rows(np.array([[0.0], [4.0], [1.0]])), None, ())
+    np.testing.assert_array_equal(held.rows, [[0], [1], [0.25]])
+    assert not held.rows.flags.writeable
+    assert held.repeats == ""
+    assert held.original(2) == 2
+
+
+def test_rows_that_repeat_are_left_out_and_named():
+    held = Encoded.of(read_rows(np.array([[0.0, 1.0], [0.0, 2.0], [4.0, 3.0]])), ["x0"], ())
+    assert held.table.row(1) == {"x0": 4.0, "x1": 3.0}
+    assert not held.rows.flags.writeable
+    assert [held.original(i) for i in range(2)] == [0, 2]
+    assert held.repeats.startswith("rows 0 and 1 have the same inputs; ")
+    assert "(1 in all)" in held.repeats
+
+
+def test_rows_of_a_file_are_named_by_their_lines(tmp_path):
+    file = tmp_path / "pool.csv"
+    file.write_text("x\n3\n\n1\n1\n")
+    held = Encoded.of(read_rows(file), None, ())
+    assert held.repeats.startswith(f"line 4 of {file} and line 5 of {file} have the same inputs")
+    file.write_text("x\n3\n\nnan\n")
+    with pytest.raises(SpaceError, match=r"line 4 of .*pool.csv has nan in the input 'x'"):
+        Encoded.of(read_rows(file), None, ())
+
+
+def test_inputs_lie_side_by_side():
+    features = {"s": OneHot(("a", "b")), "t": Scaled(0.0, 2.0)}
+    assert slices(features) == {"s": slice(0, 2), "t": slice(2, 3)}
+    rows = encode(features, {"t": [1], "s": ["b"], "other": [0]}, 1)
+    np.testing.assert_array_equal(rows, [[0, 1, 0.5]])
+
+
+# The columns that are inputs
+
+
+TABLE = Table({name: np.arange(2) for name in "tsx"}, Source("pool.csv", 1, 1))
+
+
+def test_all_columns_are_inputs_but_for_labels():
+    assert chosen_inputs(TABLE, None, ()) == ("t", "s", "x")
+    assert chosen_inputs(TABLE, None, ["s"]) == ("t", "x")
+    assert chosen_inputs(TABLE, ["x", "t", "x"], ()) == ("x", "t")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "labels", "message"),
+    [
+        (["z"], (), "unknown column 'z'; pool.csv has t, s, x"),
+        (None, ["T"], r"unknown column 'T'; pool.csv has t, s, x. Did you mean 't'\?"),
+        ("t", (), r"inputs must be a list of columns, got 't'; write \['t'\]"),
+        (["t"], ["t"], "t cannot be both an input and a label"),
+        ([], (), "no inputs are left"),
+    ],
+)
+def test_roles_are_checked(inputs, labels, message):
+    with pytest.raises(SpaceError, match=message):
+        chosen_inputs(TABLE, inputs, labels)
+
+
+def test_what_does_not_fit_is_refused(monkeypatch):
+    features = {"t": Scaled(0.0, 1.0), "s": OneHot(tuple("abcd"))}
+    monkeypatch.setattr(pool, "_MOST_CELLS", 50)
+    refuse_too_wide(features, 10)
+    with pytest.raises(SpaceError, match=r"more than 2 GiB; the input 's' alone needs 4 columns"):
+        refuse_too_wide(features, 11)
+
+
+# Rows that are distinct
+
+
+def first_of_each(rows):
+    return RowIndex(rows).first_of_each()
+
+
+def test_distinct_rows_are_all_kept():
+    rows = np.random.default_rng(0).random((200, 3))
+    kept, pair = first_of_each(rows)
+    np.testing.assert_array_equal(kept, np.arange(200))
+    assert pair is None
+
+
+def test_the_first_of_each_is_kept_in_order():
+    rows = np.array([[3.0, 1.0], [2.0, 1.0], [3.0, 1.0], [0.0, 0.0], [2.0, 1.0], [3.0, 1.0]])
+    kept, pair = first_of_each(rows)
+    np.testing.assert_array_equal(kept, [0, 1, 3])
+    assert pair == (0, 2)
+
+
+def test_the_answer_is_that_of_a_dict():
+    rows = np.random.default_rng(1).integers(0, 4, (500, 4)).astype(float)
+    first: dict[bytes, int] = {}
+    for i, row in enumerate(rows):
+        first.setdefault(row.tobytes(), i)
+    kept, pair = first_of_each(rows)
+    np.testing.assert_array_equal(kept, sorted(first.values()))
+    assert pair is not None
+    assert (rows[pair[0]] == rows[pair[1]]).all()
+    assert pair[1] == min(set(range(500)) - set(first.values()))
+
+
+def test_a_collision_of_hashes_loses_no_row(monkeypatch):
+    monkeypatch.setattr(pool, "_hashes", lambda rows: np.zeros(len(rows), dtype=np.uint64))
+    kept, pair = first_of_each(np.array([[1.0], [2.0], [3.0]]))
+    np.testing.assert_array_equal(kept, [0, 1, 2])
+    assert pair is None
+    kept, pair = first_of_each(np.array([[1.0], [2.0], [1.0]]))
+    np.testing.assert_array_equal(kept, [0, 1])
+    assert pair == (0, 2)
+
+
+def test_rows_are_found_and_no_others():
+    rng = np.random.default_rng(2)
+    rows = rng.integers(0, 50, (5000, 3)).astype(float)
+    rows = rows[first_of_each(rows)[0]]
+    others = rows[rng.permutation(len(rows))] + [0.0, 0.0, 0.5]
+    both = np.concatenate([rows, others])
+    found = RowIndex(rows).find(both)
+    np.testing.assert_array_equal(found, [*range(len(rows)), *[-1] * len(others)])
+    assert found.dtype == np.intp
+    assert RowIndex(rows).find(np.empty((0, 3))).shape == (0,)
+
+
+def test_a_collision_of_hashes_finds_no_wrong_row(monkeypatch):
+    monkeypatch.setattr(pool, "_hashes", lambda rows: np.full(len(rows), 7, dtype=np.uint64))
+    rows = np.arange(20.0).reshape(-1, 1)
+    found = RowIndex(rows).find(np.array([[3.0], [19.0], [0.0], [20.0]]))
+    np.testing.assert_array_equal(found, [3, 19, 0, -1])
+
+
+def test_hashes_do_not_depend_on_the_block(monkeypatch):
+    rows = np.random.default_rng(3).random((100, 5))
+    whole = pool._hashes(rows)
+    monkeypatch.setattr(pool, "_HASHED", 7)
+    np.testing.assert_array_equal(pool._hashes(rows), whole)
+    np.testing.assert_array_equal(pool._hashes(rows[::3]), whole[::3])
+
+
+def test_hashes_of_rows_on_a_lattice_rarely_meet():
+    """Round numbers share their last bits, and permuted rows their cells."""
+    ticks = np.linspace(0.0, 1.0, 17)
+    rows = np.stack(np.meshgrid(*[ticks] * 4), axis=-1).reshape(-1, 4)
+    assert len(np.unique(pool._hashes(rows))) == len(rows)
+    hot = np.eye(500)
+    assert len(np.unique(pool._hashes(hot))) == 500

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 from covey.space import Choice, Integer, Linear, Real, Space
-from covey.space.inside import many_inside, one_inside
+from covey.space.inside import centres, half_spaces, many_inside, one_inside, scatter
 
 MIXED = Space({"lr": Real(1e-4, 1.0, log=True), "k": Integer(0, 4)})
 
@@ -88,3 +89,89 @@ def test_many_of_nothing():
         {"x": Real(0, 1)}, where=[Linear({"x": 1}, lower=0.9), Linear({"x": 1}, upper=0.1)]
     )
     assert many_inside(impossible, {}, 3, rng) is None
+
+
+# Centres of the constrained region
+
+
+SQUARE = {"x": Real(0, 1), "y": Real(0, 1)}
+
+
+def test_the_centre_of_a_triangle_is_its_incentre():
+    first, _ = centres(SQUARE, {}, [Linear({"x": 1, "y": 1}, upper=1)])
+    expected = 1 / (2 + np.sqrt(2))
+    assert first == {"x": pytest.approx(expected), "y": pytest.approx(expected)}
+
+
+def test_ranges_are_scaled_before_the_ball_is_laid():
+    wide = {"x": Real(0, 1000), "y": Real(-1, 0)}
+    first, _ = centres(wide, {}, [Linear({"x": 1, "y": 1000}, upper=0)])
+    expected = 1 / (2 + np.sqrt(2))
+    assert first["x"] == pytest.approx(1000 * expected)
+    assert first["y"] == pytest.approx(expected - 1)
+
+
+def test_parameters_without_a_weight_are_left_alone():
+    free = {**SQUARE, "c": Choice(["a", "b"])}
+    first, _ = centres(free, {}, [Linear({"x": 1}, lower=0.8)])
+    assert list(first) == ["x"]
+    assert 0.8 < first["x"] < 1.0
+
+
+def test_held_numbers_move_the_bounds():
+    first, _ = centres({"x": Real(0, 1)}, {"y": 0.9}, [Linear({"x": 1, "y": 1}, upper=1)])
+    assert first["x"] == pytest.approx(0.05)
+
+
+def test_an_empty_polytope_has_no_centre():
+    assert list(centres(SQUARE, {}, [Linear({"x": 1, "y": 1}, lower=3)])) == []
+
+
+def test_the_second_centre_has_whole_numbers():
+    free = {"a": Integer(0, 1000), "b": Integer(0, 1000, step=2)}
+    _, second = centres(free, {}, [Linear({"a": 7, "b": 11}, lower=4998.9, upper=4999.1)])
+    a, b = round(second["a"]), round(second["b"])
+    assert second == {"a": pytest.approx(a), "b": pytest.approx(b)}
+    assert 7 * a + 11 * b == 4999
+    assert b % 2 == 0
+
+
+def test_everything_held_leaves_nothing_to_place():
+    row = Linear({"x": 1}, upper=1)
+    assert list(centres({}, {"x": 0.5}, [row])) == [{}, {}]
+    assert list(centres({}, {"x": 1.5}, [row])) == []
+
+
+# Half-spaces and random points between them
+
+
+def test_half_spaces_scale_ranges_and_take_held_numbers_off():
+    spans = np.array([[0.0, 10.0], [-1.0, 1.0]])
+    rows = [Linear({"x": 1.0, "y": 2.0, "z": 1.0}, lower=-3.0, upper=4.0)]
+    normals, bounds = half_spaces(rows, ["x", "y"], spans, {"z": 0.5})
+    # x = 10 s, y = 2 t - 1: 10 s + 4 t - 2 + 0.5 <= 4, and its mirror; rows have unit length.
+    length = np.hypot(10.0, 4.0)
+    np.testing.assert_allclose(normals, np.array([[10.0, 4.0], [-10.0, -4.0]]) / length)
+    np.testing.assert_allclose(bounds, np.array([5.5, 1.5]) / length)
+
+
+def test_points_are_uniform_on_a_triangle():
+    """s + t <= 1: the sum of a uniform point has distribution function r²."""
+    at = scatter(np.array([[1.0, 1.0]]), np.array([1.0]), 4000, np.random.default_rng(0))
+    total = at.sum(axis=1)
+    assert total.max() <= 1.0 + 1e-9
+    assert kstest(total, lambda r: np.clip(r, 0, 1) ** 2).pvalue > 1e-3
+    # The control: the mixtures of corners it starts from are not uniform.
+    assert kstest(total, lambda r: np.clip(r, 0, 1)).pvalue < 1e-3
+
+
+def test_a_needle_is_filled_along_its_length():
+    """|s - t| <= 1e-6 in the unit square: uniform along the diagonal."""
+    normals = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    at = scatter(normals, np.full(2, 1e-6), 2000, np.random.default_rng(0))
+    assert np.abs(at[:, 0] - at[:, 1]).max() <= 1.1e-6
+    assert at[:, 0].std() == pytest.approx(np.sqrt(1 / 12), rel=0.1)
+
+
+def test_an_empty_polytope_gives_none():
+    assert scatter(np.array([[1.0]]), np.array([-0.5]), 3, np.random.default_rng(0)) is None

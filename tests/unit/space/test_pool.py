@@ -10,7 +10,8 @@ import pytest
 from covey.errors import SpaceError
 from covey.space import Pool
 from covey.space import pool as pool_module
-from covey.space import pool as roles
+from covey.space.pool import difference
+from covey.space.table import from_records
 
 ROWS = [
     {"t": 20, "solvent": "water", "wet": True, "id": "A1"},
@@ -97,7 +98,7 @@ def test_labels_may_be_missing_or_anything():
 
 
 def test_text_with_too_many_values_is_refused_before_memory_runs_out(monkeypatch):
-    monkeypatch.setattr(roles, "_MOST_CELLS", 50)
+    monkeypatch.setattr(pool_module, "_MOST_CELLS", 50)
     rows = [{"smiles": f"C{i}", "x": i} for i in range(10)]
     with pytest.raises(SpaceError, match=r"'smiles' alone needs 10 columns. .*labels=\['smiles'\]"):
         Pool(rows)
@@ -349,3 +350,29 @@ def test_a_pool_prints_its_columns(plate):
 def test_a_missing_label_does_not_contradict_itself():
     pool = Pool([{"a": 1.0, "note": float("nan")}, {"a": 2.0, "note": 3.0}], labels=["note"])
     assert pool.check(pool.point(0))["a"] == 1.0
+
+
+# The first difference of two tables
+
+
+SEVEN = [{"t": i, "s": "abcdefg"[i], "x": float("nan")} for i in range(7)]
+
+
+@pytest.mark.parametrize("block", [2, 100])
+@pytest.mark.parametrize(
+    ("now", "found"),
+    [
+        (SEVEN, None),
+        (SEVEN[:5], "it had 7 rows and has 5"),
+        ([{"t": 1}], "its columns were t, s, x and are t"),
+        (
+            [*SEVEN[:4], {**SEVEN[4], "s": "q"}, *SEVEN[5:]],
+            (4, "the column 's' had 'e' and has 'q'"),
+        ),
+        (SEVEN[1:], (0, "the column 's' had 'a' and has 'b'")),
+        ([{**row, "t": float(row["t"])} for row in SEVEN], None),
+    ],
+)
+def test_the_first_difference_is_named(monkeypatch, block, now, found):
+    monkeypatch.setattr(pool_module, "_BLOCK", block)
+    assert difference(from_records(SEVEN), from_records(now)) == found

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import csv
 import datetime
+import logging
 import os
 from pathlib import Path
 
@@ -10,9 +12,16 @@ import polars as pl
 import pytest
 
 from covey.errors import SpaceError
-from covey.space import reading
-from covey.space.reading import read_rows
-from covey.space.reading_csv import read_csv
+from covey.space import reading, reading_csv
+from covey.space.reading import Source, read_rows
+from covey.space.reading_csv import (
+    ReadingProgress,
+    first_record,
+    line_of,
+    read_csv,
+    records,
+    start_of,
+)
 
 ROWS = [{"t": 20, "x": 0.5, "dye": "red"}, {"t": 40, "x": 1.0, "dye": "blue"}]
 
@@ -168,3 +177,110 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "read_csv", late)
     with pytest.raises(SpaceError, match="was written to while it was being read; read it again"):
         read_rows(path)
+
+
+# Where a table came from
+
+
+def test_a_source_is_a_file_at_a_moment(tmp_path):
+    file = tmp_path / "pool.csv"
+    file.write_text("x\n1\n")
+    before = Source.of(file)
+    assert (before.path, before.size) == (str(file), 4)
+    assert Source.of(file) == before
+    os.utime(file, ns=(1, 1))
+    assert Source.of(file) != before
+    file.unlink()
+    with pytest.raises(FileNotFoundError):
+        Source.of(file)
+
+
+def test_a_relative_path_is_made_absolute(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "pool.csv"
+    file.write_text("x\n1\n")
+    assert Source.of(file.relative_to(tmp_path)).path == str(file)
+
+
+def test_rows_of_a_csv_file_are_found_by_their_lines(tmp_path):
+    file = tmp_path / "pool.csv"
+    file.write_text("x\n1\n\n2\n")
+    source = Source.of(file)
+    assert source.where(1) == f"line 4 of {file}"
+    file.unlink()
+    assert source.where(1) == "row 1 (the first is row 0)"
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.pq", "a.PARQUET"])
+def test_the_name_says_what_a_file_is(name):
+    source = Source(name, 0, 0)
+    assert source.is_parquet
+    assert source.where(1) == f"row 1 (the first is row 0) of {name}"
+    assert not Source("a.csv", 0, 0).is_parquet
+
+
+# The line on which a record begins
+
+
+def written_bytes(tmp_path, data: bytes):
+    file = tmp_path / "pool.csv"
+    file.write_bytes(data)
+    return file
+
+
+def test_rows_begin_on_lines_whatever_comes_between(tmp_path):
+    file = written_bytes(tmp_path, b'\xef\xbb\xbf\n"a\nb",c\n1,2\n\n\n"3\n\n",4\r\n5,6')
+    assert [line_of(file, row) for row in range(4)] == [4, 7, 10, None]
+
+
+def test_a_byte_order_mark_is_passed_over_once(tmp_path):
+    file = written_bytes(tmp_path, b"\xef\xbb\xbfx,y\n")
+    assert start_of(file) == 3
+    assert first_record(file) == ["x", "y"]
+    assert first_record(written_bytes(tmp_path, b"\n\nx\n")) == ["x"]
+    assert first_record(written_bytes(tmp_path, b"\n\n")) == []
+
+
+def test_records_go_on_from_a_byte(tmp_path):
+    with records(written_bytes(tmp_path, b"x,y\n1,2\n3,4\n"), 8) as reader:
+        assert list(reader) == [["3", "4"]]
+
+
+def test_what_is_no_text_is_named_by_its_line(tmp_path):
+    file = written_bytes(tmp_path, b"x,y\n1,\xc3\xa9\n2,\xe9\n")
+    with (
+        pytest.raises(SpaceError, match=r"line 3 of .*pool.csv is not CSV text in UTF-8"),
+        records(file, 0) as reader,
+    ):
+        list(reader)
+    assert line_of(file, 5) is None
+
+
+def test_a_quote_that_is_not_closed(tmp_path):
+    file = written_bytes(tmp_path, b'x\n"' + b"a" * (csv.field_size_limit() + 1))
+    with (
+        pytest.raises(SpaceError, match=r"field larger than .*a quote that is not closed"),
+        records(file, 0) as reader,
+    ):
+        list(reader)
+
+
+def test_a_file_that_is_gone_has_no_lines(tmp_path):
+    assert line_of(tmp_path / "gone.csv", 0) is None
+
+
+# Progress of a long reading
+
+
+def test_a_long_reading_says_how_far_it_is(monkeypatch, caplog):
+    clock = iter([0.0, 1.0, 2.5, 3.0, 5.5])
+    monkeypatch.setattr(reading_csv.time, "monotonic", lambda: next(clock))
+    with caplog.at_level(logging.INFO, logger="covey"):
+        tally = ReadingProgress("pool.csv")
+        for _ in range(4):
+            tally.add(10)
+    assert tally.rows == 40
+    assert [record.getMessage() for record in caplog.records] == [
+        "reading pool.csv: 20 rows so far, in 2 s",
+        "reading pool.csv: 40 rows so far, in 6 s",
+    ]

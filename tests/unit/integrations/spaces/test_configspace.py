@@ -1,0 +1,179 @@
+"""ConfigSpace and Covey mean the same points, or say why they cannot."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from covey import Integer, Linear, Pool, Real, Space, Study
+from covey.errors import SpaceError
+from covey.space import Choice
+
+ConfigSpace = pytest.importorskip("ConfigSpace", reason="pip install 'covey[configspace]'")
+from covey.integrations.spaces.configspace import space_from_configspace, space_to_configspace
+
+decimals = st.integers(-(10**6), 10**6).map(lambda i: i / 1000)
+labels = st.lists(st.text(min_size=1, max_size=3) | st.integers(), min_size=2, unique=True)
+parameters = st.one_of(
+    st.tuples(decimals, decimals).filter(lambda ends: ends[0] < ends[1]).map(lambda e: Real(*e)),
+    st.tuples(decimals, decimals)
+    .filter(lambda ends: 0 < ends[0] < ends[1])
+    .map(lambda e: Real(*e, log=True)),
+    st.builds(lambda low, more: Integer(low, low + more), st.integers(-9, 9), st.integers(1, 99)),
+    st.builds(
+        lambda low, more: Integer(low, low + more, log=True), st.integers(1, 9), st.integers(1, 99)
+    ),
+    st.builds(Choice, labels, st.booleans()),
+    st.builds(lambda value: Choice([value]), st.integers() | st.text() | st.none()),
+)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=4), parameters, min_size=1, max_size=4))
+def test_a_space_survives_configspace(named):
+    """In the order of names, which is the order ConfigSpace keeps."""
+    space = Space(named)
+    again = space_from_configspace(space_to_configspace(space))
+    assert dict(again.parameters) == dict(space.parameters)
+
+
+def test_a_configspace_becomes_the_space_it_means():
+    given = ConfigSpace.ConfigurationSpace(
+        space=[
+            ConfigSpace.UniformFloatHyperparameter("lr", 1e-4, 0.1, log=True),
+            ConfigSpace.UniformIntegerHyperparameter("depth", 1, 8),
+            ConfigSpace.CategoricalHyperparameter("kind", ["a", "b"], weights=[2.0, 2.0]),
+            ConfigSpace.OrdinalHyperparameter("size", ["s", "m", "l"]),
+            ConfigSpace.Constant("epochs", 10),
+        ]
+    )
+    assert dict(space_from_configspace(given).parameters) == {
+        "lr": Real(1e-4, 0.1, log=True),
+        "depth": Integer(1, 8),
+        "kind": Choice(["a", "b"]),
+        "size": Choice(["s", "m", "l"], ordered=True),
+        "epochs": Choice([10]),
+    }
+
+
+def test_a_batch_is_made_of_configurations():
+    given = ConfigSpace.ConfigurationSpace(
+        {"lr": (0.1, 1.0), "depth": (1, 8), "kind": ["a", "b"], "epochs": 10}
+    )
+    for trial in Study(space_from_configspace(given), seed=0).ask(8):
+        ConfigSpace.Configuration(given, values=dict(trial.point)).check_valid_configuration()
+
+
+def forbidding() -> object:
+    given = ConfigSpace.ConfigurationSpace({"n": (1, 6), "m": (1, 6), "kind": ["a", "b"]})
+    given.add(
+        ConfigSpace.ForbiddenAndConjunction(
+            ConfigSpace.ForbiddenEqualsClause(given["kind"], "b"),
+            ConfigSpace.ForbiddenInClause(given["n"], [1, 2, 3, 4]),
+        ),
+        ConfigSpace.ForbiddenGreaterThanRelation(given["n"], given["m"]),
+    )
+    return given
+
+
+def test_forbidden_clauses_become_constraints():
+    given = forbidding()
+    space = space_from_configspace(given)
+    allowed = {
+        (n, m, kind)
+        for n in range(1, 7)
+        for m in range(1, 7)
+        for kind in "ab"
+        if not (kind == "b" and n <= 4) and not n > m
+    }
+    points = space.decode(space.grid(limit=100))
+    assert {(p["n"], p["m"], p["kind"]) for p in points} == allowed
+    for trial in Study(space, seed=0).ask(10):
+        ConfigSpace.Configuration(given, values=dict(trial.point)).check_valid_configuration()
+    with pytest.raises(SpaceError, match=r"breaks the constraint '.*n > m'"):
+        space.check({"n": 5, "m": 2, "kind": "a"})
+
+
+def test_constraints_are_told_apart_and_pickle():
+    space = space_from_configspace(forbidding())
+    assert pickle.loads(pickle.dumps(space)) == space
+    other = forbidding()
+    other.add(ConfigSpace.ForbiddenEqualsClause(other["n"], 6))
+    assert space_from_configspace(other) != space
+    assert space_from_configspace(other).fingerprint != space.fingerprint
+
+
+def conditional() -> object:
+    given = ConfigSpace.ConfigurationSpace({"kind": ["svm", "tree"], "C": (0.1, 1.0)})
+    given.add(ConfigSpace.EqualsCondition(given["C"], given["kind"], "svm"))
+    return given
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (conditional(), "'C' exist only under a condition"),
+        ([ConfigSpace.NormalFloatHyperparameter("x", 0, 1, lower=-3, upper=3)], "'x': a NormalF"),
+        ([ConfigSpace.NormalIntegerHyperparameter("x", 0, 1, lower=-3, upper=3)], "NormalInteger"),
+        ([ConfigSpace.BetaFloatHyperparameter("x", 2, 2, lower=0, upper=1)], "BetaFloat"),
+        ([ConfigSpace.BetaIntegerHyperparameter("x", 2, 2, lower=0, upper=9)], "BetaInteger"),
+        ([ConfigSpace.CategoricalHyperparameter("x", [1, 2], weights=[1, 3])], "'x': its weights"),
+        ([], "at least one parameter"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_covey_cannot_say_is_refused(given, said):
+    if isinstance(given, list):
+        given = ConfigSpace.ConfigurationSpace(space=given)
+    with pytest.raises(SpaceError, match=said):
+        space_from_configspace(given)
+
+
+def test_a_dict_is_no_configspace():
+    with pytest.raises(SpaceError, match="got dict"):
+        space_from_configspace({"x": (0.0, 1.0)})
+
+
+@pytest.mark.parametrize(
+    ("parameter", "said"),
+    [
+        (Real(1e-15, 1e-3, log=True), "'p': ConfigSpace refuses it: Negative lower bound"),
+        (Real(0, 0.12345678901234567), "'p': the bounds .* are rounded to"),
+        (Integer(2, 16, step=2, log=True), "on a logarithmic scale cannot go in steps"),
+        (Integer(0, 10**6, step=2), "500001 values .* cannot go in steps"),
+        (Choice([1, True]), "'p': ConfigSpace refuses it"),
+        (Choice([1, True], ordered=True), "'p': ConfigSpace refuses it"),
+    ],
+    ids=str,
+)
+def test_what_configspace_cannot_say_is_refused(parameter, said):
+    with pytest.raises(SpaceError, match=said):
+        space_to_configspace(Space({"p": parameter}))
+
+
+def test_constraints_and_pools_are_refused():
+    with pytest.raises(SpaceError, match=r"x <= 0\.5"):
+        space_to_configspace(Space({"x": Real(0, 1)}, where=[Linear({"x": 1}, upper=0.5)]))
+    with pytest.raises(SpaceError, match="n > m"):
+        space_to_configspace(space_from_configspace(forbidding()))
+    with pytest.raises(SpaceError, match="got Pool"):
+        space_to_configspace(Pool([{"x": 1.0}]))
+
+
+def test_integers_in_steps_are_listed_in_order():
+    made = space_to_configspace(Space({"n": Integer(1, 9, step=4), "one": Integer(3, 3)}))
+    assert made["n"].sequence == (1, 5, 9)
+    assert made["one"].value == 3
+
+
+def test_without_configspace_the_error_says_what_to_install():
+    code = (
+        "import sys; sys.modules['ConfigSpace'] = None\n"
+        "import covey.integrations.spaces.configspace"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "this needs ConfigSpace: pip install 'covey[configspace]'" in done.stderr

@@ -246,13 +246,13 @@ def entries_each(items: Indices, where: Array) -> int:
     return max(1, len(items) // 4 if is_numpy(where) else len(items))
 
 
-def gathered(kernel: Covariance) -> Covariance:
-    """The kernel, held whole if it is on a device and small enough.
+def gathered(kernel: Covariance, most: int = _GATHERED) -> Covariance:
+    """The kernel, held whole if it is on a device and takes at most ``most`` bytes.
 
     On a device one column takes as long to read as a thousand: launching dominates.
     """
     n = len(kernel.diagonal)
-    if is_numpy(kernel.diagonal) or 8 * n * n > _GATHERED:
+    if is_numpy(kernel.diagonal) or 8 * n * n > most:
         return kernel
     return Dense(kernel.block(np.arange(n), np.arange(n)), kernel.diagonal)
 

@@ -15,24 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.counting import counts, pvalue
 
-from covey import arrays as chunks
-from covey import dpp
-from covey.dpp import (
-    greedy,
-    mixture,
-    walk,
-)
-from covey.dpp import (
-    greedy as start,
-)
-from covey.dpp import (
-    mixture as truncation,
-)
-from covey.dpp import (
-    walk as state,
-)
+from covey import arrays, dpp
+from covey.dpp import greedy, mixture, walk
 from covey.dpp.greedy import Start, greedy_start
 from covey.dpp.kernel import adapt
+from covey.dpp.mixture import TruncationGoal
 from covey.errors import NumericsError
 from covey.large import lazy_greedy as lazy
 from covey.large.lazy_greedy import check_guess
@@ -75,16 +62,29 @@ class Tensors:
         return Tensors(self.block(items, items))
 
 
+FEW = {"large": 0, "few": 4}  # anything is large, and four items are looked at first
+
+
 @pytest.fixture
-def crowded(monkeypatch):
-    """Anything is large: short lists of a few items, guesses of a few picks, small chunks."""
-    monkeypatch.setattr(greedy, "LARGE", 0)
-    monkeypatch.setattr(lazy, "_SHORT", 6)
-    monkeypatch.setattr(lazy, "_BYTES", 1)
-    monkeypatch.setattr(lazy, "_AHEAD", 3)
-    monkeypatch.setattr(start, "_FEW", 4)
-    monkeypatch.setattr(truncation, "_FEW", 4)
-    monkeypatch.setattr(chunks, "CACHE", 1)  # chunks of 64
+def small_chunks(monkeypatch):
+    """Chunks of 64 items."""
+    monkeypatch.setattr(arrays, "CACHE", 1)
+
+
+def lazily(kernel, k):
+    """Lazy greedy with a short list of a few items, and guesses of a few picks."""
+    return lazy.lazy_picks(kernel, k, short=6, memory=1, ahead=3)
+
+
+def walk_from_few(kernel, k, max_steps=None):
+    """The walk that starts at the greedy maximum of a few items."""
+    start = greedy_start(kernel, k, **FEW)
+    return walk.prepare_walk(kernel, k, epsilon=0.01, max_steps=max_steps, start=start)
+
+
+def mixture_by_few(kernel, k, goal):
+    """The mixture whose pivots are those of a few items."""
+    return mixture.assemble(kernel, k, mixture.truncated(kernel, goal, hurry=False, **FEW))
 
 
 # Greedy.
@@ -123,7 +123,7 @@ def outcome(choose, L, k):
         return str(error)
 
 
-@pytest.mark.usefixtures("crowded")
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize(
     "kind", ["smooth", "rough", "medium", "duplicates", "grid", "diagonal", "low rank"]
 )
@@ -132,16 +132,16 @@ def test_lazy_greedy_is_plain_greedy(kind, seed, k):
     """The same picks in the same order, or the same complaint."""
     L = kernel_of(seed, kind)
     k = min(k, len(L))
-    lazily, plainly = outcome(lazy.lazy_picks, L, k), outcome(greedy.plain_picks, L, k)
+    found, plainly = outcome(lazily, L, k), outcome(greedy.plain_picks, L, k)
     if isinstance(plainly, str):
-        assert lazily == plainly
+        assert found == plainly
         return
-    assert lazily.picks.tolist() == plainly.picks.tolist()
-    np.testing.assert_allclose(lazily.gains, plainly.gains, rtol=1e-7)
-    assert lazily.passes <= k
+    assert found.picks.tolist() == plainly.picks.tolist()
+    np.testing.assert_allclose(found.gains, plainly.gains, rtol=1e-7)
+    assert found.passes <= k
 
 
-@pytest.mark.usefixtures("crowded")
+@pytest.mark.usefixtures("small_chunks")
 def test_a_guess_that_is_not_checked_would_be_caught(monkeypatch):
     """The control: greedy on short lists alone picks otherwise."""
 
@@ -153,10 +153,7 @@ def test_a_guess_that_is_not_checked_would_be_caught(monkeypatch):
 
     monkeypatch.setattr(lazy, "check_guess", nod)
     L = kernel_of(3, "medium")
-    assert (
-        outcome(lazy.lazy_picks, L, 8).picks.tolist()
-        != outcome(greedy.plain_picks, L, 8).picks.tolist()
-    )
+    assert outcome(lazily, L, 8).picks.tolist() != outcome(greedy.plain_picks, L, 8).picks.tolist()
 
 
 # Laws, against enumeration.
@@ -208,11 +205,11 @@ def test_a_round_of_several_positions_is_so_many_steps_of_the_walk(proposals):
     assert pvalue(seen, law_of(WIDE, 8)) < LEVEL
 
 
-def test_a_round_that_sees_few_of_its_proposals_is_still_the_walk(monkeypatch):
-    monkeypatch.setattr(state, "_MOST", 1)
-    monkeypatch.setattr(state, "_TOGETHER", 1)
+def test_a_round_that_sees_few_of_its_proposals_is_still_the_walk():
     first = np.arange(3)
-    sampler = walk.Walk(adapt(SMALL), np.cumsum(SMALL.diagonal()), first, 3, 1.0, (8, 16))
+    sampler = walk.Walk(
+        adapt(SMALL), np.cumsum(SMALL.diagonal()), first, 3, 1.0, (8, 16), together=1, most=1
+    )
     seen = counts(sampler.draw, 1000)
     assert pvalue(seen, walked(SMALL, 3, first, 3)) > LEVEL
     assert pvalue(seen, walked(SMALL, 3, first, 1)) < LEVEL
@@ -226,41 +223,36 @@ def test_anchored_proposals_that_are_not_judged_again_would_be_caught(monkeypatc
     assert pvalue(counts(sampler.draw, 1000), walked(WIDE, 8, first, 2)) < LEVEL
 
 
-@pytest.mark.usefixtures("crowded")
 def test_the_walk_from_a_start_among_few_follows_the_determinant():
-    sampler = dpp.prepare(Entries(SMALL), 2, "walk")
+    sampler = walk_from_few(adapt(Entries(SMALL)), 2)
     assert sampler.error == 0.01
     assert pvalue(counts(sampler.draw, 2000), law_of(SMALL, 2)) > LEVEL
-    hasty = dpp.prepare(Entries(SMALL), 2, "walk", max_steps=1)
+    hasty = walk_from_few(adapt(Entries(SMALL)), 2, max_steps=1)
     assert pvalue(counts(hasty.draw, 2000), law_of(SMALL, 2)) < LEVEL
 
 
-@pytest.mark.usefixtures("crowded")
 @given(seeds, st.integers(2, 4))
 def test_a_start_among_few_has_at_least_the_mass_it_claims(seed, k):
     L = np.eye(9) + covariance(seed, 9)
-    found = greedy_start(adapt(Entries(L)), k)
+    found = greedy_start(adapt(Entries(L)), k, **FEW)
     mass = law_of(L, k)[tuple(sorted(found.items.tolist()))]
     assert -math.log(mass) <= found.log_inverse_mass + 1e-9
 
 
-@pytest.mark.usefixtures("crowded")
 @pytest.mark.parametrize("cap", [1, 5, 20, 60])
 def test_the_reported_error_bounds_the_total_variation(cap):
     for seed in range(3):
         L = np.eye(7) + covariance(seed, 7, scale=20.0)
-        sampler = dpp.prepare(Entries(L), 3, "walk", max_steps=cap)
+        sampler = walk_from_few(adapt(Entries(L)), 3, max_steps=cap)
         target, found = law_of(L, 3), walked(L, 3, sampler.start, sampler.steps)
         assert 0.5 * sum(abs(found[s] - target[s]) for s in target) <= sampler.error <= 1.0
 
 
-@pytest.mark.usefixtures("crowded")
 @pytest.mark.parametrize("rank", [3, 1])
-def test_a_mixture_by_the_pivots_of_a_few_follows_the_determinant(rank, monkeypatch):
-    monkeypatch.setattr(mixture, "_HOPELESS", np.inf)
-    monkeypatch.setattr(mixture, "_ENOUGH", -1.0)
+def test_a_mixture_by_the_pivots_of_a_few_follows_the_determinant(rank):
     L = np.eye(7) + covariance(3, 7, scale=0.3)
-    sampler = mixture.prepare_mixture(adapt(Entries(L)), 3, rank=rank)
+    goal = TruncationGoal(3, rank, enough=-1.0, most=np.inf)
+    sampler = mixture_by_few(adapt(Entries(L)), 3, goal)
     assert sampler.rank == rank
     assert pvalue(counts(sampler.draw, 1000), law_of(L, 3)) > LEVEL
     assert pvalue(counts(sampler.propose, 2500), law_of(L, 3)) < LEVEL
@@ -277,11 +269,11 @@ def test_tensors_are_chosen_from_as_arrays_are(seed):
     np.testing.assert_allclose(here.gains, there.gains, rtol=1e-8)
 
 
-@pytest.mark.usefixtures("crowded")
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("kind", ["smooth", "medium", "duplicates"])
 def test_many_tensors_are_chosen_from_as_arrays_are(kind):
     L = kernel_of(5, kind)
-    here, there = (lazy.lazy_picks(adapt(of(L)), 15) for of in (Entries, Tensors))
+    here, there = (lazily(adapt(of(L)), 15) for of in (Entries, Tensors))
     assert here.picks.tolist() == there.picks.tolist() == dpp.maximize(L, 15)
     np.testing.assert_allclose(here.gains, there.gains, rtol=1e-8)
     assert here.passes == there.passes > 1
@@ -297,11 +289,17 @@ def test_tensors_are_drawn_from_as_arrays_are(method):
         assert ours == theirs
 
 
-@pytest.mark.usefixtures("crowded")
+@pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("method", ["mixture", "walk"])
 def test_many_tensors_are_drawn_from_as_arrays_are(method):
     L = np.eye(80) + 1e-3 * covariance(1, 80)
-    here, there = (dpp.prepare(kind(L), 4, method) for kind in (Entries, Tensors))
+
+    def prepared(kernel):
+        if method == "walk":
+            return walk_from_few(kernel, 4)
+        return mixture_by_few(kernel, 4, TruncationGoal(4, 80, enough=0.1, most=5.0))
+
+    here, there = (prepared(adapt(kind(L))) for kind in (Entries, Tensors))
     for seed in range(10):
         ours, theirs = (s.draw(np.random.default_rng(seed)) for s in (here, there))
         assert ours == theirs

@@ -86,11 +86,8 @@ def test_a_truncated_mixture_without_its_correction_would_be_caught():
 
 def truncated(L, k, rank):
     """A mixture whose factor has exactly this rank, however small the chance of acceptance."""
-    kernel = adapt(L)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mixture, "_HOPELESS", np.inf)
-        patch.setattr(mixture, "_ENOUGH", -1.0)
-        return mixture.prepare_mixture(kernel, k, rank=rank)
+    kernel, goal = adapt(L), mixture.TruncationGoal(k, rank, enough=-1.0, most=np.inf)
+    return mixture.assemble(kernel, k, mixture.truncated(kernel, goal, hurry=False))
 
 
 def test_walk_samples_follow_the_determinant():
@@ -242,11 +239,10 @@ def test_a_walk_that_ignores_the_conditional_variance_would_be_caught():
     assert pvalue(counts(naive, 5000), law) < LEVEL
 
 
-def test_positions_renewed_in_one_round_are_renewed_one_after_the_other(monkeypatch):
-    monkeypatch.setattr(walk, "_SHARE", 1)  # rounds of k + 1 steps
+def test_positions_renewed_in_one_round_are_renewed_one_after_the_other():
     kernel = adapt(COVARIANCE)
     start = greedy_start(kernel, 3).items
-    sampler = walk.Walk(kernel, np.cumsum(kernel.diagonal), start, 3, 1.0, (2, 4))
+    sampler = walk.Walk(kernel, np.cumsum(kernel.diagonal), start, 3, 1.0, (2, 4), together=35)
     subsets, matrix = walk_matrix(COVARIANCE, 3)
     seen = counts(sampler.draw, 5000)
     assert pvalue(seen, after(subsets, matrix, start, 3)) > LEVEL

@@ -1,11 +1,9 @@
-import sys
-
 import numpy as np
 import pytest
 
 import covey
 from covey.advice import predict, recommend_anywhere, recommend_told
-from covey.gp import GP
+from covey.gp import GP, Recall
 from covey.history import Added, History, Point
 from covey.learn import LastModel, Recipe, understand
 
@@ -60,10 +58,10 @@ def test_a_model_is_kept_until_the_log_grows():
     assert len(grown.data.at) == 3
 
 
-def test_a_shared_recall_changes_no_advice(monkeypatch):
-    monkeypatch.setattr(sys.modules["covey.gp.posterior"], "MANY", 5)
+def test_a_shared_recall_changes_no_advice():
     recipe = Recipe(SPACE, "max", GP(), 0)
     alone, together = LastModel(recipe), LastModel(recipe)
+    alone.recall, together.recall = Recall(many=5), Recall(many=5)
     points = tuple(Point(x=i / 11) for i in range(12))
     history = History().then(Added(points, tuple(np.sin(5.0 * p["x"]) for p in points)))
     rng = np.random.default_rng(0)

@@ -1,4 +1,5 @@
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -149,12 +150,13 @@ class TestManyResults:
 
     POOL = covey.Pool(np.random.default_rng(0).random((120, 2)))
     RECIPE = Recipe(POOL, "max", GP(), seed=0)
+    SMALL = staticmethod(partial(Recall, many=30, block=8))
 
     @pytest.fixture(autouse=True)
     def many_is_little(self, monkeypatch):
-        for name in ("covey.learn", "covey.gp.fit", "covey.gp.posterior"):
+        for name in ("covey.learn", "covey.gp.fit"):
             monkeypatch.setattr(sys.modules[name], "MANY", 30)
-        monkeypatch.setattr(sys.modules["covey.large.growing"], "BLOCK", 8)
+        monkeypatch.setattr("covey.learn.Recall", self.SMALL)
 
     def f(self, point):
         return float(np.sin(5.0 * point["x0"]) + point["x1"])
@@ -228,7 +230,7 @@ class TestManyResults:
 
     def test_what_was_remembered_does_not_change_a_batch(self):
         """Through batches told, failed and left open, and a fit in between."""
-        recall, history = Recall(), self.started()
+        recall, history = self.SMALL(), self.started()
         for step in range(5):
             grown = self.asked(history, recall=recall)
             assert grown.events[-1] == self.asked(history).events[-1]

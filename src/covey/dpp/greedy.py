@@ -39,18 +39,19 @@ def maximize(L: KernelLike, k: int) -> list[int]:
     return greedy_picks(kernel, check_count(k, len(kernel.diagonal))).picks.tolist()
 
 
-def greedy_picks(kernel: Covariance, k: int) -> GreedyPicks:
+def greedy_picks(kernel: Covariance, k: int, *, large: int = LARGE) -> GreedyPicks:
     """The greedy picks and their gains, for 1 <= k <= n. Cost n k², or n k² a pass."""
-    return lazy_greedy.lazy_picks(kernel, k) if is_large(kernel, k) else plain_picks(kernel, k)
+    lazily = is_large(kernel, k, large)
+    return lazy_greedy.lazy_picks(kernel, k) if lazily else plain_picks(kernel, k)
 
 
-def is_large(kernel: Covariance, k: int) -> bool:
+def is_large(kernel: Covariance, k: int, large: int = LARGE) -> bool:
     """Whether a kernel can be read by blocks and is large enough to be, by n and k alone."""
     n = len(kernel.diagonal)
     return (
         isinstance(kernel, Checked)
         and kernel.cut is not None
-        and (n > LARGE or 8 * n * k > _MEMORY)
+        and (n > large or 8 * n * k > _MEMORY)
     )
 
 
@@ -82,7 +83,7 @@ class Start:
     log_inverse_mass: float
 
 
-def greedy_start(kernel: Covariance, k: int) -> Start:
+def greedy_start(kernel: Covariance, k: int, *, large: int = LARGE, few: int = _FEW) -> Start:
     r"""The greedy maximum S₀ and the smaller of two bounds on log 1/μ(S₀) = log e_k - log det L_S₀.
 
     .. math::
@@ -91,22 +92,22 @@ def greedy_start(kernel: Covariance, k: int) -> Start:
         \log\tbinom{n}{k} + k \log(\operatorname{tr} L / n) - \log\det L_{S_0}
 
     The first is greedy's guarantee (Çivril & Magdon-Ismail 2009), the second Maclaurin's inequality
-    for e_k, usually far smaller. The second holds for any set: where n is large, S₀ is the greedy
-    maximum among a few items, so that its cost hardly depends on n. (Our choices.)
+    for e_k, usually far smaller. The second holds for any set: where n > ``large``, S₀ is the
+    greedy maximum among ``few`` items, so that its cost hardly depends on n. (Our choices.)
     """
     diagonal = to_numpy(kernel.diagonal)
     n = len(diagonal)
-    few = _among_few(kernel, k) if is_large(kernel, k) else None
-    choice = greedy_picks(kernel, k) if few is None else few
-    guarantee = 2.0 * math.lgamma(k + 1) if few is None else math.inf  # log (k!)², MATH 6.3
+    found = _among_few(kernel, k, few) if is_large(kernel, k, large) else None
+    choice = greedy_picks(kernel, k, large=large) if found is None else found
+    guarantee = 2.0 * math.lgamma(k + 1) if found is None else math.inf  # log (k!)², MATH 6.3
     # Maclaurin: e_k <= C(n, k) (tr L / n)^k; log det L_S₀ is the sum of the log gains.
     maclaurin = k * math.log(float(diagonal.mean())) - float(np.log(choice.gains).sum())
     return Start(choice.picks, spectral.log_binomial(n, k) + min(guarantee, maclaurin))
 
 
-def _among_few(kernel: Covariance, k: int) -> GreedyPicks | None:
+def _among_few(kernel: Covariance, k: int, few: int) -> GreedyPicks | None:
     """Greedy on a subset of the items, half of it the largest variances; None if its rank < k."""
-    items = spread(to_numpy(kernel.diagonal), max(_FEW, 8 * k))
+    items = spread(to_numpy(kernel.diagonal), max(few, 8 * k))
     try:
         found = plain_picks(kernel.on(items), k)
     except NumericsError:

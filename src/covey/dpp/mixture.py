@@ -14,7 +14,7 @@ import numpy as np
 from covey.arrays import Array, Indices, Whitening, each_chunk, like, namespace, spread, to_numpy
 from covey.covariance import Covariance, PivotedCholesky
 from covey.dpp import spectral
-from covey.dpp.greedy import is_large
+from covey.dpp.greedy import LARGE, is_large
 from covey.errors import NumericsError
 
 # The low-rank factor of A = L - I.
@@ -52,14 +52,16 @@ class TruncationGoal(NamedTuple):
     most: float  # an excess above which the truncation is of no use
 
 
-def truncated(kernel: Covariance, goal: TruncationGoal, *, hurry: bool) -> Truncation:
+def truncated(
+    kernel: Covariance, goal: TruncationGoal, *, hurry: bool, large: int = LARGE, few: int = _FEW
+) -> Truncation:
     """Pivoted Cholesky of L - I; with ``hurry`` it gives up when the decay so far is too slow.
 
-    The pivots of a large kernel are chosen among a few of its items, and one pass over all items
+    Of more than ``large`` items the pivots are chosen among a ``few``, and one pass over all items
     gives their rows. Cost n·rank².
     """
-    if is_large(kernel, goal.k):
-        factor = _factor_by_few(kernel, goal, hurry=hurry)
+    if is_large(kernel, goal.k, large):
+        factor = _factor_by_few(kernel, goal, few, hurry=hurry)
         rows = factor.rows
     else:
         factor, _ = _factor(kernel, goal, hurry=hurry)
@@ -94,24 +96,26 @@ def _factor(
     return factor, np.array(pivots, dtype=np.intp)
 
 
-def _factor_by_few(kernel: Covariance, goal: TruncationGoal, *, hurry: bool) -> PivotedCholesky:
+def _factor_by_few(
+    kernel: Covariance, goal: TruncationGoal, few: int, *, hurry: bool
+) -> PivotedCholesky:
     """The factor of all items by pivots chosen among a few, in one pass. Cost n·rank²."""
-    items = spread(to_numpy(kernel.diagonal), max(_FEW, 4 * goal.k))
-    few, places = _factor(kernel.on(items), goal, hurry=hurry)
-    if (excess := _excess(few.residual, goal.k)) > goal.most:  # over all items it is no smaller
-        raise _rank_error(few.rank, excess)
+    items = spread(to_numpy(kernel.diagonal), max(few, 4 * goal.k))
+    small, places = _factor(kernel.on(items), goal, hurry=hurry)
+    if (excess := _excess(small.residual, goal.k)) > goal.most:  # over all items it is no smaller
+        raise _rank_error(small.rank, excess)
     diagonal = _excess_diagonal(kernel)
-    factor = PivotedCholesky(diagonal, few.rank)
-    if few.rank == 0:
+    factor = PivotedCholesky(diagonal, small.rank)
+    if small.rank == 0:
         return factor
-    whiten = Whitening(np.tril(to_numpy(few.rows[:, like(places, few.rows)]).T), diagonal)
+    whiten = Whitening(np.tril(to_numpy(small.rows[:, like(places, small.rows)]).T), diagonal)
     every, pivots = np.arange(len(diagonal)), items[places]
 
     def some(part: slice) -> tuple[slice, Array]:
         columns = kernel.block(every[part], pivots)
         return part, whiten(_less_one(columns, pivots - part.start).T)
 
-    factor.take(pivots, each_chunk(some, diagonal, few.rank))
+    factor.take(pivots, each_chunk(some, diagonal, small.rank))
     _check_semidefinite(factor.residual, kernel.diagonal)
     return factor
 

@@ -28,6 +28,7 @@ class Swap:
     steps: int
     error: float
     log_inverse_mass: float = math.inf  # upper bound on log 1/μ(S₀)
+    lookahead: int = _LOOKAHEAD  # proposals judged at a time, at most
 
     method: ClassVar[str] = "swap"
 
@@ -55,7 +56,7 @@ class Swap:
             while done < size:
                 some = slice(done, done + int(ahead))
                 waited = state.advance(positions[some], others[some], bars[some])
-                ahead = min(_LOOKAHEAD, 0.9 * ahead + 0.1 * (2 * waited + 1))
+                ahead = min(self.lookahead, 0.9 * ahead + 0.1 * (2 * waited + 1))
                 done += waited
             left -= size
         return sorted(state.items.tolist())

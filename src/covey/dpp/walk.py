@@ -43,10 +43,10 @@ class RoundResult(NamedTuple):
 class State:
     """A set S and L_SS, whose entries are read from the kernel, so that no rounding accumulates."""
 
-    __slots__ = ("_kernel", "_square", "diagonal", "items")
+    __slots__ = ("_kernel", "_most", "_square", "diagonal", "items")
 
-    def __init__(self, kernel: Covariance, items: Indices) -> None:
-        self._kernel = kernel
+    def __init__(self, kernel: Covariance, items: Indices, most: int = _MOST) -> None:
+        self._kernel, self._most = kernel, most  # proposals played out in a round, at most
         self.diagonal = to_numpy(kernel.diagonal)  # (n,)
         self._square = np.array(to_numpy(kernel.block(items, items)), dtype=np.float64)
         self.items = items.copy()
@@ -81,16 +81,16 @@ class State:
         self._settle(moving, fixed, few, near, fresh[:, passed])
         if steps == len(positions):
             return RoundResult(steps, int(passed[few.next - 1]) + 1)
-        # The stream ended, or the `_MOST` proposals that were kept of it.
+        # The stream ended, or the ``most`` proposals that were kept of it.
         return RoundResult(
-            steps, int(passed[-1]) + 1 if len(passed) == _MOST else len(stream.items)
+            steps, int(passed[-1]) + 1 if len(passed) == self._most else len(stream.items)
         )
 
     def _passed(self, stream: Proposals, fixed: Indices, white: Array) -> Indices:
         """The proposals that the fixed items F do not reject: v(j|R) <= v(j|F) for F ⊂ R."""
         bounds = conditional_variances(self.diagonal[stream.items], white)
         bounds[np.isin(stream.items, fixed)] = -np.inf
-        return np.flatnonzero(stream.bars < bounds)[:_MOST]
+        return np.flatnonzero(stream.bars < bounds)[: self._most]
 
     def _near(self, moving: Indices, cross: Array, items: Indices) -> Array:
         """L on the moving items and the proposals; ``cross`` is the block between the two."""
@@ -234,6 +234,8 @@ class Walk:
     error: float
     proposals: tuple[int, ...]  # sizes of the blocks of proposals before a pass
     log_inverse_mass: float = math.inf  # upper bound on log 1/μ(S₀)
+    together: int = 0  # positions renewed in one round; 0: 32 + k // 16
+    most: int = _MOST  # proposals played out in one round, at most
 
     method: ClassVar[str] = "walk"
 
@@ -250,8 +252,8 @@ class Walk:
         proposals are evaluated in rounds of many steps.
         """
         k, n = len(self.start), len(self.cumulative)
-        state = State(self.kernel, self.start)
-        pace = Pace(self.proposals, _TOGETHER + k // _SHARE, k, n)
+        state = State(self.kernel, self.start, self.most)
+        pace = Pace(self.proposals, self.together or _TOGETHER + k // _SHARE, k, n)
         positions = rng.integers(k, size=self.steps)  # down-steps: i ~ U(S), MATH 6.4
         done = 0
         while done < self.steps:
@@ -276,9 +278,11 @@ class Walk:
         return progress.steps
 
 
-def prepare_walk(kernel: Covariance, k: int, *, epsilon: float, max_steps: int | None) -> Walk:
+def prepare_walk(
+    kernel: Covariance, k: int, *, epsilon: float, max_steps: int | None, start: Start | None = None
+) -> Walk:
     """The walk with enough steps for ``epsilon``; 2 <= k < n. Cost at most n k² for the start."""
-    start = greedy_start(kernel, k)
+    start = greedy_start(kernel, k) if start is None else start
     steps, mass = walk_steps(start, k, epsilon), start.log_inverse_mass
     cumulative = np.cumsum(to_numpy(kernel.diagonal))
     sizes = blocks(len(cumulative), k)

@@ -15,7 +15,7 @@ from covey.belief import LEAST_VARIANCE, Belief, Gaussian
 from covey.gp.failures import Failures
 from covey.gp.fit import MANY
 from covey.kernels import KernelMatrix, squared_distance
-from covey.large.growing import Factor, empty
+from covey.large.growing import BLOCK, Factor, empty
 from covey.large.lowrank import Evidence, ExplainedCovariance, StreamedRows
 
 if TYPE_CHECKING:
@@ -181,18 +181,19 @@ class Recall:
     """Keeps the Cholesky factors of the last conditioning and grows them, which only saves time.
 
     An empty one gives the same posteriors to the last bit (see `Factor`). Nothing is kept for at
-    most `MANY` observations.
+    most ``many`` observations; ``block`` is that of the factors.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, many: int = MANY, block: int = BLOCK) -> None:
+        self._many, self._block = many, block
         self._kept: dict[Kernel, Factor] = {}
 
     def condition(
         self, models: Sequence[Model], data: Observations, pending: Array | None = None
     ) -> Posterior:
-        """As `covey.gp.condition`. With more than `MANY` rows, cost m² for each new row."""
+        """As `covey.gp.condition`. With more than ``many`` rows, cost m² for each new row."""
         pending = data.at[:0] if pending is None else pending
-        if len(data) + len(pending) <= MANY:
+        if len(data) + len(pending) <= self._many:
             self._kept = {}
             return condition(models, data, pending)
         at = np.vstack([data.at, pending])
@@ -205,7 +206,7 @@ class Recall:
         """Factor and weights of one model at the data and the pending locations, ``at`` (m, d)."""
         n, more = len(data), len(at) - len(data)
         noise = np.concatenate([data.noise(model.noise), np.full(more, model.noise)])
-        old = self._kept.get(model.kernel) or empty(model.kernel, at.shape[1])
+        old = self._kept.get(model.kernel) or empty(model.kernel, at.shape[1], self._block)
         factor = self._kept[model.kernel] = old.grown(at, noise)
         # A pending location has no value; its residual is zero, and it carries no weight.
         residual = np.concatenate([data.values - model.mean, np.zeros(more)])
@@ -228,7 +229,7 @@ class Recall:
             noise.max() > _NOISY * model.kernel.variance
             for noise, model in zip(noises, models, strict=True)
         )
-        if noisy or len(posterior.evidence[0].at) <= MANY:
+        if noisy or len(posterior.evidence[0].at) <= self._many:
             belief = posterior.belief(data.at)
             return belief.mean, belief.std
         means, variances = [], []
@@ -246,4 +247,4 @@ class Recall:
         kept = self._kept.get(model.kernel)
         if kept is not None and kept.lower is seen.factor:
             return kept
-        return Factor(model.kernel, seen.at, seen.noise, seen.factor)
+        return Factor(model.kernel, seen.at, seen.noise, seen.factor, self._block)

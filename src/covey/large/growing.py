@@ -38,6 +38,7 @@ class Factor:
     at: Array  # (m, d)
     noise: Array  # (m,), the diagonal D
     lower: Array  # L (m, m), by rows
+    block: int = BLOCK  # rows and columns of a block
     _shares: list[Array] = field(default_factory=list)  # `_share` of each whole block
 
     def __len__(self) -> int:
@@ -51,17 +52,17 @@ class Factor:
         shared = min(_common(self.at, at), _common(self.noise, noise))
         if shared == len(self) == len(at):
             return self
-        head = shared // BLOCK
+        head = shared // self.block
         lower = np.zeros((len(at), len(at)))
-        for rows in _blocks(head * BLOCK):
+        for rows in self._blocks(head * self.block):
             lower[rows, : rows.stop] = self.lower[rows, : rows.stop]
-        made = Factor(self.kernel, at, noise, lower, self._shares[:head])
+        made = Factor(self.kernel, at, noise, lower, self.block, self._shares[:head])
         made._fill(head)
         return made
 
     def _fill(self, head: int) -> None:
         """Compute the rows of all blocks but the first ``head``."""
-        blocks = _blocks(len(self))
+        blocks = self._blocks(len(self))
         list(side_by_side(self._covariances, blocks[head:]))
         for j, cols in enumerate(blocks):
             if j >= head:
@@ -92,9 +93,9 @@ class Factor:
 
         Cost m³/3 once, then m² for each new row.
         """
-        blocks, done = _blocks(len(self)), len(self._shares)
+        blocks, done = self._blocks(len(self)), len(self._shares)
         made = list(side_by_side(self._share, blocks[done:]))
-        whole = len(self) // BLOCK
+        whole = len(self) // self.block
         self._shares.extend(made[: whole - done])
         total = np.zeros(len(self))
         for share in (*self._shares, *made[max(whole - done, 0) :]):
@@ -108,21 +109,20 @@ class Factor:
         inverse[:, rows] = np.eye(rows.stop - rows.start)
         left = inverse[:, : rows.start]
         left[:] = -lower[rows, : rows.start]
-        for cols in reversed(_blocks(rows.start)):
+        for cols in reversed(self._blocks(rows.start)):
             after = slice(cols.stop, rows.start)
             block = left[:, cols] - left[:, after] @ lower[after, cols]
             left[:, cols] = solve_lower(_copy(lower[cols, cols]), block.T, transposed=True).T
         white = solve_lower(_copy(lower[rows, rows]), inverse)
         return np.einsum("ij,ij->j", white, white)
 
+    def _blocks(self, stop: int) -> list[slice]:
+        return [slice(low, min(low + self.block, stop)) for low in range(0, stop, self.block)]
 
-def empty(kernel: Kernel, width: int) -> Factor:
+
+def empty(kernel: Kernel, width: int, block: int = BLOCK) -> Factor:
     """The factor of no observations, to grow from."""
-    return Factor(kernel, np.zeros((0, width)), np.zeros(0), np.zeros((0, 0)))
-
-
-def _blocks(stop: int) -> list[slice]:
-    return [slice(low, min(low + BLOCK, stop)) for low in range(0, stop, BLOCK)]
+    return Factor(kernel, np.zeros((0, width)), np.zeros(0), np.zeros((0, 0)), block)
 
 
 def _copy(block: Array) -> Array:

@@ -281,13 +281,19 @@ _SHORT, _BYTES = 16_384, 2**27  # items on the short list, or fewer if their fac
 _AHEAD = 128  # picks guessed ahead
 
 
-def lazy_picks(kernel: Covariance, k: int) -> GreedyPicks:
+def lazy_picks(
+    kernel: Covariance, k: int, *, short: int = _SHORT, memory: int = _BYTES, ahead: int = _AHEAD
+) -> GreedyPicks:
     """The picks of plain greedy, by a few passes over the items; 1 <= k <= n.
+
+    The short list has ``short`` items, or fewer if k rows of them would take more than ``memory``
+    bytes; ``ahead`` picks are guessed at a time. None of these changes the picks.
 
     A pass confirms at least one pick, mostly dozens. Cost n k² a pass; memory a few chunks of k
     columns and k rows of the short list, beside that of the kernel.
     """
-    search = _Search(kernel, k)
+    size = min(short, max(memory // (8 * k), 4 * k))
+    search = _Search(kernel, k, size, ahead)
     while len(search.known.picks) < k:
         search.advance()
     return GreedyPicks(search.known.picks, search.known.gains, search.passes)
@@ -296,11 +302,11 @@ def lazy_picks(kernel: Covariance, k: int) -> GreedyPicks:
 class _Search:
     """The picks that are known, and a bound on every item's conditional variance."""
 
-    def __init__(self, kernel: Covariance, k: int) -> None:
+    def __init__(self, kernel: Covariance, k: int, size: int, ahead: int) -> None:
         self.kernel, self.k, self.passes, self.known = kernel, k, 0, EMPTY
+        self._size, self._ahead = size, ahead
         self._bounds = to_numpy(kernel.diagonal).copy()
-        self._size = min(_SHORT, max(_BYTES // (8 * k), 4 * k))
-        self._short = spread(self._bounds, self._size)
+        self._short = spread(self._bounds, size)
         self._rounding = unit(kernel.diagonal, k) * float(self._bounds.max())
 
     def advance(self) -> None:
@@ -308,7 +314,9 @@ class _Search:
         short = np.union1d(self._short, self.known.picks)
         rest = np.delete(self._bounds, short)
         outside = float(rest.max()) * (1.0 + MARGIN) + self._rounding if len(rest) else -np.inf
-        guess = guess_ahead(self.kernel, self.known, short, outside, count=self.k, ahead=_AHEAD)
+        guess = guess_ahead(
+            self.kernel, self.known, short, outside, count=self.k, ahead=self._ahead
+        )
         self.known = guess.head(guess.sure)
         if guess.sure < self.k:
             self._check(guess)

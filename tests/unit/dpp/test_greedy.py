@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from covey.dpp import greedy, maximize
+from covey.dpp import maximize
 from covey.dpp.greedy import greedy_picks, greedy_start, is_large
 from covey.dpp.kernel import adapt
 from covey.errors import NumericsError
@@ -102,10 +102,9 @@ def test_large_is_a_matter_of_n_and_k_and_of_blocks():
     assert not is_large(adapt(np.eye(3)), 2)
 
 
-def test_a_large_kernel_is_read_in_few_passes(monkeypatch):
+def test_a_large_kernel_is_read_in_few_passes():
     plain = greedy_picks(adapt(ByBlock(2000)), 7)
-    monkeypatch.setattr(greedy, "LARGE", 1000)
-    found = greedy_picks(adapt(ByBlock(2000)), 7)
+    found = greedy_picks(adapt(ByBlock(2000)), 7, large=1000)
     assert found.picks.tolist() == plain.picks.tolist()
     assert (plain.passes, found.passes) == (6, 0)  # all are on the short list
     assert maximize(ByBlock(2000), 7) == list(range(7))
@@ -141,32 +140,27 @@ class Blocks:
         return self.matrix[np.ix_(rows, cols)]
 
 
-def test_of_a_large_kernel_only_a_few_items_are_looked_at(monkeypatch):
-    monkeypatch.setattr(greedy, "LARGE", 50)
-    monkeypatch.setattr(greedy, "_FEW", 10)
+def test_of_a_large_kernel_only_a_few_items_are_looked_at():
     diagonal = np.ones(100)
     diagonal[[13, 60]] = 3.0
-    found = greedy_start(adapt(Blocks(np.diag(diagonal))), 2)
+    found = greedy_start(adapt(Blocks(np.diag(diagonal))), 2, large=50, few=10)
     assert found.items.tolist() == [13, 60]
     # Maclaurin: log C(100, 2) + 2 log 1.04 - 2 log 3.
     assert found.log_inverse_mass == pytest.approx(math.log(4950 * 1.04**2 / 9.0))
 
 
-def test_few_items_of_too_low_a_rank_are_not_enough(monkeypatch):
-    monkeypatch.setattr(greedy, "LARGE", 50)
-    monkeypatch.setattr(greedy, "_FEW", 8)
+def test_few_items_of_too_low_a_rank_are_not_enough():
     diagonal = np.zeros(100)
     diagonal[[5, 6, 7]] = 1.0, 2.0, 3.0
     matrix = np.diag(diagonal)
     matrix[5:8, 5:8] += 1e-3
     matrix[0, 0] = 9.0
-    found = greedy_start(adapt(Blocks(matrix)), 4)
+    found = greedy_start(adapt(Blocks(matrix)), 4, large=50, few=8)
     assert sorted(found.items.tolist()) == [0, 5, 6, 7]
 
 
-def test_the_guarantee_is_not_claimed_for_a_start_among_few(monkeypatch):
+def test_the_guarantee_is_not_claimed_for_a_start_among_few():
     L = np.diag([1e9] + [1.0] * 8)
     L[1:, 1:] += 1e-3
     whole = greedy_start(adapt(Blocks(L)), 3).log_inverse_mass
-    monkeypatch.setattr(greedy, "LARGE", 1)
-    assert greedy_start(adapt(Blocks(L)), 3).log_inverse_mass > whole
+    assert greedy_start(adapt(Blocks(L)), 3, large=1).log_inverse_mass > whole

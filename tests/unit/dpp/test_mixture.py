@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from covey.dpp import greedy, mixture
+from covey.dpp import mixture
 from covey.dpp.kernel import adapt
 from covey.dpp.mixture import TruncationGoal, truncated
 from covey.errors import NumericsError
@@ -36,9 +36,8 @@ def test_the_factor_stops_where_the_rest_no_longer_matters():
 
 def test_the_truncated_determinant_is_below_by_at_most_the_excess():
     L, k = smooth(60, 0.1, 0.1), 4
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mixture, "_HOPELESS", np.inf)
-        truncation = mixture.truncate(adapt(L), k, rank=4)
+    goal = TruncationGoal(k, 4, enough=0.1, most=np.inf)
+    truncation = truncated(adapt(L), goal, hurry=False)
     rng = np.random.default_rng(0)
     for _ in range(200):
         at = rng.choice(60, k, replace=False)
@@ -186,17 +185,15 @@ def smooth(n, length, noise=0.1):
     return np.eye(n) + np.exp(-0.5 * ((at - at.T) / length) ** 2) / noise
 
 
-@pytest.fixture
-def few(monkeypatch):
-    monkeypatch.setattr(greedy, "LARGE", 100)
-    monkeypatch.setattr(mixture, "_FEW", 50)
+def truncated_by_few(kernel, *goal, hurry=False):
+    """The truncation whose pivots are sought among fifty items."""
+    return truncated(adapt(kernel), TruncationGoal(*goal), hurry=hurry, large=100, few=50)
 
 
-@pytest.mark.usefixtures("few")
 def test_pivots_among_few_explain_all():
     L = smooth(300, 0.2)
     source = ByBlock(L)
-    found = truncated(adapt(source), TruncationGoal(4, 40, 0.1, 5.0), hurry=False)
+    found = truncated_by_few(source, 4, 40, 0.1, 5.0)
     rest = (L - np.eye(300) - found.rows.T @ found.rows).diagonal()
     assert rest.min() > -1e-9
     assert found.excess == pytest.approx(np.log1p(np.sort(rest.clip(min=0.0))[-4:]).sum())
@@ -204,37 +201,31 @@ def test_pivots_among_few_explain_all():
     assert source.passes == 2  # the rows, and the witnesses
 
 
-@pytest.mark.usefixtures("few")
 def test_the_rows_are_those_of_a_cholesky_factor_of_all():
     L = smooth(300, 0.2)
-    found = truncated(adapt(ByBlock(L)), TruncationGoal(4, 40, 0.1, 5.0), hurry=False)
+    found = truncated_by_few(ByBlock(L), 4, 40, 0.1, 5.0)
     explained = found.rows.T @ found.rows
     pivots = [int(np.argmax(np.isclose(explained.diagonal(), L.diagonal() - 1.0, atol=1e-9)))]
     np.testing.assert_allclose(explained[pivots], (L - np.eye(300))[pivots], atol=1e-6)
 
 
-@pytest.mark.usefixtures("few")
 def test_a_rank_that_few_show_to_be_high_costs_no_pass():
     source = ByBlock(np.eye(300) * 101.0)
     with pytest.raises(NumericsError, match="low rank: with rank 20"):
-        truncated(adapt(source), TruncationGoal(4, 20, 0.1, 1.5), hurry=False)
+        truncated_by_few(source, 4, 20, 0.1, 1.5)
     assert source.passes == 0
 
 
-@pytest.mark.usefixtures("few")
 def test_what_the_few_do_not_show_is_found_by_the_pass():
     L = np.eye(300)
     L[7, 7] = 1.5  # large enough to be looked at
     L[100:200, 100:200] += 50.0 * np.eye(100)
     with pytest.raises(NumericsError, match="low rank"):
-        truncated(adapt(ByBlock(L)), TruncationGoal(4, 60, 0.1, 1.5), hurry=False)
+        truncated_by_few(ByBlock(L), 4, 60, 0.1, 1.5)
 
 
-@pytest.mark.usefixtures("few")
 def test_the_identity_needs_no_pivot():
-    assert truncated(
-        adapt(ByBlock(np.eye(300))), TruncationGoal(4, 9, 0.1, 1.5), hurry=True
-    ).rows.shape == (
+    assert truncated_by_few(ByBlock(np.eye(300)), 4, 9, 0.1, 1.5, hurry=True).rows.shape == (
         0,
         300,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -85,8 +86,8 @@ def test_the_outside_items_are_numbered_without_gaps():
     assert found == [1, 2, 5]
 
 
-def test_the_lookahead_does_not_change_the_draw(monkeypatch):
+def test_the_lookahead_does_not_change_the_draw():
     sampler = swap.prepare_swap(adapt(kernel(10)), 3, epsilon=0.01, max_steps=400)
     first = [sampler.draw(np.random.default_rng(s)) for s in range(10)]
-    monkeypatch.setattr(swap, "_LOOKAHEAD", 1)
+    sampler = replace(sampler, lookahead=1)
     assert [sampler.draw(np.random.default_rng(s)) for s in range(10)] == first

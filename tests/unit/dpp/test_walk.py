@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from covey.dpp import greedy, walk
-from covey.dpp.greedy import Start
+from covey.dpp import walk
+from covey.dpp.greedy import Start, greedy_start
 from covey.dpp.kernel import adapt
 from covey.dpp.walk import Pace, Proposals, RoundResult, State
 
@@ -107,10 +107,10 @@ def test_a_smooth_kernel_without_noise_is_walked_by_passes():
     assert drawn != sorted(sampler.start.tolist())
 
 
-def test_the_start_of_a_large_kernel_is_sought_among_few(monkeypatch):
-    monkeypatch.setattr(greedy, "LARGE", 100)
+def test_the_start_of_a_large_kernel_is_sought_among_few():
     source = Counting(smooth(300, noise=1.0))
-    sampler = walk.prepare_walk(adapt(source), 5, epsilon=0.01, max_steps=None)
+    start = greedy_start(adapt(source), 5, large=100)
+    sampler = walk.prepare_walk(adapt(source), 5, epsilon=0.01, max_steps=None, start=start)
     assert source.asked == 0  # greedy read blocks
     assert len(sampler.draw(np.random.default_rng(0))) == 5
     assert source.asked == 0
@@ -176,14 +176,12 @@ def test_what_stays_is_never_proposed_into_the_set():
     assert here.items.tolist() == [0, 1, 2]
 
 
-def test_a_round_may_see_only_the_first_of_its_proposals(monkeypatch):
-    monkeypatch.setattr(walk, "_MOST", 2)
-    L, rng = kernel(30), np.random.default_rng(2)
+def test_a_round_may_see_only_the_first_of_its_proposals():
+    L = kernel(30)
     positions, some = np.array([0, 1, 2, 3, 1]), Proposals(np.arange(10, 25), np.zeros(15))
-    here = State(adapt(L), np.arange(5))
+    here = State(adapt(L), np.arange(5), most=2)
     assert here.renew(positions, some) == RoundResult(2, 2)
     assert here.items.tolist() == [10, 11, 2, 3, 4]
-    assert rng is not None
 
 
 def test_the_kernel_of_the_set_does_not_drift():

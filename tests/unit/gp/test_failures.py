@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from covey.gp import Failures, Model, Recall, condition, observe
-from covey.gp import posterior as recall
 from covey.kernels import Matern52, SquaredExponential
 
 TOLD = np.array([[0.1, 0.1], [0.2, 0.8], [0.3, 0.4], [0.45, 0.6]])
@@ -75,9 +74,8 @@ def test_the_upper_bound_and_its_gradient_know_of_failures(posterior, width):
         np.testing.assert_allclose(gradient[i], numeric, rtol=1e-3, atol=1e-4)
 
 
-def test_where_values_are_known_many_results_are_believed_as_few_are(posterior, monkeypatch):
+def test_where_values_are_known_many_results_are_believed_as_few_are(posterior):
     few = Recall().told(posterior)
-    monkeypatch.setattr(recall, "MANY", 2)
-    many = Recall().told(posterior)
+    many = Recall(many=2).told(posterior)
     np.testing.assert_allclose(many[0], few[0], atol=1e-9)
     np.testing.assert_allclose(many[1], few[1], rtol=1e-7)

@@ -5,15 +5,9 @@ from hypothesis import strategies as st
 
 from covey import arrays
 from covey.kernels import Matern52, SquaredExponential
-from covey.large import growing
 from covey.large.growing import Factor, empty
 
 KERNEL = Matern52((0.4, 0.9), 1.3)
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(growing, "BLOCK", 8)
 
 
 def looks(n, seed=0, noise=0.01):
@@ -41,23 +35,21 @@ def test_grown_is_made_at_once_to_the_last_bit(seed):
     """Through any steps, even back; the whole blocks that are shared are never made again."""
     rng = np.random.default_rng(seed)
     at, noise = looks(70, seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing, "BLOCK", 8)
-        grown = empty(KERNEL, 2)
-        for n in rng.integers(1, 71, size=4):
-            grown = grown.grown(at[:n], noise[:n])
-            if rng.random() < 0.5:
-                assert len(grown.precision) == n
-        once = empty(KERNEL, 2).grown(at, noise)
-        grown = grown.grown(at, noise)
-        assert np.array_equal(grown.lower, once.lower)
-        assert np.array_equal(grown.precision, once.precision)
+    grown = empty(KERNEL, 2, block=8)
+    for n in rng.integers(1, 71, size=4):
+        grown = grown.grown(at[:n], noise[:n])
+        if rng.random() < 0.5:
+            assert len(grown.precision) == n
+    once = empty(KERNEL, 2, block=8).grown(at, noise)
+    grown = grown.grown(at, noise)
+    assert np.array_equal(grown.lower, once.lower)
+    assert np.array_equal(grown.precision, once.precision)
 
 
 @pytest.mark.parametrize("what", ["at", "noise"])
-def test_rows_that_changed_are_made_anew(small_blocks, what):
+def test_rows_that_changed_are_made_anew(what):
     at, noise = looks(50)
-    old = empty(KERNEL, 2).grown(at, noise)
+    old = empty(KERNEL, 2, block=8).grown(at, noise)
     old.precision  # noqa: B018 - remembered, and to be forgotten from the changed row on
     at, noise = at.copy(), noise.copy()
     (at if what == "at" else noise)[20] *= 1.5
@@ -70,9 +62,9 @@ def test_rows_that_changed_are_made_anew(small_blocks, what):
     assert np.abs(old.lower - np.linalg.cholesky(matrix)).max() > 1e-6
 
 
-def test_only_new_rows_are_made(small_blocks, monkeypatch):
+def test_only_new_rows_are_made(monkeypatch):
     at, noise = looks(50)
-    old = empty(KERNEL, 2).grown(at[:40], noise[:40])
+    old = empty(KERNEL, 2, block=8).grown(at[:40], noise[:40])
     assert old.grown(at[:40], noise[:40]) is old
     made = []
     covariances = Factor._covariances
@@ -83,19 +75,19 @@ def test_only_new_rows_are_made(small_blocks, monkeypatch):
     assert sorted(rows.start for rows in made) == [40, 48]
 
 
-def test_the_number_of_threads_does_not_matter(small_blocks, monkeypatch):
+def test_the_number_of_threads_does_not_matter(monkeypatch):
     at, noise = looks(100)
     found = []
     for cores in (1, 3):
         monkeypatch.setattr(arrays, "cores", lambda cores=cores: cores)
-        made = empty(KERNEL, 2).grown(at, noise)
+        made = empty(KERNEL, 2, block=8).grown(at, noise)
         found.append((made.lower, made.precision))
     assert np.array_equal(found[0][0], found[1][0])
     assert np.array_equal(found[0][1], found[1][1])
 
 
-def test_a_block_that_rounding_made_indefinite_is_jittered(small_blocks):
+def test_a_block_that_rounding_made_indefinite_is_jittered():
     """One point looked at 30 times without noise: rank one."""
     kernel = SquaredExponential((1.0, 1.0))
-    made = empty(kernel, 2).grown(np.full((30, 2), 0.5), np.zeros(30))
+    made = empty(kernel, 2, block=8).grown(np.full((30, 2), 0.5), np.zeros(30))
     np.testing.assert_allclose(made.lower @ made.lower.T, np.ones((30, 30)), atol=1e-5)

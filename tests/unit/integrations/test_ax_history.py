@@ -46,7 +46,7 @@ def client(objective="-loss", **more):
 
 def history(made, batch=2):
     experiment = made._experiment
-    converter = PointConverter.to(experiment.search_space)
+    converter = PointConverter.of(experiment.search_space)
     return history_of_experiment(experiment, experiment.lookup_data(), converter, batch)
 
 
@@ -155,7 +155,7 @@ def wide():
     held = FixedParameter("held", ParameterType.STRING, "yes")
     twice = DerivedParameter("twice", FLOAT, expression_str="2.0 * x + 1.0")
     row = ParameterConstraint(inequality="x + fine <= 1")
-    return PointConverter.to(SearchSpace([x, n, fine, kind, held, twice], [row]))
+    return PointConverter.of(SearchSpace([x, n, fine, kind, held, twice], [row]))
 
 
 def test_a_point_comes_back_as_a_whole_parameterization():

@@ -299,7 +299,7 @@ def _(patch: Patch) -> None:
     patch.setattr("covey.study.require_study", _nothing)
 
 
-@_defect("network drives welcome")
+@_defect("network drives accepted")
 def _(patch: Patch) -> None:
     patch.setattr(journal, "refuse_network", _nothing)
 

@@ -61,7 +61,7 @@ def in_square(radius: float, strategy: str, seed: int) -> int:
 
 
 def regret_of(name: str, batch: int, seed: int) -> float:
-    """Share of the range that is missing after 60 looks."""
+    """Share of the range that is missing after 60 evaluations."""
     race = problem(name)
     study = covey.Study(race.space, seed=1000 + seed)
     while len(study.history.told) < 60:
@@ -88,7 +88,10 @@ def looks_again(name: str, seed: int) -> tuple[float, float]:
 
 def signal(each: Callable) -> Iterator[str]:
     """Results that are equal so far."""
-    yield f"| no signal yet | strategy | studies of {len(SEEDS)} with a hit | median looks to it |"
+    yield (
+        f"| no signal yet | strategy | studies of {len(SEEDS)} with a hit "
+        "| median evaluations to it |"
+    )
     yield "|---|---|---|---|"
     for d in (4, 6, 10):
         for strategy in ("auto", "random"):
@@ -104,7 +107,7 @@ def signal(each: Callable) -> Iterator[str]:
 
 def small(each: Callable) -> Iterator[str]:
     """Batches of one and two."""
-    yield "| 60 looks | B | median regret | mean |"
+    yield "| 60 evaluations | B | median regret | mean |"
     yield "|---|---|---|---|"
     for name in ("hartmann6", "levy4", "ackley10"):
         for batch in (1, 2, 5):

@@ -256,6 +256,18 @@ def test_the_method_lists_every_public_function(room):
     assert missing == []
 
 
+def test_the_method_explains_every_number_in_a_comment():
+    """`MATH 6.2` in the source is the row 6.2 of the page's last section."""
+    _, section = METHOD.split("## Numbers in comments")
+    rows = {
+        n for cell in re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE) for n in cell.split(", ")
+    }
+    number = re.compile(r"MATH(?:\s+section)?\s+(E?\d+(?:\.\d+)?)")
+    used = {n for path in SOURCE.rglob("*.py") for n in number.findall(path.read_text())}
+    assert "6.2" in used
+    assert used <= rows
+
+
 def test_the_decisions_are_numbered_and_complete():
     notes = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     assert [int(note.name[:4]) for note in notes] == list(range(1, len(notes) + 1))

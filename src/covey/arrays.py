@@ -1,6 +1,7 @@
-"""Arrays of NumPy or torch: types, factorisations, order statistics, and work chunk by chunk.
+"""Arrays of NumPy or torch: types, factorisations, order statistics, work chunk by chunk.
 
-The only module that knows both array libraries. SciPy and torch are imported when first needed.
+Also threads, devices, and the logarithm of the normal distribution function. The only
+module that knows both array libraries. SciPy and torch are imported when first needed.
 """
 
 from __future__ import annotations

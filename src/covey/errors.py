@@ -1,6 +1,7 @@
 """Every error this library raises on purpose.
 
 Each is also the builtin a caller would reach for, so that a plain ``except ValueError`` works.
+Also helpers for messages, such as `did_you_mean` and `several`.
 
 CoveyError
 ├── SpaceError         (ValueError)    a search space, or a point in it, is malformed

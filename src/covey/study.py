@@ -28,7 +28,7 @@ from covey.errors import (
 )
 from covey.gp import GP
 from covey.history import History, Point, Trial, events
-from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, waiting
+from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, progress_bar
 from covey.learn import Goal, LastModel, Recipe
 from covey.log.disk import Mutex
 from covey.log.header import header_of, recipe_in, require_study, strategy_in
@@ -267,7 +267,7 @@ class Study:
         use = replace(self._resources, seconds=arguments.checked_seconds(time_budget))
         request = Request(arguments.checked_count(k), chosen, name, held, use)
         cost = partial(cost_of, self.history, self._recipe, request)
-        waited = waiting(cost, f"choosing {several(k, 'point')}", progress=progress)
+        waited = progress_bar(cost, f"choosing {several(k, 'point')}", progress=progress)
         with self._computing, waited, self._log.log.asking():
             while True:
                 with suppress(JournalConflict):  # another process took a point: choose again

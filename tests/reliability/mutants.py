@@ -148,7 +148,7 @@ def _(patch: Patch) -> None:
     def append_blindly(self: Journal) -> None:
         self._good = os.fstat(self._fd).st_size
 
-    patch.setattr(Journal, "_settle", append_blindly)
+    patch.setattr(Journal, "_require_at_end", append_blindly)
 
 
 @_defect("torn bytes thrown away")
@@ -178,14 +178,14 @@ def _(patch: Patch) -> None:
 
 @_defect("no lock")
 def _(patch: Patch) -> None:
-    real = Journal._settle
+    real = Journal._require_at_end
 
-    def settle(self: Journal) -> None:
+    def require_at_end(self: Journal) -> None:
         real(self)
         time.sleep(0.001)  # as on a machine with a core for each writer
 
     patch.setattr(journal, "locked", lambda *_: nullcontext())
-    patch.setattr(Journal, "_settle", settle)
+    patch.setattr(Journal, "_require_at_end", require_at_end)
 
 
 @_defect("lock file")
@@ -299,7 +299,7 @@ def _(patch: Patch) -> None:
     patch.setattr("covey.study.require_study", _nothing)
 
 
-@_defect("network drives welcome")
+@_defect("network drives accepted")
 def _(patch: Patch) -> None:
     patch.setattr(journal, "refuse_network", _nothing)
 

@@ -1,4 +1,4 @@
-"""Journals of every released version load to the state they had, for ever."""
+"""R9: journals of every released version load to the state they had, for ever."""
 
 from __future__ import annotations
 

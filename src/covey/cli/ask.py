@@ -1,4 +1,4 @@
-"""`covey ask`: the open batch again, or the next one."""
+"""`covey ask`: the pending batch again, or the next one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ if TYPE_CHECKING:
 def ask(
     config: Config = FILE,
     batch: Batch = None,
-    new: Annotated[bool, typer.Option("--new", help="Ask for more while a batch is open.")] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Ask for more while a batch is pending.")
+    ] = False,
     strategy: Strategy = None,
     fix: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold it fixed.")] = [],
     out: Out = None,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Print the open batch again; or choose the next one, if all of it is told.
+    """Print the pending batch again; or choose the next one, if all of it is told.
 
     \b
     covey ask

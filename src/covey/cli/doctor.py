@@ -148,7 +148,7 @@ def repair_copy(
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Write every line before the first damaged one to a new file; nothing is changed.
+    """Write every line before the first damaged one to a new file; the damaged file is not changed.
 
     \b
     covey journal repair covey.jsonl --out mended.jsonl

@@ -1,4 +1,7 @@
-"""`covey init`: a commented covey.toml, from flags or from answers to questions."""
+"""`covey init`: a commented covey.toml, from flags or from answers to questions.
+
+`parameters_of` and `space_lines` are shared with `covey next`.
+"""
 
 from __future__ import annotations
 

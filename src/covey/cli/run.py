@@ -46,8 +46,8 @@ def run_command(
     No shell is involved. Without {x.NAME} the point comes as JSON on stdin.
 
     \b
-    covey run --rounds 2 --batch 3 -- python square.py --x={x.lr}
-    covey run --dry-run -- python square.py --x={x.lr}
+    covey run --rounds 2 --batch 3 -- python square.py --lr={x.lr}
+    covey run --dry-run -- python square.py --lr={x.lr}
     """
     from covey.run.api import carry_out
 

@@ -1,4 +1,7 @@
-"""Tables of points and results as CSV, safe to open in a spreadsheet and to read back."""
+"""Tables of points and results as CSV, safe to open in a spreadsheet and to read back.
+
+Also values given on the command line, which are read by the same rules.
+"""
 
 from __future__ import annotations
 

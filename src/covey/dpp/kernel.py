@@ -29,7 +29,7 @@ class Columns(Protocol):
         ...
 
     def columns(self, indices: Indices, /) -> Array:
-        """The named columns, (n, len(indices))."""
+        """The columns at these indices, (n, len(indices))."""
         ...
 
 
@@ -96,7 +96,7 @@ def densify(kernel: Covariance) -> Array:
 
 
 def check_count(k: int, n: int) -> int:
-    """``k`` as an int when 1 <= k <= n.
+    """``k`` as an int; NumericsError unless 1 <= k <= n.
 
     >>> check_count(4, 3)
     Traceback (most recent call last):

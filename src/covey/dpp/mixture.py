@@ -144,10 +144,11 @@ def _excess(residual: Array, k: int) -> float:
 
 
 def _check_decay(factor: PivotedCholesky, goal: TruncationGoal, past: float) -> float:
-    """The trace of the residual; an error if its decay since the last checkpoint is too slow.
+    """The trace of the residual now. Cost n.
 
-    ``past`` is the trace at that checkpoint. The largest entry would not do: it hardly falls until
-    the whole domain is covered.
+    Raises if, extrapolated geometrically from ``past`` (the trace at the last checkpoint) to the
+    full rank, the truncation error would exceed the goal. The largest entry would not do: it hardly
+    falls until the whole domain is covered.
     """
     since = factor.rank - (factor.rank // 2 if factor.rank > _CHECKPOINTS[0] else 0)
     now = float(factor.residual.sum())

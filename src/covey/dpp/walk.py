@@ -240,7 +240,7 @@ class Walk:
     method: ClassVar[str] = "walk"
 
     def cut(self, steps: int) -> Walk:
-        """The same walk with fewer steps."""
+        """The same walk with fewer steps, and the larger bound ``error`` that follows."""
         return replace(
             self, steps=steps, error=walk_error(self.log_inverse_mass, len(self.start), steps)
         )

@@ -1,4 +1,4 @@
-"""Events to JSON objects and back: the format of a journal's lines."""
+"""Events to JSON objects and back: the event part of a line; journal.py adds seq, time and crc."""
 
 from __future__ import annotations
 

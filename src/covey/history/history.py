@@ -1,4 +1,7 @@
-"""`History`: an immutable view of the events up to some length, and the trials they lead to."""
+"""`History`: an immutable view of the events up to some length, and the trials they lead to.
+
+Also the rules of which event may follow (`check`), and `Ledger`, what views of one study share.
+"""
 
 from __future__ import annotations
 

@@ -123,6 +123,7 @@ class BatchStore:
 
     @cached_property
     def _points(self) -> dict[Place, dict[str, Any]]:
+        """Every stored point by its place."""
         return {
             place: point
             for batch in self.batches

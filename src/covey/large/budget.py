@@ -1,7 +1,8 @@
 """Budgets of an ask: memory and device, an estimate of its cost, its time limit, a progress bar.
 
 `Resources` is what the user allows, `estimate` predicts seconds and bytes, `TimeLimit` drops
-candidates to end in time, `waiting` shows a bar. None of it is logged: it depends on the machine.
+candidates to end in time, `progress_bar` shows a bar. Nothing of it is logged, as it depends on the
+machine.
 """
 
 from __future__ import annotations
@@ -279,7 +280,7 @@ def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
 
 
 @contextmanager
-def waiting(
+def progress_bar(
     estimated: Callable[[], Cost], words: str, *, progress: bool | None = None
 ) -> Iterator[None]:
     """Show a progress bar on the terminal inside, if the estimated time is above `LONG`.

@@ -3,7 +3,8 @@
 V has a row for each of m observations and a column for each of n candidates; a thousand by a
 million would take 8 GB. So a layer of rows is held in memory (`HeldRows`, `SelectedRows`) or
 computed in chunks whenever it is needed (`StreamedRows` for observations, `ImaginedRows` for the
-future observations that a batch imagines).
+future observations that a batch imagines). `Evidence` holds the observations of one Gaussian
+process, `ImaginedLooks` the imagined ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The durable log of a study: a journal file with one line per event."""
+"""The durable log of a study: a journal file with one line per event.
+
+log.py has the `Log` protocol and `Logbook`, which commits events; header.py the header.
+"""
 
 from covey.log.disk import Mutex, drive_kind
 from covey.log.journal import FORMAT, Contents, Journal, read, repair

@@ -1,4 +1,8 @@
-"""File system primitives of a durable log: whole files, locks, flushes, and clear errors."""
+"""File system primitives of a durable log: whole files, locks, flushes, and clear errors.
+
+Also `Descriptor` and `Mutex`, which are safe across a fork, the refusal of network drives, and
+`write_whole`, which replaces a file in one step.
+"""
 
 from __future__ import annotations
 

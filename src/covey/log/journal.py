@@ -1,4 +1,7 @@
-"""`Journal`: the log of a study as a file; an event is on disk before `append` returns."""
+"""`Journal`: the log of a study as a file; an event is on disk before `append` returns.
+
+Also the line format with checksums, `read` without a lock, and `repair`.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +47,7 @@ from covey.log.running import asking, running
 
 FORMAT = 1  # what this covey writes, and the newest it can read
 
+_log = logging.getLogger("covey")
 _MAGIC = b'{"covey":'
 _SEAL = b',"crc":"%08x"}\n'
 _SEAL_SIZE = len(_SEAL % 0)
@@ -204,9 +208,6 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-_log = logging.getLogger("covey")
-
-
 def read(path: str | os.PathLike[str], *, prefix: bool = False) -> Contents:
     """Read and verify a journal, without a lock and without changing anything.
 
@@ -299,25 +300,25 @@ class Journal:
             JournalConflict: There are events after that one; nothing was written.
             JournalError: The event could not be written.
         """
-        with self._turn("write to"):
+        with self._exclusive("write to"):
             if after is not None and after > self.seq:
                 self._catch_up()
             if after is not None and after != self.seq:
                 raise _conflict(self.path, self.seq - after)
             line = event_line(self.seq + 1, event)
-            self._settle()
+            self._require_at_end()
             self._commit(line)
             return self.seq
 
     def read(self, since: int) -> list[dict[str, Any]]:
         """The events after number ``since``; from here on all count as read."""
-        with self._turn("read"):
+        with self._exclusive("read"):
             known = self._known()[since:] if since < self.seq else []
             unread = max(since - self.seq, 0)
             return known + self._catch_up()[unread:]
 
     def _catch_up(self) -> list[dict[str, Any]]:
-        self._require_whole()
+        self._checked_size()
         with _reader(self._fd, self._good) as rest:
             added, size, _ = parse_events(rest, self.seq, self._good, str(self.path))
         if added:
@@ -365,7 +366,7 @@ class Journal:
         return f"Journal({str(self.path)!r}, seq={self.seq})"
 
     @contextmanager
-    def _turn(self, what: str) -> Iterator[None]:
+    def _exclusive(self, what: str) -> Iterator[None]:
         """Exclusive use of the file, among threads, processes and signal handlers."""
         self._require_own_process()  # first: a forked child may have inherited a held mutex
         with self._mutex, reporting(f"{what} {self.path}"):
@@ -389,16 +390,16 @@ class Journal:
             raise JournalError(f"{self.path}: {self._broken} Open the journal again to go on.")
         if not self._file.close.alive:
             raise JournalError(f"{self.path}: this journal was closed; open it again to go on.")
-        if self._busy:  # only reached by the thread that has the turn
+        if self._busy:  # only reached by the thread that uses it
             raise JournalError(f"{self.path}: a signal handler cannot use it while it is in use.")
 
-    def _settle(self) -> None:
-        """Make sure that the file ends where the events read here end."""
-        if self._require_whole() > self._good:
-            self._resolve()
+    def _require_at_end(self) -> None:
+        """Raise unless the events read here are all there are; a torn line after them is cut."""
+        if self._checked_size() > self._good:
+            self._drop_torn_line()
 
-    def _require_whole(self) -> int:
-        """The size of the file, if it is the same file and holds all that was read."""
+    def _checked_size(self) -> int:
+        """The size of the file; raises if it was replaced, or lost bytes that were read here."""
         if not is_at(self._fd, self.path):
             raise JournalError(
                 f"{self.path} was deleted, moved or replaced while in use; nothing was written."
@@ -411,8 +412,8 @@ class Journal:
             )
         return size
 
-    def _resolve(self) -> None:
-        """Cut off a torn line; raise if another process has appended events."""
+    def _drop_torn_line(self) -> None:
+        """Cut the torn line off the file and keep it aside; raise if events were appended."""
         with _reader(self._fd, self._good) as rest:
             added, _, torn = parse_events(rest, self.seq, self._good, str(self.path))
         if added:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, runtime_checkable
@@ -60,7 +60,7 @@ class Log(Protocol):
         """The events after number ``since``, in order; each durable before it is returned."""
 
     def append(self, event: Mapping[str, Any], after: int) -> int:
-        """Add one event that follows on number ``after``, and return its own.
+        """Add one event directly after event number ``after``; returns the new event's number.
 
         Once this returns, the event is durable. Its ``key``, if it has one, is in it.
 
@@ -96,7 +96,7 @@ class MemoryLog:
     def __init__(self, header: Mapping[str, Any] | None = None) -> None:
         self.header = parse(io.BytesIO(header_line(header or {})), self.name).header
         self._lines: list[bytes] = []
-        self._lock, self._turn = Mutex(), Mutex()
+        self._lock, self._asks = Mutex(), Mutex()
         self._runner: int | None = None
 
     def read(self, since: int) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ class MemoryLog:
             return parse_events(self._lines[since:], since, 0, self.name)[0]
 
     def append(self, event: Mapping[str, Any], after: int) -> int:
-        """Add one event that follows on number ``after``, and return its own."""
+        """Add one event directly after event number ``after``; returns the new event's number."""
         with self._lock:
             if after != len(self._lines):
                 raise JournalConflict(
@@ -118,7 +118,7 @@ class MemoryLog:
     @contextmanager
     def asking(self) -> Iterator[None]:
         """Wait for a turn to choose a batch, and hold it."""
-        with self._turn:
+        with self._asks:
             yield
 
     @contextmanager
@@ -240,21 +240,21 @@ class Logbook:
             self._space.verify_source()
 
     def commit(
-        self, event: Event, key: str | None = None, since: LogState | None = None
+        self, event: Event, key: str | None = None, chosen_from: LogState | None = None
     ) -> list[Trial]:
         """Add an event, or raise and change nothing; the trials it created.
 
         An event whose key was used before is not added again. What others have appended is read
         first, and the event is checked against it. A batch may follow on results that it was
-        chosen without; ``since`` is the state it was chosen from (default: what was last read).
+        chosen without; ``chosen_from`` is the state it was chosen from (default: the current one).
 
         Raises:
             JournalConflict: Others have asked since, or taken a point of this batch.
         """
-        since = self.state if since is None else since
+        chosen_from = self.state if chosen_from is None else chosen_from
         while True:
             self.refresh()
-            if isinstance(event, Asked) and self._overtaken(event, since.history):
+            if isinstance(event, Asked) and self._overtaken(event, chosen_from.history):
                 raise JournalConflict(
                     f"{self._log.name}: somebody else has asked, or taken a point of this batch, "
                     "since it was chosen; nothing was written. Ask again."
@@ -265,8 +265,10 @@ class Logbook:
                 self.verify()
             self.history.check(event)
             self._require_understood(event)
-            with suppress(JournalConflict):  # others wrote just now: read it, and check again
-                return self._append(event, key, since.seq)
+            try:
+                return self._append(event, key, chosen_from.seq)
+            except JournalConflict:  # others wrote after the refresh: read it and check again
+                continue
 
     def _overtaken(self, asked: Asked, then: History) -> bool:
         """Whether events since ``then`` make a batch that was chosen then invalid.
@@ -276,8 +278,10 @@ class Logbook:
         was given up, and so free to be proposed again, if it was told after all.
         """
         now = self.history
-        if now is then or now.rounds != then.rounds:
-            return now is not then
+        if now is then:
+            return False
+        if now.rounds != then.rounds:
+            return True
         free = {trial.id for trial in then.trials if trial.status in ("cancelled", "lost")}
         taken = [
             trial.point
@@ -288,10 +292,10 @@ class Logbook:
         encode = self._space.encode
         return bool(taken) and bool(among(encode(asked.points), encode(taken)).any())
 
-    def _append(self, event: Event, key: str | None, since: int) -> list[Trial]:
+    def _append(self, event: Event, key: str | None, chosen_from_seq: int) -> list[Trial]:
         history, seq = self.state
-        if isinstance(event, Asked) and event.after is None and since != seq:
-            event = replace(event, after=since)
+        if isinstance(event, Asked) and event.after is None and chosen_from_seq != seq:
+            event = replace(event, after=chosen_from_seq)
         line = event_to_json(event, self._space.to_json, len(history))
         seq = self._log.append(line if key is None else {**line, "key": key}, seq)
         self._apply(event, key, seq)

@@ -261,6 +261,7 @@ def diversity(space: Space | Pool, trials: Sequence[Trial], ids: Sequence[int]) 
 
 
 def _encoded(space: Space | Pool, trials: list[Trial]) -> Array:
+    """Coordinates (len(trials), width)."""
     points = [trial.point for trial in trials]
     return space.encode(points) if points else np.empty((0, space.width))
 

@@ -152,7 +152,7 @@ def carry_out(study: Study, call: Call, plan: Plan, workers: Workers) -> Result:
         interrupt = stack.enter_context(Interrupt())  # left after the engine is closed
         engine = stack.enter_context(engine_for(workers, study.journal))
         if isinstance(engine, LocalEngine):
-            engine.tidy(_told(study))
+            engine.tidy(_told_attempts(study))
         dispatcher = Dispatcher(study, engine, call, plan.timeout, plan.retries)
         try:
             Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch).go()
@@ -171,7 +171,7 @@ def result_of(study: Study) -> Result | None:
     return Result(best.point, best.value, study)
 
 
-def _told(study: Study) -> set[str]:
+def _told_attempts(study: Study) -> set[str]:
     """The names of all attempts at trials that have a value."""
     history = study.history
     return {sent.name for trial in history.told for sent in history.attempts(trial.id)}

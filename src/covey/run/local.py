@@ -41,9 +41,9 @@ _SHORTAGE = 60.0  # seconds for which its folder may be unreadable before that i
 class Process:
     """An evaluation that was started here, or by an earlier runner that is dead.
 
-    It leads a process group of its own, and signals go to the group, so that what it has started
-    ends with it. No other process is ever signalled: a child keeps its pid until it is waited for;
-    of another process the lock must be held, and its start time be the one it wrote down.
+    It leads a process group of its own, which gets all signals, so that what it started ends too.
+    No other process is signalled: our own child until it is reaped; a process of an earlier runner
+    only while it holds its lock and its start time equals the one recorded in `alive`.
     """
 
     def __init__(

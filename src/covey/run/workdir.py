@@ -7,6 +7,7 @@ result.json  the outcome, by rename: whole or not there       by the process
 stopped      why it was told to end, if it was                by the runner
 log          what it printed; the last 64 kB are kept, while it runs at most twice that
 
+Also bounded logs (`LogTail`, `relay`), private files, and the start times of processes.
 Unpickling runs code, so the folder, and those above it that we made, belong to one user alone.
 """
 
@@ -219,7 +220,7 @@ class LogTail:
         self._end = b""
         self._size = os.fstat(fd).st_size
         self._whole = True  # whether the file holds all that memory does
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     @property
     def text(self) -> str:
@@ -228,7 +229,7 @@ class LogTail:
 
     def write(self, data: bytes) -> None:
         """Append; it never fails, and does nothing once it is closed."""
-        with self._turn:
+        with self._lock:
             if self._fd is None:
                 return
             self._end = (self._end + data)[-TAIL:]
@@ -239,7 +240,7 @@ class LogTail:
 
     def close(self) -> None:
         """Cut the file to the last 64 kB and close it."""
-        with self._turn:
+        with self._lock:
             fd, self._fd = self._fd, None
             if fd is None:
                 return
@@ -248,6 +249,7 @@ class LogTail:
             os.close(fd)
 
     def _begin_anew(self, fd: int) -> None:
+        """Truncate the file and write the kept tail."""
         with suppress(OSError):
             os.ftruncate(fd, 0)
             os.lseek(fd, 0, os.SEEK_SET)

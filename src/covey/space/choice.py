@@ -129,6 +129,7 @@ class Choice(Parameter):
         return hot
 
     def _ranks(self, columns: Array) -> Indices:
+        """Option index (n,) at coordinates (n, width)."""
         if not self.ordered:
             return np.argmax(columns, axis=1)
         bins = np.floor(np.clip(columns[:, 0], 0.0, 1.0) * self.size)

@@ -1,4 +1,7 @@
-"""Names and plain scalars: errors for unknown names, and checks of numbers and JSON values."""
+"""Names and plain scalars: errors for unknown names, and checks of numbers and JSON values.
+
+Also `digest`, the fingerprint of a description.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Parameters: the `Parameter` protocol, `Real` and `Integer`, and their coordinates in [0, 1]."""
+"""Parameters: the `Parameter` protocol, `Real` and `Integer`, and their coordinates in [0, 1].
+
+Also the registry of kinds: `register`, `registered`, `kinds`.
+"""
 
 from __future__ import annotations
 

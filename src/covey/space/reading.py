@@ -139,9 +139,9 @@ Rows: TypeAlias = Sequence[Mapping[str, Any]] | Column | Frame | str | os.PathLi
 
 
 def read_rows(rows: Rows, inputs: Sequence[str] | None = None, labels: Sequence[str] = ()) -> Table:
-    """The table of the given rows.
+    """The table of rows given as records, array, data frame or path.
 
-    In the columns of a CSV file that the model sees, text becomes numbers; others stay as written.
+    In CSV, input columns become numbers where they can; labels stay as spelled.
     """
 
     def is_carried(name: str) -> bool:

@@ -109,7 +109,7 @@ class ReadingProgress:
         self._next = 2.0
 
     def add(self, rows: int) -> None:
-        """Count further rows."""
+        """Count further rows; log the total when the next report is due."""
         self.rows += rows
         spent = time.monotonic() - self._began
         if spent >= self._next:

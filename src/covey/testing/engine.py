@@ -65,7 +65,7 @@ class EngineContract:
         assert engine.slots is None or engine.slots >= 1, f"slots are {engine.slots}"
 
     def test_values_come_back_each_under_its_name_and_once(self, tmp_path: Path) -> None:
-        """Six at once, with what was returned beside the value."""
+        """Six tasks at once: each value, sem and metric comes back once, under its task's name."""
         engine = self._open(tmp_path)
 
         def f(point: dict[str, Any]) -> dict[str, Any]:

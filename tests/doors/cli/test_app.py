@@ -89,7 +89,7 @@ def test_help_is_light():
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_every_example_in_the_help_runs(call, command):
-    """In a folder as its reader would have it: a study, an open batch, some files."""
+    """In a folder as its reader would have it: a study, a pending batch, some files."""
     words = command.split()
     found = examples(call, *words)
     assert found

@@ -26,8 +26,8 @@ from covey.large.budget import (
     _Ticker,
     affordable,
     estimate,
+    progress_bar,
     second_per_term,
-    waiting,
 )
 from covey.policies import UCB
 from covey.space import Choice
@@ -324,7 +324,7 @@ def work():
 )
 def test_who_is_shown_a_bar(cost, progress, terminal, shown, capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    with waiting(lambda: cost, "choosing 5 points", progress=progress):
+    with progress_bar(lambda: cost, "choosing 5 points", progress=progress):
         work()
     out, err = capsys.readouterr()
     assert out == ""
@@ -338,9 +338,9 @@ def test_where_nobody_looks_on_nothing_is_estimated(monkeypatch):
         raise AssertionError("estimated")
 
     for progress in (None, False):
-        with waiting(never, "choosing", progress=progress):
+        with progress_bar(never, "choosing", progress=progress):
             pass
-    with pytest.raises(AssertionError), waiting(never, "choosing", progress=True):
+    with pytest.raises(AssertionError), progress_bar(never, "choosing", progress=True):
         pass
 
 
@@ -372,7 +372,7 @@ def test_the_time_left_is_shown(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("covey.large.budget._OFTEN", 0.0)
     monkeypatch.setattr(arrays, "cores", lambda: 1)
-    with waiting(lambda: Cost(0.01, 1.0), "choosing", progress=True):
+    with progress_bar(lambda: Cost(0.01, 1.0), "choosing", progress=True):
         work()
     assert "s left" in capsys.readouterr().err
 

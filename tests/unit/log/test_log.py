@@ -205,13 +205,13 @@ def test_a_batch_follows_on_results_that_it_does_not_know_and_says_so(path):
     since = mine.state
     theirs.commit(Told((0,), (1.0,)))
     theirs.commit(Enqueued((Point(x=0.5),)))
-    assert [t.id for t in mine.commit(asked(0.3), since=since)] == [3]
+    assert [t.id for t in mine.commit(asked(0.3), chosen_from=since)] == [3]
     assert [line.get("after") for line in read(path).events] == [None, None, None, 1]
     assert resumed(path).history.events[-1].after == 1
     since = mine.state
     theirs.commit(Enqueued((Point(x=0.7),)))
     with pytest.raises(JournalConflict, match="taken a point"):
-        mine.commit(asked(0.6, 0.7), since=since)
+        mine.commit(asked(0.6, 0.7), chosen_from=since)
 
 
 def test_a_key_is_taken_once(path):

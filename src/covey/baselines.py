@@ -45,6 +45,9 @@ def in_turn(
 
     ``score`` may depend on the belief's round, which counts looks here, and must not rise as the
     covariance falls or the round is earlier; of one that may, ``size`` has to be all candidates.
+
+    Where the belief has a resolution, none is a copy of another or of a point under way, for as
+    long as there are others.
     """
     batch = [first]
     size = max(_LEAST, _PER_PICK * k) if size is None else size
@@ -52,7 +55,10 @@ def in_turn(
         seen = belief.after_looking_at(batch)
         # The widest the policy will be in this batch bounds all it will be.
         bounds = np.array(score(replace(seen, round=belief.looks + k)))
-        bounds[batch] = -np.inf
+        bounds[crowded(belief, batch)] = -np.inf
+        if belief.resolution is not None and not (bounds > -np.inf).any():
+            belief = replace(belief, resolution=None)  # copies are all that is left
+            continue
         listed = _best(bounds, size)
         some = seen if len(listed) == len(seen) else seen.on(listed)
         now = belief.looks + len(batch) + 1
@@ -63,6 +69,15 @@ def in_turn(
         if not picks:  # the bounds are loose: follow more of them
             size *= 2
     return batch
+
+
+def crowded(belief: Belief, batch: Sequence[int]) -> Mask:
+    """Candidates that are in the batch, or copies of one in it or of a point under way."""
+    taken = belief.copies_of(belief.at[list(batch)])
+    if belief.under_way is not None:
+        taken |= belief.copies_of(belief.under_way)
+    taken[list(batch)] = True
+    return taken
 
 
 class _Rest:
@@ -91,13 +106,14 @@ def _follow(
 ) -> list[int]:
     """Picks in turn, up to ``most``, while none of the rest may come before them."""
     picks: list[int] = []
-    while len(picks) < most:
+    while len(picks) < most and free.any():
         scores = np.where(free, score(seen), -np.inf)
         i = first_largest(scores)
         if rest.may_win(i, float(scores[i])):
             break
         picks.append(i)
         free[i] = False
+        free[seen.copies_of(seen.at[[i]])] = False
         seen = replace(seen.after_looking_at([i]), round=seen.round + 1)
     return picks
 
@@ -128,6 +144,7 @@ class PureExploration:
         region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))
         among = np.union1d(region, [head])
         first = int(np.searchsorted(among, head))
+        belief = replace(belief, resolution=None)  # the paper's batches may hold copies
         batch = in_turn(belief.on(among), first, k, lambda seen: 1.0 + _relative_variance(seen))
         return Selection(tuple(among[batch].tolist()), judgement.width, region)
 
@@ -166,6 +183,7 @@ class Hallucinated:
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """One point at a time, each imagined at its mean before the next."""
         del rng
+        belief = replace(belief, resolution=None)  # the paper's batches may hold copies
         exploring = self.budget is not None and _can_learn(belief, k) > self.budget
         widen = self.widen if self.budget is None else math.exp(self.budget)
 

@@ -3,7 +3,7 @@
     python -m benchmarks.bbob run RESULTS.jsonl --strategies auto-0.1 auto --instances 3 4 5
     python -m benchmarks.bbob table RESULTS.jsonl --against auto-0.1
 
-A run adds one line a batch, and resumes. Instances 3 to 5 are for tuning; 1 and 2 are kept for the end.
+A run adds one line a batch, and resumes. Instances 3 to 5 are for tuning; 1 and 2 are for the end.
 """
 
 from __future__ import annotations
@@ -119,11 +119,17 @@ def mean_ratio(ratios: list[float]) -> float:
 
 def table(runs: Mapping[Cell, list[dict[str, Any]]], against: str) -> Iterator[str]:
     """Each strategy beside one of them, in the cells both have run."""
-    yield f"against {against} | cells | won/tied/lost | final (se) | half | cumulative | by d | copies | worst | s"
+    yield (
+        f"against {against} | cells | won/tied/lost | final (se) | half | cumulative | "
+        "by d: final/cumulative | copies | worst | s"
+    )
     yield "---|---|---|---|---|---|---|---|---|---"
     for name in dict.fromkeys(cell.strategy for cell in runs):
-        pairs = [(c, measures(r), measures(runs[c._replace(strategy=against)])) for c, r in
-                 runs.items() if c.strategy == name and c._replace(strategy=against) in runs]
+        pairs = [
+            (c, measures(r), measures(runs[c._replace(strategy=against)]))
+            for c, r in runs.items()
+            if c.strategy == name and c._replace(strategy=against) in runs
+        ]
         if not pairs:
             continue
         ratios = {c: np.divide(a, b) for c, a, b in pairs}
@@ -136,8 +142,12 @@ def table(runs: Mapping[Cell, list[dict[str, Any]]], against: str) -> Iterator[s
             for d in sorted({c.dimension for c in ratios})
         ]
         own = [runs[c] for c in ratios]
-        share = np.mean([sum(row["copies"] for row in r) / (r[0]["rounds"] * c.batch)
-                         for c, r in zip(ratios, own, strict=True)])
+        share = np.mean(
+            [
+                sum(row["copies"] for row in r) / (r[0]["rounds"] * c.batch)
+                for c, r in zip(ratios, own, strict=True)
+            ]
+        )
         seconds = np.mean([r[-1]["seconds"] for r in own])
         yield (
             f"{name} | {len(final)} | {won}/{len(final) - won - lost}/{lost} | "

@@ -172,13 +172,8 @@ class Hallucinated:
     needs_model: ClassVar[bool] = True
 
     def ready(self, values: Array, width: int, /) -> bool:
-        """Whether results (n,) of points with so many encoded inputs say enough for a model.
-
-        From one or two results, or from equal ones, a fit reads "flat": it would sit in corners.
-        """
-        if self.design <= 1:
-            return True
-        return len(values) >= min(self.design, 2 * width) and not _all_equal(values)
+        """Whether results (n,) of points with so many encoded inputs say enough for a model."""
+        return enough_results(values, width, self.design)
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """One point at a time, each imagined at its mean before the next."""
@@ -201,6 +196,16 @@ class Hallucinated:
         size = None if bounded else len(belief)
         batch = in_turn(belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0], size)
         return Selection(tuple(batch), width)
+
+
+def enough_results(values: Array, width: int, design: int) -> bool:
+    """Whether results (n,) are ``design``, or two for each encoded input, and not all equal.
+
+    From one or two results, or from equal ones, a fit reads "flat": it would sit in corners.
+    """
+    if design <= 1:
+        return True
+    return len(values) >= min(design, 2 * width) and not _all_equal(values)
 
 
 def _all_equal(values: Array) -> bool:

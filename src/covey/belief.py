@@ -162,6 +162,7 @@ class Belief:
     told: tuple[Array, Array] | None = None  # mean and standard deviation where values are known
     shortlisted_from: int | None = None  # candidates in all, where these are the best of more
     resolution: Array | None = None  # (d,): candidates closer than this in every column are copies
+    levels: tuple[slice, ...] = ()  # columns of each parameter that has levels or options
     under_way: Array | None = None  # (p, d): points asked for whose values are not known yet
 
     @staticmethod

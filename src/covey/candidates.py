@@ -209,11 +209,18 @@ def ascend(posterior: Posterior, starts: Array, width: float, free: Mask) -> Arr
     return climbed
 
 
+_LITTLE = 0.03  # of a step, in the columns that hardly move
+
+
 def nearby_steps(count: int, width: int, rng: np.random.Generator) -> Array:
-    """Steps (count, width) in the unit cube: of all sizes up to a third of it, in a few columns."""
+    """Steps (count, width) in the unit cube: of all sizes up to a third of it, in a few columns.
+
+    The other columns move a little too: if they stayed, a batch would hold the very value of the
+    best point again and again.
+    """
     scale = 10.0 ** rng.uniform(-3.0, -0.5, size=(count, 1))
     moved = rng.random((count, width)) < max(0.3, min(1.0, 3.0 / width))
-    return np.where(moved, scale * rng.standard_normal((count, width)), 0.0)
+    return np.where(moved, scale, _LITTLE * scale) * rng.standard_normal((count, width))
 
 
 # Open: a field too large to list, sampled and climbed.

@@ -112,9 +112,11 @@ def _resolved(belief: Belief, history: History, recipe: Recipe) -> Belief:
     away, and another level of an integer more than a hundredth unless there are hundreds.
     """
     under_way = [t.point for t in history.pending]
+    share = RESOLUTION if recipe.resolution is None else recipe.resolution
     return replace(
         belief,
-        resolution=np.full(recipe.space.width, RESOLUTION),
+        resolution=np.full(recipe.space.width, share),
+        levels=recipe.space.levels,
         under_way=recipe.space.encode(under_way) if under_way else None,
     )
 

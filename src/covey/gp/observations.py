@@ -37,14 +37,11 @@ class Warp:
     width: float = 1.0
     low: float = -np.inf  # z is never carried back beyond these: a bounded bend has no way back
     high: float = np.inf
-    centre: float = 0.0  # z is taken from here, in this unit, before it is bent
-    unit: float = 1.0
 
     def bend(self, z: Array) -> Array:
         """YJ_λ(z) = ((1 + z)^λ - 1)/λ for z ≥ 0, -((1 - z)^{2-λ} - 1)/(2 - λ) below."""
         if self == Warp():
             return z
-        z = (z - self.centre) / self.unit
         up, down = np.maximum(z, 0.0), np.maximum(-z, 0.0)
         bent = np.where(z >= 0.0, _power(up, self.power), -_power(down, 2.0 - self.power))
         return (bent - self.middle) / self.width
@@ -53,9 +50,7 @@ class Warp:
         r"""log dw/dz = (λ - 1) sign(z) log(1 + |z|) - log width; summed, the price of a bend."""
         if self == Warp():
             return np.zeros(len(z))
-        z = (z - self.centre) / self.unit
-        slope = np.log(self.width * self.unit)
-        return (self.power - 1.0) * np.sign(z) * np.log1p(np.abs(z)) - slope
+        return (self.power - 1.0) * np.sign(z) * np.log1p(np.abs(z)) - np.log(self.width)
 
     def undone(self, w: Array) -> Array:
         """The inverse of `bend`: -∞ below the least that a bounded bend (λ > 2) can come to.
@@ -65,8 +60,7 @@ class Warp:
         """
         w = self.middle + self.width * w
         up, down = np.maximum(w, 0.0), np.maximum(-w, 0.0)
-        z = np.where(w >= 0.0, _root(up, self.power), -_root(down, 2.0 - self.power))
-        return self.centre + self.unit * z
+        return np.where(w >= 0.0, _root(up, self.power), -_root(down, 2.0 - self.power))
 
     def straighten(self, w: Array) -> Array:
         """The inverse of `bend`, kept within ``low`` and ``high``."""
@@ -127,33 +121,13 @@ def fitted_warp(z: Array) -> Warp:
 
     if len(z) < _LEAST or np.std(z) < 0.5:  # constant up to rounding: there is nothing to bend
         return Warp()
-    tried = []
-    for centre, unit in _frames(z):
-        moved = (z - centre) / unit
-        found = minimize_scalar(
-            lambda power, moved=moved: -float(yeojohnson_llf(power, moved)),
-            bounds=_POWERS,
-            method="bounded",
-        )
-        tried.append((float(found.fun) + len(z) * np.log(unit), float(found.x), centre, unit))
-    _, power, centre, unit = min(tried)
-    bent = Warp(power, centre=centre, unit=unit).bend(z)
+    found = minimize_scalar(
+        lambda power: -float(yeojohnson_llf(power, z)), bounds=_POWERS, method="bounded"
+    )
+    bent = Warp(float(found.x)).bend(z)
     span = float(np.ptp(z))  # predictions may go as far again beyond what was seen (our choice)
     ends = float(z.min()) - span, float(z.max()) + span
-    return Warp(power, float(bent.mean()), float(bent.std()), *ends, centre, unit)
-
-
-def _frames(z: Array) -> list[tuple[float, float]]:
-    import os
-
-    mode = os.environ.get("FRAMES", "old")
-    if mode == "old":
-        return [(0.0, 1.0)]
-    if mode == "best":
-        top = float(z.max())
-        return [(0.0, 1.0), *((top, u) for u in (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001))]
-    centres = [float(np.quantile(z, q)) for q in (0.5, 0.75, 0.9, 1.0)]
-    return [(0.0, 1.0), *((c, u) for c in centres for u in (1.0, 0.1, 0.01, 0.001, 1e-4))]
+    return Warp(float(found.x), float(bent.mean()), float(bent.std()), *ends)
 
 
 # A gap of so many ranges of the rest makes what lies below it a penalty: several results that are

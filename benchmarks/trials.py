@@ -13,6 +13,7 @@ from covey.arrays import Array, Indices
 from covey.baselines import Hallucinated, crowded, in_turn
 from covey.belief import Belief
 from covey.policies import EST, UCB, Policy, ResolvingUCB, Restless, best_known
+from covey.spread import SpreadUCB
 from covey.strategies import Selection, Strategy
 
 RESOLUTION = 0.01  # of a range: points closer than this in every coordinate are copies
@@ -191,6 +192,10 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
     "apart-d2": lambda: Spread(epsilon=0.0),
     "rest-3": lambda: Spread(epsilon=0.0, rest=1e-3),
     "apart-d3": lambda: Spread(epsilon=0.0),
+    "rest-4-h": lambda: SpreadUCB(explore=0.5, gain=1e-4),
+    "rest-3-h": lambda: SpreadUCB(explore=0.5),
+    "rest-4-f": lambda: SpreadUCB(explore=1.0, gain=1e-4),
+    "polish-scout": lambda: SpreadUCB(explore=0.25),
     "rest-3-q": lambda: Spread(epsilon=0.0, rest=1e-3, rest_most=0.25),
     "rest-4": lambda: Spread(epsilon=0.0, rest=1e-4),
     "auto": catalog.STRATEGIES["auto"],

@@ -30,11 +30,11 @@ class Budget(NamedTuple):
 
 
 BUDGETS = {
-    "core lines": Budget(9_100, 6_500, "large pools and new events are still woven into the core."),
+    "core lines": Budget(9_150, 6_500, "large pools, new events and copies are woven into it."),
     "files": Budget(120, 120),
     "floors": Budget(13, 10, "advice, selections and chunks stand on floors of their own."),
     "names defined twice": Budget(1, 0, "covey.maximize and covey.dpp.maximize are both public."),
-    "files of an ask": Budget(35, 25, "an ask still passes through what only large pools need."),
+    "files of an ask": Budget(36, 25, "an ask still passes through what only large pools need."),
     "longest file": Budget(500, 500),
 }
 

@@ -54,7 +54,7 @@ __all__ = [
 _MODULES = (
     *("arrays", "baselines", "belief", "bench", "candidates", "catalog", "covariance"),
     *("diagnostics", "dpp", "errors", "gp", "history", "integrations", "kernels", "log"),
-    *("policies", "propose", "report", "run", "space", "strategies", "study", "testing"),
+    *("policies", "propose", "report", "run", "space", "spread", "strategies", "study", "testing"),
 )
 
 # Rooms are opened when first entered, so that `import covey` and `covey --help` stay quick.

@@ -36,12 +36,12 @@ _LEAST, _PER_PICK = 8192, 16  # candidates on the list, at least and for each pi
 
 def in_turn(
     belief: Belief,
-    first: int,
+    first: int | Sequence[int],
     k: int,
     score: Callable[[Belief], Array],
     size: int | None = None,
 ) -> list[int]:
-    """The candidate ``first``, then k - 1 times that of the largest score given those before.
+    """The candidate ``first``, or several, then up to k those of the largest score given all before.
 
     ``score`` may depend on the belief's round, which counts looks here, and must not rise as the
     covariance falls or the round is earlier; of one that may, ``size`` has to be all candidates.
@@ -49,7 +49,7 @@ def in_turn(
     Where the belief has a resolution, none is a copy of another or of a point under way, for as
     long as there are others.
     """
-    batch = [first]
+    batch = [first] if isinstance(first, int) else list(first)
     size = max(_LEAST, _PER_PICK * k) if size is None else size
     while len(batch) < k:
         seen = belief.after_looking_at(batch)

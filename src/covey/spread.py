@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,11 @@ from covey.strategies import Selection
 _TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
 _LEAST = 20  # ... but no fewer
 _SAME = 1e-9  # of the unit cube: coordinates of one level, up to rounding
+_POLISHED = 3  # points of a batch, from which on one of them polishes the summit
 _MOST = 2**13  # candidates looked at for a point that dissents; of a larger pool, so many at random
+
+
+_Score: TypeAlias = Callable[[Belief], Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,8 @@ class SpreadUCB:
 
     σ_b is the standard deviation once the first b points will have been observed, C_b the
     candidates within the resolution, in every coordinate, of one of them or of a point under way.
-    The first point is a scout.
+    The first point is a scout, and so are, up to a share of the batch, those that would promise no
+    gain.
 
     Where parameters have levels or options, a model that is sure of a summit may be sure of the
     wrong level. So a part of each batch, and all of it that promises no gain, dissents: in one such
@@ -42,23 +47,29 @@ class SpreadUCB:
         width: w; None: 1 + 2/d, d encoded inputs.
         scout: the policy of a batch's first point.
         dissent: the share of a batch that dissents where parameters have levels.
-        gain: what a point of the others is to promise above the best known mean, at its upper bound
-            and in standard deviations of the outcomes; else it dissents too.
+        explore: the most of a batch that scouts where no parameter has levels, beside its first.
+        gain: what any other point is to promise above the best known mean, at its upper bound and
+            in standard deviations of the outcomes; else it scouts or dissents.
         design: results to wait for, as in `Hallucinated`.
     """
 
     width: float | None = None
+    polish: Policy = field(default_factory=lambda: Restless(beta=0.25, gain=1e-4))
     scout: Policy = field(default_factory=Restless)
     dissent: float = 0.4
+    explore: float = 0.25
     gain: float = 1e-3
     design: int = 10
     needs_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not (self.width is None or self.width >= 0.0) or not 0.0 <= self.dissent < 1.0:
+        shares = (self.dissent, self.explore)
+        if not (self.width is None or self.width >= 0.0) or not all(
+            0.0 <= s <= 1.0 for s in shares
+        ):
             raise StrategyError(
-                "SpreadUCB takes a width >= 0, or None, and dissent in [0, 1); got "
-                f"{self.width} and {self.dissent}."
+                "SpreadUCB takes a width >= 0, or None, and dissent and explore from 0 to 1; got "
+                f"{self.width}, {self.dissent} and {self.explore}."
             )
 
     def ready(self, values: Array, width: int, /) -> bool:
@@ -66,30 +77,36 @@ class SpreadUCB:
         return enough_results(values, width, self.design)
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
-        """Bounds in turn for as long as they promise something, then those that dissent."""
+        """Bounds in turn for as long as they promise something, then what looks elsewhere."""
         width = 1.0 + 2.0 / belief.at.shape[1] if self.width is None else self.width
         # A share of a small batch is a chance, so that batches of one dissent at times.
         dissenting = int(self.dissent * k + rng.random()) if belief.levels else 0
         score = _scoring(UCB(width**2), belief)
-        lead = in_turn(belief, self._first(belief), max(1, k - dissenting), score)
-        if not belief.levels:
-            return Selection(tuple(lead), width)
-        keep = min(k - dissenting, _promising(belief, lead, width, self.gain))
-        return Selection(tuple(_with_dissent(belief, lead, keep, k, rng)), width)
+        scout = _scoring(self.scout, belief)
+        head = [_first(belief, scout if k < _POLISHED else _scoring(self.polish, belief))]
+        head = head if k < _POLISHED else in_turn(belief, head, 2, scout)
+        lead = in_turn(belief, head, max(len(head), k - dissenting), score)
+        keep = _promising(belief, lead, width, self.gain)
+        if belief.levels:
+            batch = _with_dissent(belief, lead, min(keep, k - dissenting), k, rng)
+        else:
+            keep = max(keep, k - round(self.explore * k))
+            batch = in_turn(belief, lead[:keep], k, scout)
+        return Selection(tuple(batch), width)
 
-    def _first(self, belief: Belief) -> int:
-        """The scout's choice."""
-        scores = _scoring(self.scout, belief)(replace(belief, round=belief.looks + 1))
-        taken = crowded(belief, [])
-        return int(np.argmax(scores if taken.all() else np.where(taken, -np.inf, scores)))
 
-
-def _scoring(policy: Policy, belief: Belief) -> Callable[[Belief], Array]:
+def _scoring(policy: Policy, belief: Belief) -> _Score:
     """Scores of candidates; what the policy estimates is fixed by the belief before the batch."""
     frozen = [policy.frozen_at(member) for member in belief.members]
     return lambda seen: np.mean(
         [p.judge(m).scores for p, m in zip(frozen, seen.members, strict=True)], axis=0
     )
+
+
+def _first(belief: Belief, score: _Score) -> int:
+    """The highest score that is no copy of a point under way."""
+    scores, taken = score(replace(belief, round=belief.looks + 1)), crowded(belief, [])
+    return int(np.argmax(scores if taken.all() else np.where(taken, -np.inf, scores)))
 
 
 def _promising(belief: Belief, batch: list[int], width: float, gain: float) -> int:

@@ -102,6 +102,20 @@ def test_a_coarser_resolution_keeps_points_farther_apart():
     assert alike(REALS.encode([trial.point for trial in batch]), 0.1) == 0
 
 
+def test_a_journal_keeps_its_resolution(tmp_path):
+    path = tmp_path / "run.jsonl"
+    covey.Study(REALS, seed=0, journal=path, resolution=0.05)
+    assert covey.Study.load(path).recipe.resolution == 0.05
+    with pytest.raises(covey.errors.JournalMismatch, match="resolution"):
+        covey.Study(REALS, journal=path, resolution=0.1)
+
+
+@pytest.mark.parametrize("resolution", [-0.1, 1.0, "fine", True])
+def test_a_resolution_is_a_share(resolution):
+    with pytest.raises(covey.errors.StrategyError, match="resolution"):
+        covey.Study(REALS, resolution=resolution)
+
+
 def after_some(space, f, strategy) -> covey.Study:
     study = covey.Study(space, strategy=strategy, seed=2)
     for _ in range(5):

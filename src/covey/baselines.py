@@ -41,7 +41,7 @@ def in_turn(
     score: Callable[[Belief], Array],
     size: int | None = None,
 ) -> list[int]:
-    """The candidate ``first``, or several, then up to k those of the largest score given all before.
+    """The candidate ``first``, or several; then, up to k, the largest scores given those before.
 
     ``score`` may depend on the belief's round, which counts looks here, and must not rise as the
     covariance falls or the round is earlier; of one that may, ``size`` has to be all candidates.

@@ -18,7 +18,6 @@ from covey.strategies import Selection
 _TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
 _LEAST = 20  # ... but no fewer
 _SAME = 1e-9  # of the unit cube: coordinates of one level, up to rounding
-_POLISHED = 3  # points of a batch, from which on one of them polishes the summit
 _MOST = 2**13  # candidates looked at for a point that dissents; of a larger pool, so many at random
 
 
@@ -54,7 +53,6 @@ class SpreadUCB:
     """
 
     width: float | None = None
-    polish: Policy = field(default_factory=lambda: Restless(beta=0.25, gain=1e-4))
     scout: Policy = field(default_factory=Restless)
     dissent: float = 0.4
     explore: float = 0.25
@@ -64,9 +62,8 @@ class SpreadUCB:
 
     def __post_init__(self) -> None:
         shares = (self.dissent, self.explore)
-        if not (self.width is None or self.width >= 0.0) or not all(
-            0.0 <= s <= 1.0 for s in shares
-        ):
+        wide = self.width is None or self.width >= 0.0
+        if not wide or not all(0.0 <= share <= 1.0 for share in shares):
             raise StrategyError(
                 "SpreadUCB takes a width >= 0, or None, and dissent and explore from 0 to 1; got "
                 f"{self.width}, {self.dissent} and {self.explore}."
@@ -83,9 +80,7 @@ class SpreadUCB:
         dissenting = int(self.dissent * k + rng.random()) if belief.levels else 0
         score = _scoring(UCB(width**2), belief)
         scout = _scoring(self.scout, belief)
-        head = [_first(belief, scout if k < _POLISHED else _scoring(self.polish, belief))]
-        head = head if k < _POLISHED else in_turn(belief, head, 2, scout)
-        lead = in_turn(belief, head, max(len(head), k - dissenting), score)
+        lead = in_turn(belief, _first(belief, scout), max(1, k - dissenting), score)
         keep = _promising(belief, lead, width, self.gain)
         if belief.levels:
             batch = _with_dissent(belief, lead, min(keep, k - dissenting), k, rng)

@@ -195,8 +195,10 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
     "rest-4-h": lambda: SpreadUCB(explore=0.5, gain=1e-4),
     "rest-3-h": lambda: SpreadUCB(explore=0.5),
     "rest-4-f": lambda: SpreadUCB(explore=1.0, gain=1e-4),
+    "rest-q-landed": lambda: SpreadUCB(explore=0.25),
     "polish": lambda: SpreadUCB(scout=Restless(0.25, 1e-4), explore=0.0),
     "rest-3-q": lambda: Spread(epsilon=0.0, rest=1e-3, rest_most=0.25),
     "rest-4": lambda: Spread(epsilon=0.0, rest=1e-4),
     "auto": catalog.STRATEGIES["auto"],
+    "spread-ucb": catalog.STRATEGIES["spread-ucb"],
 }

@@ -55,7 +55,7 @@ class SpreadUCB:
     width: float | None = None
     scout: Policy = field(default_factory=Restless)
     dissent: float = 0.4
-    explore: float = 0.25
+    explore: float = 1.0
     gain: float = 1e-3
     design: int = 10
     needs_model: ClassVar[bool] = True

@@ -182,7 +182,7 @@ def _resume(wanted: Wanted, log: Log) -> Opened:
         raise
 
 
-class StudyOptions(ResourceOptions, total=False):
+class SearchOptions(ResourceOptions, total=False):
     """Those of a study that few give."""
 
     resolution: float | None
@@ -223,7 +223,7 @@ class Study:
         seed: int | None = None,
         journal: str | Path | Log | None = None,
         gp: GP | None = None,
-        **options: Unpack[StudyOptions],
+        **options: Unpack[SearchOptions],
     ) -> None:
         resolution = options.pop("resolution", None)
         opened = open_study(Wanted(space, goal, strategy, seed, gp, resolution), journal)

@@ -232,7 +232,7 @@ class Study:
         self._recipe, self._log = opened.recipe, opened.book
         self._model = LastModel(opened.recipe)
         self._name, self._strategy = opened.name, opened.strategy
-        self._resources = Resources(**options)
+        self._resources = Resources(**options)  # type: ignore[misc] # the resolution is popped
         self.proposer: Proposer = propose  # who works out a batch; see contrib/covey-dask
 
     @classmethod

@@ -61,6 +61,7 @@ _MODULES = (
         "run",
         "selection",
         "space",
+        "spread",
         "strategies",
         "study",
         "testing",

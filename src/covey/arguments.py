@@ -43,6 +43,19 @@ def checked_seed(seed: int | None) -> int:
     return int(seed)
 
 
+def checked_resolution(resolution: Any) -> float | None:
+    """A share of a range, or None."""
+    if resolution is None:
+        return None
+    number = isinstance(resolution, int | float | np.integer | np.floating)
+    if not number or isinstance(resolution, bool) or not 0.0 <= resolution < 1.0:
+        raise StrategyError(
+            "resolution is the share of a range within which two points of a batch are alike, "
+            f"from 0 to below 1, or None; got {resolution!r}."
+        )
+    return float(resolution)
+
+
 def checked_count(k: Any) -> int:
     """The number of points to ask for, at least 1."""
     if not is_whole(k, 1):

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from covey.arrays import TIE, Array, Indices, Mask, first_largest, largest, log_normal_cdf, to_numpy
+from covey.arrays import Array, log_normal_cdf, to_numpy
 from covey.belief import Belief
 from covey.policies import (
     EST,
@@ -22,91 +22,7 @@ from covey.policies import (
     only_falls,
     relevant,
 )
-from covey.selection import Selection, distinct_maxima
-
-# Sequential greedy choice: each pick is imagined as observed before the next.
-#
-# A score that only falls within a batch need not be updated for every candidate: an earlier score
-# is an upper bound (Minoux 1978). So the best few thousand are scored after each pick, for as long
-# as the best of them is above the bound of every other.
-
-_LEAST, _PER_PICK = 8192, 16  # length of the short list: at least, and per pick (our choice)
-
-
-def sequential_greedy(
-    belief: Belief,
-    first: int,
-    k: int,
-    score: Callable[[Belief], Array],
-    size: int | None = None,
-) -> list[int]:
-    """``first``, then k - 1 times the candidate with the largest score given the picks before.
-
-    ``score`` may use the belief's round, which counts observations here. It must not rise as the
-    covariance falls or for an earlier round; if it may, ``size``, the length of the short list, has
-    to be the number of candidates.
-    """
-    batch = [first]
-    size = max(_LEAST, _PER_PICK * k) if size is None else size
-    while len(batch) < k:
-        seen = belief.after_looking_at(batch)
-        # Scores of the last round of the batch, where the width is largest, bound all others.
-        bounds = np.array(score(replace(seen, round=belief.looks + k)))
-        bounds[batch] = -np.inf
-        listed = _best(bounds, size)
-        some = seen if len(listed) == len(seen) else seen.on(listed)
-        now = belief.looks + len(batch) + 1
-        some = replace(some, round=now, shortlisted_from=belief.offered)
-        rest = _Rest(bounds, listed)
-        picks = _follow(some, bounds[listed] > -np.inf, rest, score, k - len(batch))
-        batch += [int(listed[i]) for i in picks]
-        if not picks:  # the bounds are loose: make the list longer
-            size *= 2
-    return batch
-
-
-class _Rest:
-    """The candidates that are not on the short list, of which only upper bounds are known."""
-
-    def __init__(self, bounds: Array, listed: Indices) -> None:
-        self._listed = listed
-        self._bounds = bounds.copy()
-        self._bounds[listed] = -np.inf
-        self._most = float(self._bounds.max())
-
-    def may_win(self, place: int, score: float) -> bool:
-        """Whether one of them may beat the entry ``place`` of the list, which has this score.
-
-        Scores that agree to a billionth are equal, and the candidate with the lowest index wins.
-        """
-        level = score - TIE * abs(score)
-        if self._most < level:
-            return False
-        rivals = np.flatnonzero(self._bounds >= level)
-        return self._most > score + TIE * abs(score) or bool(rivals[0] < self._listed[place])
-
-
-def _follow(
-    seen: Belief, free: Mask, rest: _Rest, score: Callable[[Belief], Array], most: int
-) -> list[int]:
-    """At most ``most`` successive picks from the list, while no other candidate may beat them."""
-    picks: list[int] = []
-    while len(picks) < most:
-        scores = np.where(free, score(seen), -np.inf)
-        i = first_largest(scores)
-        if rest.may_win(i, float(scores[i])):
-            break
-        picks.append(i)
-        free[i] = False
-        seen = replace(seen.after_looking_at([i]), round=seen.round + 1)
-    return picks
-
-
-def _best(bounds: Array, size: int) -> Indices:
-    """Indices of the ``size`` largest bounds, ascending; all of them if they are few."""
-    if len(bounds) <= 2 * size:
-        return np.arange(len(bounds))
-    return np.sort(largest(bounds, size))
+from covey.selection import Selection, distinct_maxima, enough_results, sequential_greedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +45,7 @@ class PureExploration:
         region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))
         among = np.union1d(region, [head])
         first = int(np.searchsorted(among, head))
+        belief = replace(belief, resolution=None)  # the paper's batches may hold copies
         batch = sequential_greedy(
             belief.on(among), first, k, lambda seen: 1.0 + _relative_variance(seen)
         )
@@ -157,17 +74,13 @@ class Hallucinated:
     needs_model: ClassVar[bool] = True
 
     def ready(self, values: Array, width: int, /) -> bool:
-        """Whether the results (n,) are enough for a model, for ``width`` encoded inputs.
-
-        A fit to one or two results, or to equal ones, is flat, and its points go to the corners.
-        """
-        if self.design <= 1:
-            return True
-        return len(values) >= min(self.design, 2 * width) and not _all_equal(values)
+        """Whether the results (n,) are enough for a model, for ``width`` encoded inputs."""
+        return enough_results(values, width, self.design)
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """One point at a time, each imagined as observed at its mean before the next."""
         del rng
+        belief = replace(belief, resolution=None)  # the paper's batches may hold copies
         exploring = self.budget is not None and _can_learn(belief, k) > self.budget
         widen = self.widen if self.budget is None else math.exp(self.budget)
 
@@ -187,12 +100,6 @@ class Hallucinated:
             belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0], size
         )
         return Selection(tuple(batch), width)
-
-
-def _all_equal(values: Array) -> bool:
-    """Whether the results (n,) differ by no more than rounding."""
-    most = float(np.abs(values).max())
-    return most == 0.0 or float(np.ptp(values / most)) <= 1e-12
 
 
 def _scores(

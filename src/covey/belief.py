@@ -15,6 +15,7 @@ import numpy as np
 from covey.arrays import (
     Array,
     Indices,
+    Mask,
     Whitening,
     cholesky,
     like,
@@ -165,6 +166,9 @@ class Belief:
     looks: int = 0  # number of observations, pending ones included
     told: tuple[Array, Array] | None = None  # mean and standard deviation where values are known
     shortlisted_from: int | None = None  # candidates in all, where these are the best of more
+    resolution: Array | None = None  # (d,): candidates closer than this in every column are copies
+    levels: tuple[slice, ...] = ()  # columns of each parameter that has levels or options
+    under_way: Array | None = None  # (p, d): points asked for whose values are not known yet
 
     @staticmethod
     def dense(
@@ -249,6 +253,20 @@ class Belief:
         keep = None if on is None else np.asarray(on, dtype=np.intp)
         parts = tuple(part.after_looking_at(cols, self.at[cols], keep) for part in self.parts)
         return replace(self, at=self.at if keep is None else self.at[keep], parts=parts)
+
+    def copies_of(self, points: Array) -> Mask:
+        """Which candidates lie within the resolution of one of the points (m, d), (n,)."""
+        found = np.zeros(len(self), dtype=bool)
+        if self.resolution is None:
+            return found
+        at = to_numpy(self.at)
+        for point in to_numpy(points):
+            # Column by column, since few are left after the first: a pool has a million rows.
+            close = np.arange(len(at))
+            for j, least in enumerate(self.resolution):
+                close = close[np.abs(at[close, j] - point[j]) < least]
+            found[close] = True
+        return found
 
     def highest_lower(self, width: float) -> float:
         """The largest μ - width·σ among the candidates and the observed points."""

@@ -213,11 +213,18 @@ def ascend(posterior: Posterior, starts: Array, width: float, free: Mask) -> Arr
     return climbed
 
 
+_LITTLE = 0.03  # of a step, in the columns that hardly move
+
+
 def nearby_steps(count: int, width: int, rng: np.random.Generator) -> Array:
-    """Gaussian steps (count, width): scales 10^-3 to 10^-0.5, in a random few of the columns."""
+    """Gaussian steps (count, width): scales 10^-3 to 10^-0.5, in a random few of the columns.
+
+    The other columns move a little too: if they stayed, a batch would repeat the very value that
+    the best point has there.
+    """
     scale = 10.0 ** rng.uniform(-3.0, -0.5, size=(count, 1))
     moved = rng.random((count, width)) < max(0.3, min(1.0, 3.0 / width))
-    return np.where(moved, scale * rng.standard_normal((count, width)), 0.0)
+    return np.where(moved, scale, _LITTLE * scale) * rng.standard_normal((count, width))
 
 
 # Sets too large to list, sampled and climbed by gradient.

@@ -15,10 +15,13 @@ from covey.baselines import (
 from covey.errors import StrategyError, did_you_mean
 from covey.policies import EST, UCB, ResolvingUCB, Restless
 from covey.selection import Strategy
+from covey.spread import SpreadUCB
 from covey.strategies import DPP, DPPThompson
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
-    "auto": lambda: Hallucinated(ResolvingUCB(), scout=Restless(), design=10),
+    "auto": SpreadUCB,
+    "spread-ucb": SpreadUCB,
+    "resolving-ucb": lambda: Hallucinated(ResolvingUCB(), scout=Restless(), design=10),
     "ucb-dpp-max": lambda: DPP(UCB(), then="max"),
     "ucb-dpp-sample": lambda: DPP(UCB(), then="sample"),
     "est-dpp-max": lambda: DPP(EST(), then="max"),

@@ -43,6 +43,7 @@ class Recipe:
     goal: Goal
     gp: GP
     seed: int
+    resolution: float | None = None  # share of a range within which points are copies; None: 1 %
 
     @property
     def sign(self) -> float:

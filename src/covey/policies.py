@@ -48,7 +48,7 @@ def only_falls(policy: Policy) -> bool:
     """Whether scores of the frozen policy never rise as σ falls within a batch.
 
     Then an earlier score is an upper bound, and few candidates need new scores after each pick
-    (`covey.baselines.sequential_greedy`). A policy of one's own says so by an attribute
+    (`covey.selection.sequential_greedy`). A policy of one's own says so by an attribute
     ``only_falls``; without it, every candidate is scored again.
     """
     return bool(getattr(policy, "only_falls", False))

@@ -30,6 +30,8 @@ from covey.selection import Selection, Strategy, Waits, checked_selection
 
 _log = logging.getLogger("covey")
 
+RESOLUTION = 0.01  # of a range: points of a batch closer than this in every coordinate are copies
+
 
 @dataclass(frozen=True)
 class Request:
@@ -78,6 +80,7 @@ def propose(
         candidates = limit.thinned(every, Size(len(every), posterior.rows, k, posterior.size), rng)
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
+        belief = _resolved(belief, history, recipe)
     with watch.timing("choose"):
         chosen = limit.apply(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
@@ -87,6 +90,22 @@ def propose(
     left_out, penalties = len(every) - len(candidates), posterior.data.penalties
     account = replace(account, left_out=left_out, penalties=penalties)
     return Proposal(candidates.points(selection.indices), posterior.models, account)
+
+
+def _resolved(belief: Belief, history: History, recipe: Recipe) -> Belief:
+    """The belief with what it takes to tell copies: the resolution, and the points under way.
+
+    Columns are shares of a range, so one number does for all: another option of a choice is 1
+    away, and another level of an integer more than a hundredth unless there are hundreds.
+    """
+    under_way = [t.point for t in history.pending]
+    share = RESOLUTION if recipe.resolution is None else recipe.resolution
+    return replace(
+        belief,
+        resolution=np.full(recipe.space.width, share),
+        levels=recipe.space.levels,
+        under_way=recipe.space.encode(under_way) if under_way else None,
+    )
 
 
 def excluded(history: History, recipe: Recipe) -> Exclusions:

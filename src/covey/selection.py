@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from covey.arrays import Array, Indices
+from covey.arrays import TIE, Array, Indices, Mask, first_largest, largest
 from covey.belief import Belief
 from covey.errors import StrategyError
 
@@ -102,3 +102,120 @@ class TimeLimited(Protocol):
     def within(self, seconds: float, /) -> Strategy:
         """This strategy, limited to about so many seconds."""
         ...
+
+
+# Sequential greedy choice: each pick is imagined as observed before the next.
+#
+# A score that only falls within a batch need not be updated for every candidate: an earlier score
+# is an upper bound (Minoux 1978). So the best few thousand are scored after each pick, for as long
+# as the best of them is above the bound of every other.
+
+_LEAST, _PER_PICK = 8192, 16  # length of the short list: at least, and per pick (our choice)
+
+
+def sequential_greedy(
+    belief: Belief,
+    first: int | Sequence[int],
+    k: int,
+    score: Callable[[Belief], Array],
+    size: int | None = None,
+) -> list[int]:
+    """``first``, one or several; then, up to k, the largest scores given the picks before.
+
+    ``score`` may use the belief's round, which counts observations here. It must not rise as the
+    covariance falls or for an earlier round; if it may, ``size``, the length of the short list, has
+    to be the number of candidates.
+
+    Where the belief has a resolution, no pick is a copy of another or of a point under way, for as
+    long as there are other candidates.
+    """
+    batch = [first] if isinstance(first, int) else list(first)
+    size = max(_LEAST, _PER_PICK * k) if size is None else size
+    while len(batch) < k:
+        seen = belief.after_looking_at(batch)
+        # Scores of the last round of the batch, where the width is largest, bound all others.
+        bounds = np.array(score(replace(seen, round=belief.looks + k)))
+        bounds[crowded(belief, batch)] = -np.inf
+        if belief.resolution is not None and not (bounds > -np.inf).any():
+            belief = replace(belief, resolution=None)  # copies are all that is left
+            continue
+        listed = _best(bounds, size)
+        some = seen if len(listed) == len(seen) else seen.on(listed)
+        now = belief.looks + len(batch) + 1
+        some = replace(some, round=now, shortlisted_from=belief.offered)
+        rest = _Rest(bounds, listed)
+        picks = _follow(some, bounds[listed] > -np.inf, rest, score, k - len(batch))
+        batch += [int(listed[i]) for i in picks]
+        if not picks:  # the bounds are loose: make the list longer
+            size *= 2
+    return batch
+
+
+def crowded(belief: Belief, batch: Sequence[int]) -> Mask:
+    """Candidates that are in the batch, or copies of one in it or of a point under way."""
+    taken = belief.copies_of(belief.at[list(batch)])
+    if belief.under_way is not None:
+        taken |= belief.copies_of(belief.under_way)
+    taken[list(batch)] = True
+    return taken
+
+
+class _Rest:
+    """The candidates that are not on the short list, of which only upper bounds are known."""
+
+    def __init__(self, bounds: Array, listed: Indices) -> None:
+        self._listed = listed
+        self._bounds = bounds.copy()
+        self._bounds[listed] = -np.inf
+        self._most = float(self._bounds.max())
+
+    def may_win(self, place: int, score: float) -> bool:
+        """Whether one of them may beat the entry ``place`` of the list, which has this score.
+
+        Scores that agree to a billionth are equal, and the candidate with the lowest index wins.
+        """
+        level = score - TIE * abs(score)
+        if self._most < level:
+            return False
+        rivals = np.flatnonzero(self._bounds >= level)
+        return self._most > score + TIE * abs(score) or bool(rivals[0] < self._listed[place])
+
+
+def _follow(
+    seen: Belief, free: Mask, rest: _Rest, score: Callable[[Belief], Array], most: int
+) -> list[int]:
+    """At most ``most`` successive picks from the list, while no other candidate may beat them."""
+    picks: list[int] = []
+    while len(picks) < most and free.any():
+        scores = np.where(free, score(seen), -np.inf)
+        i = first_largest(scores)
+        if rest.may_win(i, float(scores[i])):
+            break
+        picks.append(i)
+        free[i] = False
+        free[seen.copies_of(seen.at[[i]])] = False
+        seen = replace(seen.after_looking_at([i]), round=seen.round + 1)
+    return picks
+
+
+def _best(bounds: Array, size: int) -> Indices:
+    """Indices of the ``size`` largest bounds, ascending; all of them if they are few."""
+    if len(bounds) <= 2 * size:
+        return np.arange(len(bounds))
+    return np.sort(largest(bounds, size))
+
+
+def enough_results(values: Array, width: int, design: int) -> bool:
+    """Whether results (n,) are ``design``, or two for each encoded input, and not all equal.
+
+    From one or two results, or from equal ones, a fit reads "flat": it would sit in corners.
+    """
+    if design <= 1:
+        return True
+    return len(values) >= min(design, 2 * width) and not _all_equal(values)
+
+
+def _all_equal(values: Array) -> bool:
+    """Whether the results (n,) differ by no more than rounding."""
+    most = float(np.abs(values).max())
+    return most == 0.0 or float(np.ptp(values / most)) <= 1e-12

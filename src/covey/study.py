@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from covey import advice, arguments
 from covey.advice import Prediction, Recommendation
-from covey.arguments import Points, Trials, checked_gp, checked_path, checked_seed
+from covey.arguments import (
+    Points,
+    Trials,
+    checked_gp,
+    checked_path,
+    checked_resolution,
+    checked_seed,
+)
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
@@ -58,6 +65,7 @@ class StudyArguments:
     strategy: str | Strategy | None
     seed: int | None
     gp: GP | None
+    resolution: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space | Pool):
@@ -72,7 +80,8 @@ class StudyArguments:
     @property
     def recipe(self) -> Recipe:
         """The recipe of a new study."""
-        return Recipe(self.space, self.goal, checked_gp(self.gp), checked_seed(self.seed))
+        gp, seed = checked_gp(self.gp), checked_seed(self.seed)
+        return Recipe(self.space, self.goal, gp, seed, checked_resolution(self.resolution))
 
 
 def _refuse_too_wide(space: Space) -> None:
@@ -173,6 +182,12 @@ def _resume(wanted: StudyArguments, log: Log) -> OpenedStudy:
         raise
 
 
+class SearchOptions(ResourceOptions, total=False):
+    """Those of a study that few give."""
+
+    resolution: float | None
+
+
 class Study:
     """Asks for the next batch, is told results, and remembers everything in one log.
 
@@ -187,6 +202,8 @@ class Study:
         seed: of all randomness; None draws one and logs it.
         journal: path of a durable log; an existing one is continued. Or a `covey.log.log.Log`.
         gp: the Gaussian process to use.
+        resolution: share of each range within which two points of a batch of "auto" would be
+            copies, which it avoids; None is 0.01, and 0 lets a whole batch polish a summit.
         resources: device="cuda", memory="8 GiB", precision="float32" (see `Resources`).
 
     >>> from covey import Real
@@ -206,15 +223,16 @@ class Study:
         seed: int | None = None,
         journal: str | Path | Log | None = None,
         gp: GP | None = None,
-        **resources: Unpack[ResourceOptions],
+        **options: Unpack[SearchOptions],
     ) -> None:
-        opened = open_study(StudyArguments(space, goal, strategy, seed, gp), journal)
+        resolution = options.pop("resolution", None)
+        opened = open_study(StudyArguments(space, goal, strategy, seed, gp, resolution), journal)
         self._computing, self._lock = Mutex(), Mutex()  # _lock is held for moments only
         self._diagnostics: Diagnostics | None = None
         self._recipe, self._log = opened.recipe, opened.book
         self._model = LastModel(opened.recipe)
         self._name, self._strategy = opened.name, opened.strategy
-        self._resources = Resources(**resources)
+        self._resources = Resources(**options)  # type: ignore[misc] # the resolution is popped
         self.proposer: Proposer = propose  # computes a batch; see contrib/covey-dask
 
     @classmethod

@@ -15,12 +15,12 @@ from covey.baselines import (
     Random,
     Sobol,
     Thompson,
-    sequential_greedy,
 )
 from covey.belief import Belief
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
 from covey.policies import EI, EST, UCB, ResolvingUCB, Restless
+from covey.selection import sequential_greedy
 from covey.strategies import DPP
 
 
@@ -275,7 +275,7 @@ def test_a_policy_of_ones_own_is_not_trusted_unless_it_says_so(monkeypatch):
     class Own(UCB):
         only_falls = False
 
-    monkeypatch.setattr("covey.baselines.sequential_greedy", noting)
+    monkeypatch.setattr("covey.selection.sequential_greedy", noting)
     for first in (Own(), UCB()):
         Hallucinated(first).choose(belief_of(50, 0), 3, np.random.default_rng(0))
     assert sizes == [50, None]

@@ -25,7 +25,7 @@ _HEADER = {
 
 def header_of(recipe: Recipe, strategy: Mapping[str, Any]) -> dict[str, Any]:
     """The header of a new log; a strategy that is an object can only be named in it."""
-    return {
+    header = {
         "space": recipe.space.describe(),
         "fingerprint": recipe.space.fingerprint,
         "goal": recipe.goal,
@@ -33,6 +33,7 @@ def header_of(recipe: Recipe, strategy: Mapping[str, Any]) -> dict[str, Any]:
         "seed": recipe.seed,
         "gp": recipe.gp.describe(),
     }
+    return header if recipe.resolution is None else {**header, "resolution": recipe.resolution}
 
 
 def require_study(header: Mapping[str, Any], name: str | Path) -> None:
@@ -73,11 +74,13 @@ def gp_in(header: Mapping[str, Any]) -> GP:
 
 def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP | None) -> Recipe:
     """The recipe a journal was started with, if it agrees with what is given (None: not given)."""
+    alike = header.get("resolution")
     for what, written, now in (
         ("space", header["fingerprint"], given.space.fingerprint),
         ("goal", header["goal"], given.goal),
         ("seed", header["seed"], header["seed"] if seed is None else seed),
         ("gp", gp_in(header), gp_in(header) if gp is None else gp),
+        ("resolution", alike, alike if given.resolution is None else given.resolution),
     ):
         if written != now:
             then, here = written, now
@@ -89,7 +92,7 @@ def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP
                 + (f" {path} may have changed since, or been read otherwise." if path else "")
                 + f" Use the {what} it was started with, or another file."
             )
-    return Recipe(given.space, given.goal, gp_in(header), header["seed"])
+    return Recipe(given.space, given.goal, gp_in(header), header["seed"], alike)
 
 
 def _difference(written: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Any, Any]:

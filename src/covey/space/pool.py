@@ -308,6 +308,11 @@ class Pool:
         """The candidates' coordinates (n, d), read only."""
         return self._rows
 
+    @property
+    def levels(self) -> tuple[slice, ...]:
+        """The encoded columns of each input that has options and no numbers."""
+        return tuple(where for where in self._slices.values() if where.stop - where.start > 1)
+
     def columns_of(self, name: str) -> slice:
         """The encoded columns of one input."""
         if name not in self._slices:

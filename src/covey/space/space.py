@@ -93,6 +93,15 @@ class Space:
         mask.setflags(write=False)
         return mask
 
+    @property
+    def levels(self) -> tuple[slice, ...]:
+        """The encoded columns of each parameter that has levels or options to choose among."""
+        return tuple(
+            self._slices[name]
+            for name, parameter in self._parameters.items()
+            if parameter.size is not None and parameter.size > 1
+        )
+
     def columns_of(self, name: str) -> slice:
         """The encoded columns of one parameter."""
         if name not in self._slices:

@@ -1,0 +1,159 @@
+"""The default: upper bounds in turn, no two of a batch alike, and some that dissent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from covey.arrays import Array, Mask, to_numpy
+from covey.belief import Belief
+from covey.errors import StrategyError
+from covey.policies import UCB, Policy, Restless, best_known
+from covey.selection import Selection, crowded, enough_results, sequential_greedy
+
+_TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
+_LEAST = 20  # ... but no fewer
+_SAME = 1e-9  # of the unit cube: coordinates of one level, up to rounding
+_MOST = 2**13  # candidates looked at for a point that dissents; of a larger pool, so many at random
+
+
+_Score: TypeAlias = Callable[[Belief], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadUCB:
+    r"""Upper bounds in turn, no two of a batch alike, and some that dissent from the rest.
+
+    .. math:: x_b = \arg\max_{x \notin C_b} \mu(x) + w\,\sigma_{b-1}(x), \qquad w = 1 + 2/d
+
+    σ_b is the standard deviation once the first b points will have been observed, C_b the
+    candidates within the resolution, in every coordinate, of one of them or of a point under way.
+    The first point is a scout, and so are, up to a share of the batch, those that would promise no
+    gain.
+
+    Where parameters have levels or options, a model that is sure of a summit may be sure of the
+    wrong level. So a part of each batch, and all of it that promises no gain, dissents: in one such
+    parameter, each in another, these points differ from most of the batch S. They are drawn from
+    the best twentieth of the candidates that do, by what the determinant of a DPP gives them:
+
+    .. math:: P(x) \propto \det L_{S \cup x} / \det L_S = 1 + \sigma_S^2(x) / \sigma^2
+
+    Attributes:
+        width: w; None: 1 + 2/d, d encoded inputs.
+        scout: the policy of a batch's first point.
+        dissent: the share of a batch that dissents where parameters have levels.
+        explore: the most of a batch that scouts where no parameter has levels, beside its first.
+        gain: what any other point is to promise above the best known mean, at its upper bound and
+            in standard deviations of the outcomes; else it scouts or dissents.
+        design: results to wait for, as in `Hallucinated`.
+    """
+
+    width: float | None = None
+    scout: Policy = field(default_factory=Restless)
+    dissent: float = 0.4
+    explore: float = 1.0
+    gain: float = 1e-3
+    design: int = 10
+    needs_model: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        shares = (self.dissent, self.explore)
+        wide = self.width is None or self.width >= 0.0
+        if not wide or not all(0.0 <= share <= 1.0 for share in shares):
+            raise StrategyError(
+                "SpreadUCB takes a width >= 0, or None, and dissent and explore from 0 to 1; got "
+                f"{self.width}, {self.dissent} and {self.explore}."
+            )
+
+    def ready(self, values: Array, width: int, /) -> bool:
+        """Whether results (n,) of points with so many encoded inputs say enough for a model."""
+        return enough_results(values, width, self.design)
+
+    def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
+        """Bounds in turn for as long as they promise something, then what looks elsewhere."""
+        width = 1.0 + 2.0 / belief.at.shape[1] if self.width is None else self.width
+        # A share of a small batch is a chance, so that batches of one dissent at times.
+        dissenting = int(self.dissent * k + rng.random()) if belief.levels else 0
+        score = _scoring(UCB(width**2), belief)
+        scout = _scoring(self.scout, belief)
+        lead = sequential_greedy(belief, _first(belief, scout), max(1, k - dissenting), score)
+        keep = _promising(belief, lead, width, self.gain)
+        if belief.levels:
+            batch = _with_dissent(belief, lead, min(keep, k - dissenting), k, rng)
+        else:
+            keep = max(keep, k - round(self.explore * k))
+            batch = sequential_greedy(belief, lead[:keep], k, scout)
+        return Selection(tuple(batch), width)
+
+
+def _scoring(policy: Policy, belief: Belief) -> _Score:
+    """Scores of candidates; what the policy estimates is fixed by the belief before the batch."""
+    frozen = [policy.frozen_at(member) for member in belief.members]
+    return lambda seen: np.mean(
+        [p.judge(m).scores for p, m in zip(frozen, seen.members, strict=True)], axis=0
+    )
+
+
+def _first(belief: Belief, score: _Score) -> int:
+    """The highest score that is no copy of a point under way."""
+    scores, taken = score(replace(belief, round=belief.looks + 1)), crowded(belief, [])
+    return int(np.argmax(scores if taken.all() else np.where(taken, -np.inf, scores)))
+
+
+def _promising(belief: Belief, batch: list[int], width: float, gain: float) -> int:
+    """How many of a batch, the first and those after it, promise a gain over what is known."""
+    best = best_known(belief)
+    for i in range(1, len(batch)):
+        seen = belief.after_looking_at(batch[:i], on=[batch[i]])
+        if seen.mean[0] + width * seen.std[0] < best + gain:
+            return i
+    return len(batch)
+
+
+def _with_dissent(
+    belief: Belief, lead: list[int], keep: int, k: int, rng: np.random.Generator
+) -> list[int]:
+    """The first ``keep`` of the lead, then points that differ from most of it, up to k."""
+    if len(belief) > _MOST + k:
+        among = np.union1d(rng.choice(len(belief), size=_MOST, replace=False), lead)
+        here = np.searchsorted(among, lead).tolist()
+        return among[_with_dissent(belief.on(among), here, keep, k, rng)].tolist()
+    order = rng.permutation(len(belief.levels))
+    batch = lead[:keep]
+    for turn in range(k - keep):
+        values = to_numpy(belief.at)[:, belief.levels[order[turn % len(order)]]]
+        # Of its own parameter, each takes another level than the one before it did.
+        held = [_commonest(values[lead]), *values[batch[keep + turn % len(order) :: len(order)]]]
+        batch.append(_drawn(belief, batch, _elsewhere(values, held), rng))
+    return batch
+
+
+def _commonest(values: Array) -> Array:
+    """The row that occurs most."""
+    rows, counts = np.unique(values, axis=0, return_counts=True)
+    return np.asarray(rows[np.argmax(counts)])
+
+
+def _elsewhere(values: Array, held: list[Array]) -> Mask:
+    """Which of the levels (n, c) are none of those held."""
+    same = [(np.abs(values - value) < _SAME).all(axis=1) for value in held]
+    return ~np.any(same, axis=0)
+
+
+def _drawn(belief: Belief, batch: list[int], wanted: Mask, rng: np.random.Generator) -> int:
+    """One of the highest upper bounds, with probability ∝ det L_{S ∪ x}, S the batch so far.
+
+    Of those wanted that are no copies; where there are none, of the others; and so on.
+    """
+    free = ~crowded(belief, batch)
+    new = np.ones(len(belief), dtype=bool)
+    new[batch] = False
+    some = next(np.flatnonzero(mask) for mask in (free & wanted, free, new) if mask.any())
+    seen = belief.after_looking_at(batch, on=some) if batch else belief.on(some)
+    scores = _scoring(UCB(beta=4.0), belief)(seen)
+    best = np.argsort(-scores, kind="stable")[: max(_LEAST, round(_TIGHT * len(some)))]
+    odds = 1.0 + seen.var[best] / seen.noise
+    return int(some[rng.choice(best, p=odds / odds.sum())])

@@ -1,0 +1,192 @@
+"""No two points of a batch of the default are alike: each differs by the resolution somewhere."""
+
+import math
+
+import numpy as np
+import pytest
+
+import covey
+from covey import Choice, Integer, Pool, Real, Space
+from covey.baselines import Hallucinated
+from covey.belief import Belief
+from covey.policies import UCB, Restless
+from covey.spread import SpreadUCB
+
+BEFORE = Hallucinated(UCB(beta=4.0), scout=Restless())  # the default of 0.1
+
+REALS = Space({"x": Real(-5.0, 10.0), "y": Real(0.0, 15.0)})
+MIXED = Space(
+    {
+        "lr": Real(1e-5, 1e-1, log=True),
+        "layers": Integer(1, 8),
+        "opt": Choice(["adam", "sgd"]),
+    }
+)
+WHOLE = Space({"a": Integer(0, 400), "b": Integer(0, 400)})
+ROWS = np.random.default_rng(0).random((600, 2))
+CROWDED = Pool(np.vstack([ROWS, ROWS[:300] + 1e-3]))  # half of the rows have a near-copy
+
+
+def network(point) -> float:
+    """A rate whose best value, and a number of layers, are soon known."""
+    miss = (math.log10(point["lr"]) + 2.5) ** 2 + 0.2 * abs(point["layers"] - 5)
+    return -miss - 0.3 * (point["opt"] == "sgd")
+
+
+def branin(point) -> float:
+    x, y = point["x"], point["y"]
+    return (
+        -((y - 5.1 / (4.0 * math.pi**2) * x**2 + 5.0 / math.pi * x - 6.0) ** 2)
+        - 10.0 * (1.0 - 1.0 / (8.0 * math.pi)) * math.cos(x)
+        - 10.0
+    )
+
+
+def near(point) -> float:
+    """A bowl in the columns of a pool or of integers, with its top inside."""
+    values = list(point.values())
+    scale = 400.0 if max(values) > 2.0 else 1.0
+    return -sum((value / scale - 0.37) ** 2 for value in values)
+
+
+CASES = {
+    "reals": (REALS, branin),
+    "levels and options": (MIXED, network),
+    "integers": (WHOLE, near),
+    "a pool": (CROWDED, near),
+}
+
+
+def alike(at: np.ndarray, share: float = 0.01) -> int:
+    """Points (k, d) within the share, in every coordinate, of another."""
+    gaps = np.abs(at[:, None] - at).max(axis=2) + np.eye(len(at))
+    return int((gaps.min(axis=1) < share).sum())
+
+
+def copies(space, f, strategy, k: int = 6, rounds: int = 9, **options) -> tuple[int, int]:
+    """Copies, and points, of all batches that a model chose."""
+    study = covey.Study(space, strategy=strategy, seed=1, **options)
+    found = asked = 0
+    for t in range(rounds):
+        batch = study.ask(k)
+        study.tell(batch, [f(trial.point) for trial in batch])
+        if t > 1:
+            found += alike(space.encode([trial.point for trial in batch]))
+            asked += k
+    return found, asked
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_at_most_a_tenth_of_the_points_are_copies(case):
+    found, asked = copies(*CASES[case], "auto")
+    assert found <= 0.1 * asked
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_of_the_default_before_more_were(case):
+    """The negative control."""
+    found, asked = copies(*CASES[case], BEFORE)
+    assert found > 0.1 * asked
+
+
+def test_a_resolution_of_nought_lets_a_batch_polish():
+    found, asked = copies(REALS, branin, "auto", resolution=0.0)
+    assert found > 0.1 * asked
+
+
+def test_a_coarser_resolution_keeps_points_farther_apart():
+    study = covey.Study(REALS, seed=1, resolution=0.1)
+    for _ in range(6):
+        batch = study.ask(6)
+        study.tell(batch, [branin(trial.point) for trial in batch])
+    assert alike(REALS.encode([trial.point for trial in batch]), 0.1) == 0
+
+
+def test_a_journal_keeps_its_resolution(tmp_path):
+    path = tmp_path / "run.jsonl"
+    covey.Study(REALS, seed=0, journal=path, resolution=0.05)
+    assert covey.Study.load(path).recipe.resolution == 0.05
+    with pytest.raises(covey.errors.JournalMismatch, match="resolution"):
+        covey.Study(REALS, journal=path, resolution=0.1)
+
+
+@pytest.mark.parametrize("resolution", [-0.1, 1.0, "fine", True])
+def test_a_resolution_is_a_share(resolution):
+    with pytest.raises(covey.errors.StrategyError, match="resolution"):
+        covey.Study(REALS, resolution=resolution)
+
+
+def after_some(space, f, strategy) -> covey.Study:
+    study = covey.Study(space, strategy=strategy, seed=2)
+    for _ in range(5):
+        batch = study.ask(8)
+        study.tell(batch, [f(trial.point) for trial in batch])
+    return study
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_points_under_way_are_not_asked_for_again(case):
+    """Four batches in a row, none of them told: they are as different as one batch."""
+    space, f = CASES[case]
+    study = after_some(space, f, "auto")
+    at = space.encode([trial.point for _ in range(4) for trial in study.ask(4)])
+    assert alike(at) <= 1
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_plate_of_96_holds_no_copies(case):
+    space, f = CASES[case]
+    at = space.encode([trial.point for trial in after_some(space, f, "auto").ask(96)])
+    assert alike(at) <= 9
+
+
+def test_where_copies_are_all_that_is_left_they_are_asked_for():
+    space = Space({"x": Real(0.0, 1.0)})
+    study = covey.Study(space, seed=0, resolution=0.3)
+    study.add([{"x": x} for x in (0.1, 0.5, 0.8)], [0.1, 0.5, 0.2])
+    assert len({trial.point["x"] for trial in study.ask(12)}) == 12
+
+
+def belief_with_levels(n: int = 300) -> Belief:
+    """One real column and an option of two, of which a model is sure that the first is better."""
+    rng = np.random.default_rng(0)
+    option = rng.integers(2, size=n)
+    at = np.column_stack([rng.random(n), 1.0 - option, option])
+    mean = 5.0 - 4.0 * option - np.square(at[:, 0] - 0.5)
+    gaps = np.square(at[:, None] - at).sum(axis=2)
+    belief = Belief.dense(at, mean, 0.01 * np.exp(-gaps / 0.02), 1e-6, best=5.0)
+    return Belief(
+        belief.at,
+        belief.parts,
+        belief.best,
+        resolution=np.full(3, 0.01),
+        levels=(slice(1, 3),),
+    )
+
+
+def options_of(strategy) -> set[float]:
+    belief = belief_with_levels()
+    chosen = strategy.choose(belief, 8, np.random.default_rng(0))
+    return set(belief.at[list(chosen.indices), 1])
+
+
+def test_some_dissent_from_the_option_that_a_model_is_sure_of():
+    assert options_of(SpreadUCB()) == {0.0, 1.0}
+
+
+def test_upper_bounds_alone_would_not():
+    """The negative control."""
+    assert options_of(SpreadUCB(dissent=0.0, gain=-10.0)) == {1.0}
+
+
+def test_the_temperature_of_the_best_row_is_not_repeated():
+    """Candidates around a point move in all of its columns."""
+    space = Space({f"x{i}": Real(0.0, 1.0) for i in range(6)})
+    study = covey.Study(space, seed=3)
+    for _ in range(6):
+        batch = study.ask(12)
+        told = [-sum((v - 0.37) ** 2 for v in trial.point.values()) for trial in batch]
+        study.tell(batch, told)
+        at = space.encode([trial.point for trial in batch])
+    inside = [column[(column > 0.0) & (column < 1.0)] for column in at.T]
+    assert all(len(np.unique(column)) == len(column) for column in inside)

@@ -13,7 +13,7 @@ from covey.baselines import (
     Thompson,
 )
 from covey.errors import StrategyError, did_you_mean
-from covey.policies import EST, UCB, ResolvingUCB, Restless
+from covey.policies import EST, UCB
 from covey.selection import Strategy
 from covey.spread import SpreadUCB
 from covey.strategies import DPP, DPPThompson
@@ -21,7 +21,6 @@ from covey.strategies import DPP, DPPThompson
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
     "auto": SpreadUCB,
     "spread-ucb": SpreadUCB,
-    "resolving-ucb": lambda: Hallucinated(ResolvingUCB(), scout=Restless(), design=10),
     "ucb-dpp-max": lambda: DPP(UCB(), then="max"),
     "ucb-dpp-sample": lambda: DPP(UCB(), then="sample"),
     "est-dpp-max": lambda: DPP(EST(), then="max"),

@@ -27,6 +27,7 @@ from covey.large.budget import FIRST, Resources, Size, TimeLimit, thin
 from covey.large.lowrank import held_rows
 from covey.learn import Recipe, understand
 from covey.selection import Selection, Strategy, Waits, checked_selection
+from covey.space import Pool
 
 _log = logging.getLogger("covey")
 
@@ -80,7 +81,7 @@ def propose(
         candidates = limit.thinned(every, Size(len(every), posterior.rows, k, posterior.size), rng)
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
-        belief = _resolved(belief, history, recipe)
+        belief = resolved(belief, history, recipe, posterior.data.at)
     with watch.timing("choose"):
         chosen = limit.apply(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
@@ -92,8 +93,11 @@ def propose(
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
-def _resolved(belief: Belief, history: History, recipe: Recipe) -> Belief:
-    """The belief with what it takes to tell copies: the resolution, and the points under way.
+def resolved(belief: Belief, history: History, recipe: Recipe, seen_at: Array) -> Belief:
+    """The belief with what it takes to tell copies: the resolution, and points elsewhere.
+
+    ``seen_at`` (m, d) are the points whose values are known; rows of a pool are not polished, so
+    there they play no part.
 
     Columns are shares of a range, so one number does for all: another option of a choice is 1
     away, and another level of an integer more than a hundredth unless there are hundreds.
@@ -105,6 +109,7 @@ def _resolved(belief: Belief, history: History, recipe: Recipe) -> Belief:
         resolution=np.full(recipe.space.width, share),
         levels=recipe.space.levels,
         under_way=recipe.space.encode(under_way) if under_way else None,
+        seen_at=None if isinstance(recipe.space, Pool) else seen_at,
     )
 
 

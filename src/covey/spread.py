@@ -1,4 +1,4 @@
-"""The default: upper bounds in turn, no two of a batch alike, and some that dissent."""
+"""The default: upper bounds in turn, no two of a batch alike, and some that look elsewhere."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from covey.selection import Selection, crowded, enough_results, sequential_greed
 
 _TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
 _LEAST = 20  # ... but no fewer
+_POLISH = 2  # points of a batch that may polish what is known
 _SAME = 1e-9  # of the unit cube: coordinates of one level, up to rounding
 _MOST = 2**13  # candidates looked at for a point that dissents; of a larger pool, so many at random
 
@@ -25,47 +26,48 @@ _Score: TypeAlias = Callable[[Belief], Array]
 
 @dataclass(frozen=True, slots=True)
 class SpreadUCB:
-    r"""Upper bounds in turn, no two of a batch alike, and some that dissent from the rest.
+    r"""Upper bounds in turn, no two of a batch alike, and some that look elsewhere.
 
     .. math:: x_b = \arg\max_{x \notin C_b} \mu(x) + w\,\sigma_{b-1}(x), \qquad w = 1 + 2/d
 
     σ_b is the standard deviation once the first b points will have been observed, C_b the
     candidates within the resolution, in every coordinate, of one of them or of a point under way.
-    The first point is a scout, and so are, up to a share of the batch, those that would promise no
-    gain.
+    The first point is a scout's. It and the second may come within the resolution of a point whose
+    value is known, to polish a summit, the second if it promises a gain; the others may not.
 
-    Where parameters have levels or options, a model that is sure of a summit may be sure of the
-    wrong level. So a part of each batch, and all of it that promises no gain, dissents: in one such
-    parameter, each in another, these points differ from most of the batch S. They are drawn from
-    the best twentieth of the candidates that do, by what the determinant of a DPP gives them:
+    Where no parameter has levels, the last tenth are scouts again. Where some have, a model that is
+    sure of a summit may be sure of the wrong level. So a part of each batch, and all of it that
+    promises no gain, dissents: in one such parameter, each in another, these points differ from
+    most of the batch S. They are drawn from the best twentieth of the candidates that do, by what
+    the determinant of a DPP gives them:
 
     .. math:: P(x) \propto \det L_{S \cup x} / \det L_S = 1 + \sigma_S^2(x) / \sigma^2
 
     Attributes:
         width: w; None: 1 + 2/d, d encoded inputs.
-        scout: the policy of a batch's first point.
-        dissent: the share of a batch that dissents where parameters have levels.
-        explore: the most of a batch that scouts where no parameter has levels, beside its first.
-        gain: what any other point is to promise above the best known mean, at its upper bound and
-            in standard deviations of the outcomes; else it scouts or dissents.
+        scout: the policy of the first point, and of the last tenth.
+        explore: the share of a batch that scouts at its end, where no parameter has levels.
+        dissent: the share of a batch that dissents, where some have.
+        gain: what a point is to promise above the best known mean, at its upper bound and in
+            standard deviations of the outcomes, to polish, or not to dissent.
         design: results to wait for, as in `Hallucinated`.
     """
 
     width: float | None = None
     scout: Policy = field(default_factory=Restless)
+    explore: float = 0.1
     dissent: float = 0.4
-    explore: float = 1.0
     gain: float = 1e-3
     design: int = 10
     needs_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        shares = (self.dissent, self.explore)
+        shares = (self.explore, self.dissent)
         wide = self.width is None or self.width >= 0.0
         if not wide or not all(0.0 <= share <= 1.0 for share in shares):
             raise StrategyError(
-                "SpreadUCB takes a width >= 0, or None, and dissent and explore from 0 to 1; got "
-                f"{self.width}, {self.dissent} and {self.explore}."
+                "SpreadUCB takes a width >= 0, or None, and explore and dissent from 0 to 1; got "
+                f"{self.width}, {self.explore} and {self.dissent}."
             )
 
     def ready(self, values: Array, width: int, /) -> bool:
@@ -73,20 +75,28 @@ class SpreadUCB:
         return enough_results(values, width, self.design)
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
-        """Bounds in turn for as long as they promise something, then what looks elsewhere."""
+        """A scout, one point that polishes, upper bounds away from what is known, then others."""
         width = 1.0 + 2.0 / belief.at.shape[1] if self.width is None else self.width
+        score, scout = _scoring(UCB(width**2), belief), _scoring(self.scout, belief)
         # A share of a small batch is a chance, so that batches of one dissent at times.
-        dissenting = int(self.dissent * k + rng.random()) if belief.levels else 0
-        score = _scoring(UCB(width**2), belief)
-        scout = _scoring(self.scout, belief)
-        lead = sequential_greedy(belief, _first(belief, scout), max(1, k - dissenting), score)
-        keep = _promising(belief, lead, width, self.gain)
+        share = self.dissent if belief.levels else self.explore
+        others = int(share * k + rng.random())
+        lead = sequential_greedy(belief, _first(belief, scout), min(_POLISH, k), score)
+        lead = lead[: _promising(belief, lead, width, self.gain)]
+        new = _away_from_seen(belief)
+        lead = sequential_greedy(new, lead, max(len(lead), k - others), score)
         if belief.levels:
-            batch = _with_dissent(belief, lead, min(keep, k - dissenting), k, rng)
+            keep = min(_promising(belief, lead, width, self.gain), k - others)
+            batch = _with_dissent(belief, lead, keep, k, rng)
         else:
-            keep = max(keep, k - round(self.explore * k))
-            batch = sequential_greedy(belief, lead[:keep], k, scout)
+            batch = sequential_greedy(new, lead, k, scout)
         return Selection(tuple(batch), width)
+
+
+def _away_from_seen(belief: Belief) -> Belief:
+    """The belief for points that are not to repeat one whose value is known."""
+    near = [at for at in (belief.under_way, belief.seen_at) if at is not None]
+    return replace(belief, under_way=np.vstack(near)) if near else belief
 
 
 def _scoring(policy: Policy, belief: Belief) -> _Score:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey import baselines
+from covey import selection
 from covey.arrays import first_largest
 from covey.baselines import (
     Hallucinated,
@@ -183,7 +183,7 @@ def test_a_short_list_changes_nothing(seed, size, length):
 def test_without_the_bound_it_would(monkeypatch):
     """The control: followed blindly, a short list gives another batch."""
     belief = belief_of(300, 0)
-    monkeypatch.setattr(baselines._Rest, "may_win", lambda self, place, score: False)
+    monkeypatch.setattr(selection._Rest, "may_win", lambda self, place, score: False)
     assert sequential_greedy(belief, 3, 12, upper, 13) != plainly(belief, 3, 12)
 
 
@@ -204,8 +204,8 @@ def test_of_equal_candidates_the_first_is_taken_however_short_the_list(size):
 
 @pytest.mark.parametrize("first", [UCB(), EST()])
 def test_pure_exploration_is_dpp_max_where_many_are_equal(first, monkeypatch):
-    monkeypatch.setattr(baselines, "_LEAST", 30)
-    monkeypatch.setattr(baselines, "_PER_PICK", 1)
+    monkeypatch.setattr(selection, "_LEAST", 30)
+    monkeypatch.setattr(selection, "_PER_PICK", 1)
     belief, rng = grid_belief(30, 0.02), np.random.default_rng(0)
     explored = PureExploration(first).choose(belief, 20, rng).indices
     assert explored == DPP(first, "max").choose(belief, 20, rng).indices
@@ -258,10 +258,10 @@ def test_whatever_the_policy_a_batch_is_that_of_following_everybody(
 ):
     belief, strategy = belief_of(400, seed), Hallucinated(first, widen)
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(baselines, "_LEAST", 1000)
+    monkeypatch.setattr(selection, "_LEAST", 1000)
     everybody = strategy.choose(belief, 15, rng).indices
-    monkeypatch.setattr(baselines, "_LEAST", 20)
-    monkeypatch.setattr(baselines, "_PER_PICK", 1)
+    monkeypatch.setattr(selection, "_LEAST", 20)
+    monkeypatch.setattr(selection, "_PER_PICK", 1)
     assert strategy.choose(belief, 15, rng).indices == everybody
 
 
@@ -275,7 +275,7 @@ def test_a_policy_of_ones_own_is_not_trusted_unless_it_says_so(monkeypatch):
     class Own(UCB):
         only_falls = False
 
-    monkeypatch.setattr("covey.selection.sequential_greedy", noting)
+    monkeypatch.setattr("covey.baselines.sequential_greedy", noting)
     for first in (Own(), UCB()):
         Hallucinated(first).choose(belief_of(50, 0), 3, np.random.default_rng(0))
     assert sizes == [50, None]

@@ -8,6 +8,7 @@ from covey.testing import StrategyContract
 
 NAMES = [
     "auto",
+    "spread-ucb",
     "ucb-dpp-max",
     "ucb-dpp-sample",
     "est-dpp-max",

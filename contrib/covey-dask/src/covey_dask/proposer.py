@@ -24,7 +24,7 @@ from covey.gp import Posterior, Recall
 from covey.history import History
 from covey.learn import Recipe, understand
 from covey.policies import Judgement, enough, judge, relevant
-from covey.propose import Proposal, Request, Stopwatch, excluded, propose, ready
+from covey.propose import Proposal, Request, Stopwatch, excluded, propose, ready, resolved
 from covey.selection import Selection, Strategy, checked_selection
 from covey.space import Pool
 from covey.strategies import DPP, Method
@@ -122,7 +122,7 @@ class DaskProposer:
         with watch.timing("fit"):
             posterior = understand(history, recipe, rng, recall=recall)
             told = recall.told(posterior)
-        task = _Task(history, request, posterior, told, listed.places, candidates, watch)
+        task = _Task(history, recipe, request, posterior, told, listed.places, candidates, watch)
         return self._persist(lambda: self._proposal(task, copy.deepcopy(rng)))
 
     def _persist(self, attempt: Callable[[], Proposal]) -> Proposal:
@@ -151,6 +151,7 @@ class DaskProposer:
             workers = Workers.of(self._client, self._scattered, task.left, posterior, use.bytes)
             belief = remote_belief(workers, posterior, at, history.rounds + 1, use.bytes)
             belief = replace(belief, told=task.told)
+            belief = resolved(belief, history, task.recipe, posterior.data.at)
         with watch.timing("choose"):
             chosen = choose(request.strategy, belief, request.k, rng, workers, self._checks)
             selection = checked_selection(chosen, request.k, len(belief))
@@ -188,6 +189,7 @@ class _Task:
     """All that an attempt at a proposal starts from."""
 
     history: History
+    recipe: Recipe
     request: Request
     posterior: Posterior
     told: tuple[Array, Array]

@@ -3,7 +3,9 @@
     python -m benchmarks.bbob run RESULTS.jsonl --strategies auto-0.1 auto --instances 3 4 5
     python -m benchmarks.bbob table RESULTS.jsonl --against auto-0.1
 
-A run adds one line a batch, and resumes. Instances 3 to 5 are for tuning; 1 and 2 are for the end.
+Entrants are the variants of `benchmarks.trials` and the peers of `benchmarks.race` (hebo, botorch and
+so on, each in an environment that has it). A run adds one line a batch, and resumes. Instances 3 to
+5 are for tuning, 1 and 2 for the end.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 
 import covey
-from benchmarks.race.optimisers import version_of
+from benchmarks.race.optimisers import PEERS, Covey, Optimiser, enter, version_of
+from benchmarks.race.problems import Problem
+from benchmarks.race.runner import read as read_rows
 from benchmarks.trials import STRATEGIES, copies
 
 FLOOR = 1e-4  # of the first batch's regret: below it a problem is solved
@@ -42,48 +46,56 @@ class Cell(NamedTuple):
     batch: int
 
 
-def race(cell: Cell, rounds: int) -> Iterator[dict[str, Any]]:
-    """The rows of one run: round 0 is the shared random batch. Values are to be minimised."""
+def problem_of(cell: Cell) -> Problem:
+    """A function of the suite, its regret to be minimised: values are regrets, negated."""
     from cocoex import BareProblem
 
     f = BareProblem("bbob", cell.function, cell.dimension, cell.instance)
     names = [f"x{i}" for i in range(cell.dimension)]
     space = covey.Space({name: covey.Real(-5.0, 5.0) for name in names})
-    rng = np.random.default_rng([cell.seed, cell.batch, cell.dimension])
-    made = STRATEGIES[cell.strategy]()
-    study = covey.Study(space, goal="min", seed=cell.seed, strategy=made)
-    points = space.decode(rng.random((cell.batch, cell.dimension)))
-    best, total, spent = np.inf, 0.0, 0.0
+
+    def value(point: Mapping[str, Any]) -> float:
+        return float(f.best_value() - f([point[name] for name in names]))
+
+    return Problem(f"bbob-{cell.function}", space, value, 0.0, 1.0)
+
+
+def entered(cell: Cell, problem: Problem) -> Optimiser:
+    """One of the variants tried, or a peer."""
+    if cell.strategy in STRATEGIES:
+        return Covey(problem, cell.seed, STRATEGIES[cell.strategy]())
+    return enter(cell.strategy, problem, cell.seed)
+
+
+def race(cell: Cell, rounds: int) -> Iterator[dict[str, Any]]:
+    """The rows of one run: round 0 is the shared random batch."""
+    problem = problem_of(cell)
+    optimiser = entered(cell, problem)
+    points, best, total, spent = problem.first_batch(cell.batch, cell.seed), np.inf, 0.0, 0.0
     for t in range(rounds + 1):
         if t:
             spent -= time.process_time()
-            trials = study.ask(cell.batch)
+            points = optimiser.ask(cell.batch)
             spent += time.process_time()
-            points = [dict(trial.point) for trial in trials]
-        regrets = [f([p[name] for name in names]) - f.best_value() for p in points]
-        if t:
-            study.tell(trials, regrets)
-        else:
-            study.add(points, regrets)
+        regrets = [-problem.f(point) for point in points]
+        optimiser.tell(points, [-regret for regret in regrets])
         best, total = min(best, *regrets), total + sum(regrets)
-        same = copies(space.encode(points)) if t else 0
         yield {
             **cell._asdict(),
             "round": t,
             "rounds": rounds,
             "regret": best,
             "cumulative": total,
-            "copies": same,
+            "copies": copies(problem.space.encode(points)) if t else 0,
             "seconds": round(spent, 2),
-            "version": version_of("covey-auto"),
+            "version": version_of(cell.strategy if cell.strategy in PEERS else "covey-auto"),
         }
 
 
 def read(path: Path) -> dict[Cell, list[dict[str, Any]]]:
     """Whole runs by cell; the last of several wins."""
     rows: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
-    for line in path.read_text().splitlines() if path.exists() else ():
-        row = json.loads(line)
+    for row in read_rows(path):
         cell = Cell(*(row[name] for name in Cell._fields))
         if row["round"] == 0:
             rows[cell] = []

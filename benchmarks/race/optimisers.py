@@ -14,6 +14,7 @@ import covey
 from benchmarks.race.problems import Points, Problem
 from covey import Study
 from covey.catalog import STRATEGIES
+from covey.selection import Strategy
 
 
 class Optimiser(Protocol):
@@ -31,7 +32,7 @@ class Optimiser(Protocol):
 class Covey:
     """One of our strategies."""
 
-    def __init__(self, problem: Problem, seed: int, strategy: str) -> None:
+    def __init__(self, problem: Problem, seed: int, strategy: str | Strategy) -> None:
         self._study = Study(problem.space, strategy=strategy, seed=seed)
 
     def tell(self, points: Points, values: Sequence[float]) -> None:

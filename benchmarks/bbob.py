@@ -3,8 +3,8 @@
     python -m benchmarks.bbob run RESULTS.jsonl --strategies auto-0.1 auto --instances 3 4 5
     python -m benchmarks.bbob table RESULTS.jsonl --against auto-0.1
 
-Entrants are the variants of `benchmarks.trials` and the peers of `benchmarks.race` (hebo, botorch and
-so on, each in an environment that has it). A run adds one line a batch, and resumes. Instances 3 to
+Entrants are the variants of `benchmarks.trials` and the peers of `benchmarks.race` (hebo, botorch,
+each in an environment that has it). A run adds one line a batch, and resumes. Instances 3 to
 5 are for tuning, 1 and 2 for the end.
 """
 

@@ -24,6 +24,8 @@ from covey.policies import (
 )
 from covey.selection import Selection, distinct_maxima, enough_results, sequential_greedy
 
+_IN_TURN = "has the largest score of the policy, given the points before it"
+
 
 @dataclass(frozen=True, slots=True)
 class PureExploration:
@@ -99,7 +101,8 @@ class Hallucinated:
         batch = sequential_greedy(
             belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0], size
         )
-        return Selection(tuple(batch), width)
+        reasons = (_IN_TURN,) * k
+        return Selection(tuple(batch), width, reasons=reasons)
 
 
 def _scores(

@@ -51,6 +51,8 @@ class Diagnostics:
         seconds: time spent, by stage.
         penalties: results that were treated as penalties, such as -1e6 for a crash, and raised to
             just below the rest (`covey.gp.observations.clipped_penalties`).
+        reasons: why each point is in the batch, in the order of its trials, in words; empty where
+            the strategy does not say.
     """
 
     strategy: str
@@ -68,6 +70,7 @@ class Diagnostics:
     seconds: Mapping[str, float] | None = None
     left_out: int = 0
     penalties: int = 0
+    reasons: tuple[str, ...] = ()
 
 
 def information_gain(belief: Belief, indices: Sequence[int]) -> float:
@@ -201,5 +204,6 @@ def explain(
         certificate=promised,
         sampler=selection.sampler,
         error=selection.error,
+        reasons=selection.reasons,
         seconds=dict(seconds),
     )

@@ -25,6 +25,7 @@ class Selection:
         region: the candidates the rest of the batch was chosen from (None: no region).
         sampler: which DPP method drew it, such as "spectral" or "walk, 116 steps" ("" if none).
         error: bound on the total variation of that draw.
+        reasons: why each point is in the batch, in words (empty: the strategy does not say).
     """
 
     indices: tuple[int, ...]
@@ -32,6 +33,7 @@ class Selection:
     region: Indices | None = None
     sampler: str = ""
     error: float = 0.0
+    reasons: tuple[str, ...] = ()
 
 
 def distinct_maxima(draws: Iterable[Array]) -> tuple[int, ...]:

@@ -16,12 +16,16 @@ from covey.selection import Selection, crowded, enough_results, sequential_greed
 
 _TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
 _LEAST = 20  # ... but no fewer
-_POLISH = 2  # points of a batch that may polish what is known
+_POLISHING = 2  # points of a batch that may polish what is known
 _SAME = 1e-9  # of the unit cube: coordinates of one level, up to rounding
 _MOST = 2**13  # candidates looked at for a point that dissents; of a larger pool, so many at random
 
 
 _Score: TypeAlias = Callable[[Belief], Array]
+_SCOUT = "scouts: the largest upper bound, or where nothing promises a gain the likeliest one"
+_POLISH = "polishes: the largest upper bound, which may lie beside a known point"
+_BOUND = "has the largest upper bound of all candidates unlike the known ones and the batch so far"
+_DISSENT = "takes another level than most of the batch, drawn by determinant from the best that do"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +85,19 @@ class SpreadUCB:
         # A share of a small batch is a chance, so that batches of one dissent at times.
         share = self.dissent if belief.levels else self.explore
         others = int(share * k + rng.random())
-        lead = sequential_greedy(belief, _first(belief, scout), min(_POLISH, k), score)
+        lead = sequential_greedy(belief, _first(belief, scout), min(_POLISHING, k), score)
         lead = lead[: _promising(belief, lead, width, self.gain)]
-        new = _away_from_seen(belief)
+        polished, new = len(lead), _away_from_seen(belief)
         lead = sequential_greedy(new, lead, max(len(lead), k - others), score)
+        reasons = [_SCOUT, *[_POLISH] * (polished - 1), *[_BOUND] * (len(lead) - polished)]
         if belief.levels:
             keep = min(_promising(belief, lead, width, self.gain), k - others)
             batch = _with_dissent(belief, lead, keep, k, rng)
+            reasons = [*reasons[:keep], *[_DISSENT] * (k - keep)]
         else:
             batch = sequential_greedy(new, lead, k, scout)
-        return Selection(tuple(batch), width)
+            reasons += [_SCOUT] * (k - len(lead))
+        return Selection(tuple(batch), width, reasons=tuple(reasons))
 
 
 def _away_from_seen(belief: Belief) -> Belief:

@@ -16,6 +16,7 @@ from covey.errors import StrategyError
 from covey.policies import Policy, enough, judge, relevant
 from covey.selection import Selection, distinct_maxima
 
+_FIRST = "has the largest score of the policy"
 Method = Literal["auto", "spectral", "mixture", "walk", "swap"]
 
 
@@ -57,7 +58,7 @@ class DPP:
         head = int(np.argmax(judgement.scores))  # x_{t,1}, MATH 0.3
         region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))  # R⁺
         if k == 1:
-            return Selection((head,), judgement.width, region)
+            return Selection((head,), judgement.width, region, reasons=(_FIRST,))
         inside = region[region != head]
         kernel = belief.after_looking_at([head], on=inside).information()  # K_{t,1}, MATH 0.5-0.6
         if self.then == "max":
@@ -66,7 +67,9 @@ class DPP:
             drawn, sampler = self._sampler(kernel, k - 1)
             tail, error = drawn.draw(rng), drawn.error
         batch = (head, *(int(inside[i]) for i in tail))
-        return Selection(batch, judgement.width, region, sampler, error)
+        how = "by greedy maximisation of" if self.then == "max" else "by a draw with"
+        reasons = (_FIRST, *[f"chosen {how} the determinant, from the relevance region"] * (k - 1))
+        return Selection(batch, judgement.width, region, sampler, error, reasons)
 
     def _sampler(self, kernel: Covariance, k: int) -> tuple[dpp.Sampler, str]:
         """The sampler, cut to the time limit, and its description for the diagnostics."""

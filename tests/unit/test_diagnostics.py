@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+import covey
 from covey import dpp
 from covey.diagnostics import (
     batched_est_bound,
@@ -73,3 +74,26 @@ def test_a_drawn_batch_has_at_most_the_greedy_determinant_or_so(make_belief):
         told = explain(belief, chosen, "", None, {})
         assert told.certificate is None
         assert told.log_determinant <= told.greedy_log_determinant / (1 - math.exp(-1)) + 1e-9
+
+
+@pytest.mark.parametrize("strategy", ["auto", "ucb-dpp-max", "est-dpp-sample", "bucb"])
+def test_each_point_of_a_batch_has_its_reason(strategy):
+    space = covey.Space({"x": covey.Real(0.0, 1.0), "n": covey.Integer(1, 4)})
+    study = covey.Study(space, strategy=strategy, seed=0)
+    batch = study.ask(8)
+    study.tell(batch, [trial.point["x"] + trial.point["n"] for trial in batch])
+    assert study.diagnostics.reasons == ()  # a design has none
+    batch = study.ask(5)
+    assert len(study.diagnostics.reasons) == 5
+    assert all(study.diagnostics.reasons)
+
+
+def test_the_default_says_who_scouts_polishes_and_dissents():
+    space = covey.Space({"x": covey.Real(0.0, 1.0), "n": covey.Integer(1, 4)})
+    study = covey.Study(space, seed=0)
+    batch = study.ask(8)
+    study.tell(batch, [trial.point["x"] + trial.point["n"] for trial in batch])
+    study.ask(5)
+    first, *_, last = study.diagnostics.reasons
+    assert first.startswith("scouts")
+    assert last.startswith("takes another level")

@@ -1,10 +1,11 @@
-"""Draw the picture of the README: one batch over its relevance region.
+"""Draw the picture of the README: a batch of the default, and two over their relevance region.
 
 Run it from anywhere: `python docs/pictures/draw_batch.py`; it writes batch.png beside itself.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 
 from covey.gp import GP, condition, fit, observe
 from covey.policies import EST
+from covey.spread import SpreadUCB
 from covey.strategies import DPP
 
 BATCH, SIDE = 8, 61
@@ -24,27 +26,33 @@ def hilly(at: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    """Fit to a few values, choose a batch twice, draw both."""
+    """Fit to a few values, choose a batch by each of three strategies, draw them."""
     rng = np.random.default_rng(3)
     seen = rng.random((12, 2))
     data = observe(seen, hilly(seen), np.full(len(seen), np.nan))
     axis = np.linspace(0.0, 1.0, SIDE)
     grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     belief = condition(fit(data, GP(), rng), data).belief(grid, round=2)
+    belief = replace(belief, resolution=np.full(2, 0.01), seen_at=seen)
 
-    figure = Figure(figsize=(9.0, 4.3), layout="constrained")
-    for axes, then, title in zip(
-        figure.subplots(1, 2, sharey=True),
-        ("max", "sample"),
-        ("DPP-MAX: greedy", "DPP-SAMPLE: drawn"),
-        strict=True,
+    figure = Figure(figsize=(12.0, 4.4), layout="constrained")
+    strategies = {
+        "auto, the default": SpreadUCB(),
+        "the paper's DPP-MAX: greedy": DPP(EST(), then="max", factor=1.0),
+        "the paper's DPP-SAMPLE: drawn": DPP(EST(), then="sample", factor=1.0),
+    }
+    for axes, (title, strategy) in zip(
+        figure.subplots(1, 3, sharey=True), strategies.items(), strict=True
     ):
-        chosen = DPP(EST(), then=then, factor=1.0).choose(belief, BATCH, rng)
+        chosen = strategy.choose(belief, BATCH, rng)
         inside = np.zeros(len(grid))
-        inside[chosen.region] = 1.0
+        if chosen.region is not None:
+            inside[chosen.region] = 1.0
         shape = (SIDE, SIDE)
         axes.contour(axis, axis, belief.mean.reshape(shape), 12, colors="0.75", linewidths=0.8)
-        axes.contourf(axis, axis, inside.reshape(shape), [0.5, 1.5], colors=["#f4c27a"], alpha=0.55)
+        if inside.any():
+            shown = inside.reshape(shape)
+            axes.contourf(axis, axis, shown, [0.5, 1.5], colors=["#f4c27a"], alpha=0.55)
         axes.plot(*seen.T, "x", color="0.35", markersize=7, label="told so far", clip_on=False)
         batch = grid[list(chosen.indices)]
         axes.plot(
@@ -56,7 +64,7 @@ def main() -> None:
             clip_on=False,
         )
         axes.plot(
-            *batch[0], "*", color="#b3242b", markersize=17, label="first point (EST)", clip_on=False
+            *batch[0], "*", color="#b3242b", markersize=17, label="first point", clip_on=False
         )
         axes.set_title(title, loc="left")
         axes.set_aspect("equal")

@@ -33,6 +33,7 @@ _log = logging.getLogger("covey")
 
 
 Goal = Literal["max", "min"]
+RESOLUTION = 0.01  # of a range: points of a batch closer than this in every coordinate are copies
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Recipe:
     gp: GP
     seed: int
     resolution: float | None = None  # share of a range within which points are copies; None: 1 %
+
+    @property
+    def alike(self) -> float:
+        """The share of a range within which points are copies."""
+        return RESOLUTION if self.resolution is None else self.resolution
 
     @property
     def sign(self) -> float:

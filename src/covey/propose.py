@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,7 +18,7 @@ from covey import dpp
 from covey.arrays import Array
 from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
-from covey.candidates import CandidateSet, Exclusions, FiniteSet, candidate_set
+from covey.candidates import Candidates, CandidateSet, Exclusions, FiniteSet, candidate_set
 from covey.diagnostics import Diagnostics, explain
 from covey.gp import GP, PRIORS, Model, Recall
 from covey.history import History
@@ -26,12 +26,10 @@ from covey.kernels import KERNELS, KernelMatrix
 from covey.large.budget import FIRST, Resources, Size, TimeLimit, thin
 from covey.large.lowrank import held_rows
 from covey.learn import Recipe, understand
-from covey.selection import Selection, Strategy, Waits, checked_selection
+from covey.selection import Selection, Strategy, Waits, checked_selection, crowded
 from covey.space import Pool
 
 _log = logging.getLogger("covey")
-
-RESOLUTION = 0.01  # of a range: points of a batch closer than this in every coordinate are copies
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def propose(
     rng = np.random.default_rng([recipe.seed, history.asked_count])
     where = candidate_set(recipe.space, request.fixed, excluded(history, recipe))
     if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
-        return _without_model(where, recipe, request, rng, told=len(history.counted))
+        return _without_model(where, history, recipe, request, rng)
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
     watch, limit = Stopwatch(), TimeLimit(use)
     with watch.timing("fit"):
@@ -81,7 +79,7 @@ def propose(
         candidates = limit.thinned(every, Size(len(every), posterior.rows, k, posterior.size), rng)
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
-        belief = resolved(belief, history, recipe, posterior.data.at)
+        belief = resolved(belief, history, recipe, request.fixed, posterior.data.at)
     with watch.timing("choose"):
         chosen = limit.apply(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
@@ -93,21 +91,23 @@ def propose(
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
-def resolved(belief: Belief, history: History, recipe: Recipe, seen_at: Array) -> Belief:
-    """The belief with what it takes to tell copies: the resolution, and points elsewhere.
+def resolved(
+    belief: Belief,
+    history: History,
+    recipe: Recipe,
+    fixed: Collection[str] = (),
+    seen_at: Array | None = None,
+) -> Belief:
+    """The belief with what it takes to tell copies: the resolution, and points that are not new.
 
-    ``seen_at`` (m, d) are the points whose values are known; rows of a pool are not polished, so
-    there they play no part.
-
-    Columns are shares of a range, so one number does for all: another option of a choice is 1
-    away, and another level of an integer more than a hundredth unless there are hundreds.
+    ``seen_at`` (m, d) are those whose values are known. Rows of a pool are not polished, so there
+    they play no part.
     """
     under_way = [t.point for t in history.pending]
-    share = RESOLUTION if recipe.resolution is None else recipe.resolution
     return replace(
         belief,
-        resolution=np.full(recipe.space.width, share),
-        levels=recipe.space.levels,
+        resolution=recipe.space.resolution(recipe.alike),
+        levels=recipe.space.levels(fixed),
         under_way=recipe.space.encode(under_way) if under_way else None,
         seen_at=None if isinstance(recipe.space, Pool) else seen_at,
     )
@@ -128,7 +128,11 @@ def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
 
 
 def _without_model(
-    where: CandidateSet, recipe: Recipe, request: Request, rng: np.random.Generator, *, told: int
+    where: CandidateSet,
+    history: History,
+    recipe: Recipe,
+    request: Request,
+    rng: np.random.Generator,
 ) -> Proposal:
     """A batch by a strategy that needs no model, or an initial design for one that does.
 
@@ -137,14 +141,15 @@ def _without_model(
     the edges of the set, and the optimum is more likely where there are many rows.
     """
     k, left_out = request.k, 0
-    if request.strategy.needs_model and isinstance(where, FiniteSet) and told:
-        candidates = where.scattered(k, rng)
+    if request.strategy.needs_model and isinstance(where, FiniteSet) and history.counted:
+        candidates = _unlike_pending(where.scattered(k, rng), history, recipe, k)
         drawn = rng.choice(len(candidates), size=k, replace=False)
         selection = Selection(tuple(int(i) for i in drawn))
     elif request.strategy.needs_model and isinstance(where, FiniteSet):
         candidates = where.scattered(k, rng)
         offered = len(candidates)
         candidates = thin(candidates, max(FIRST, 10 * k), rng)
+        candidates = _unlike_pending(candidates, history, recipe, k)
         left_out = offered - len(candidates)
         selection = _spread_out(candidates.at, recipe.gp, k, rng)
     elif request.strategy.needs_model:
@@ -158,6 +163,15 @@ def _without_model(
     _log.info("chose %d points by %s, without a model", k, request.name)
     account = Diagnostics(request.name, k, len(candidates), seconds={}, left_out=left_out)
     return Proposal(candidates.points(selection.indices), (), account)
+
+
+def _unlike_pending(candidates: Candidates, history: History, recipe: Recipe, k: int) -> Candidates:
+    """Those that are no copies of points under way, if k are left."""
+    if not history.pending:
+        return candidates
+    belief = resolved(Belief(candidates.at, (), best=0.0), history, recipe)
+    free = np.flatnonzero(~crowded(belief, []))
+    return candidates.some(free) if len(free) >= k else candidates
 
 
 def _spread_out(at: Array, gp: GP, k: int, rng: np.random.Generator) -> Selection:

@@ -128,8 +128,8 @@ def sequential_greedy(
     covariance falls or for an earlier round; if it may, ``size``, the length of the short list, has
     to be the number of candidates.
 
-    Where the belief has a resolution, no pick is a copy of another or of a point under way, for as
-    long as there are other candidates.
+    Where the belief has a resolution, no pick is a copy of another, of a point under way or
+    of a known one (``seen_at``), for as long as there are other candidates.
     """
     batch = [first] if isinstance(first, int) else list(first)
     size = max(_LEAST, _PER_PICK * k) if size is None else size
@@ -139,7 +139,7 @@ def sequential_greedy(
         bounds = np.array(score(replace(seen, round=belief.looks + k)))
         bounds[crowded(belief, batch)] = -np.inf
         if belief.resolution is not None and not (bounds > -np.inf).any():
-            belief = replace(belief, resolution=None)  # copies are all that is left
+            belief = laxer(belief)  # copies are all that is left
             continue
         listed = _best(bounds, size)
         some = seen if len(listed) == len(seen) else seen.on(listed)
@@ -154,12 +154,25 @@ def sequential_greedy(
 
 
 def crowded(belief: Belief, batch: Sequence[int]) -> Mask:
-    """Candidates that are in the batch, or copies of one in it or of a point under way."""
+    """Candidates in the batch, and copies of one in it, of a point under way or of a known one."""
     taken = belief.copies_of(belief.at[list(batch)])
-    if belief.under_way is not None:
-        taken |= belief.copies_of(belief.under_way)
+    for points in (belief.under_way, belief.seen_at):
+        if points is not None:
+            taken |= belief.copies_of(points)
     taken[list(batch)] = True
     return taken
+
+
+def laxer(belief: Belief) -> Belief:
+    """The belief with one more kind of copies allowed, for when nothing else is left.
+
+    Of known points first, then of points under way, then of any.
+    """
+    if belief.seen_at is not None:
+        return replace(belief, seen_at=None)
+    if belief.under_way is not None:
+        return replace(belief, under_way=None)
+    return replace(belief, resolution=None)
 
 
 class _Rest:

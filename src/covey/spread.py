@@ -12,7 +12,7 @@ from covey.arrays import Array, Mask, to_numpy
 from covey.belief import Belief
 from covey.errors import StrategyError
 from covey.policies import UCB, Policy, Restless, best_known
-from covey.selection import Selection, crowded, enough_results, sequential_greedy
+from covey.selection import Selection, crowded, enough_results, laxer, sequential_greedy
 
 _TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
 _LEAST = 20  # ... but no fewer
@@ -85,25 +85,20 @@ class SpreadUCB:
         # A share of a small batch is a chance, so that batches of one dissent at times.
         share = self.dissent if belief.levels else self.explore
         others = int(share * k + rng.random())
-        lead = sequential_greedy(belief, _first(belief, scout), min(_POLISHING, k), score)
+        near = replace(belief, seen_at=None)  # for those that may polish
+        lead = sequential_greedy(near, _first(near, scout), min(_POLISHING, k), score)
         lead = lead[: _promising(belief, lead, width, self.gain)]
-        polished, new = len(lead), _away_from_seen(belief)
-        lead = sequential_greedy(new, lead, max(len(lead), k - others), score)
+        polished = len(lead)
+        lead = sequential_greedy(belief, lead, max(polished, k - others), score)
         reasons = [_SCOUT, *[_POLISH] * (polished - 1), *[_BOUND] * (len(lead) - polished)]
         if belief.levels:
             keep = min(_promising(belief, lead, width, self.gain), k - others)
             batch = _with_dissent(belief, lead, keep, k, rng)
             reasons = [*reasons[:keep], *[_DISSENT] * (k - keep)]
         else:
-            batch = sequential_greedy(new, lead, k, scout)
+            batch = sequential_greedy(belief, lead, k, scout)
             reasons += [_SCOUT] * (k - len(lead))
         return Selection(tuple(batch), width, reasons=tuple(reasons))
-
-
-def _away_from_seen(belief: Belief) -> Belief:
-    """The belief for points that are not to repeat one whose value is known."""
-    near = [at for at in (belief.under_way, belief.seen_at) if at is not None]
-    return replace(belief, under_way=np.vstack(near)) if near else belief
 
 
 def _scoring(policy: Policy, belief: Belief) -> _Score:
@@ -142,9 +137,11 @@ def _with_dissent(
     batch = lead[:keep]
     for turn in range(k - keep):
         values = to_numpy(belief.at)[:, belief.levels[order[turn % len(order)]]]
-        # Of its own parameter, each takes another level than the one before it did.
-        held = [_commonest(values[lead]), *values[batch[keep + turn % len(order) :: len(order)]]]
-        batch.append(_drawn(belief, batch, _elsewhere(values, held), rng))
+        other = ~_equal(values, _commonest(values[lead]))
+        # Of its own parameter, each takes another level than the one before it did, if it can.
+        before = batch[-len(order)] if turn >= len(order) else None
+        fresh = other if before is None else other & ~_equal(values, values[before])
+        batch.append(_drawn(belief, batch, (fresh, other), rng))
     return batch
 
 
@@ -154,21 +151,25 @@ def _commonest(values: Array) -> Array:
     return np.asarray(rows[np.argmax(counts)])
 
 
-def _elsewhere(values: Array, held: list[Array]) -> Mask:
-    """Which of the levels (n, c) are none of those held."""
-    same = [(np.abs(values - value) < _SAME).all(axis=1) for value in held]
-    return ~np.any(same, axis=0)
+def _equal(values: Array, value: Array) -> Mask:
+    """Which of the levels (n, c) are this one."""
+    return np.asarray((np.abs(values - value) < _SAME).all(axis=1))
 
 
-def _drawn(belief: Belief, batch: list[int], wanted: Mask, rng: np.random.Generator) -> int:
+def _drawn(
+    belief: Belief, batch: list[int], wanted: tuple[Mask, ...], rng: np.random.Generator
+) -> int:
     """One of the highest upper bounds, with probability ∝ det L_{S ∪ x}, S the batch so far.
 
-    Of those wanted that are no copies; where there are none, of the others; and so on.
+    Of the first of the masks that leaves any candidate that is no copy; else of all candidates
+    that are none; else, where copies are all that is left, of those that are allowed next.
     """
-    free = ~crowded(belief, batch)
-    new = np.ones(len(belief), dtype=bool)
-    new[batch] = False
-    some = next(np.flatnonzero(mask) for mask in (free & wanted, free, new) if mask.any())
+    while True:
+        free = ~crowded(belief, batch)
+        if free.any():
+            break
+        belief = laxer(belief)
+    some = next(np.flatnonzero(free & mask) for mask in (*wanted, free) if (free & mask).any())
     seen = belief.after_looking_at(batch, on=some) if batch else belief.on(some)
     scores = _scoring(UCB(beta=4.0), belief)(seen)
     best = np.argsort(-scores, kind="stable")[: max(_LEAST, round(_TIGHT * len(some)))]

@@ -190,3 +190,75 @@ def test_the_temperature_of_the_best_row_is_not_repeated():
         at = space.encode([trial.point for trial in batch])
     inside = [column[(column > 0.0) & (column < 1.0)] for column in at.T]
     assert all(len(np.unique(column)) == len(column) for column in inside)
+
+
+def beside_told(space, study, batch) -> int:
+    """Points of a batch within the resolution of one told before it."""
+    asked = {trial.id for trial in batch}
+    told = [trial.point for trial in study.history.told if trial.id not in asked]
+    if not told:
+        return 0
+    gaps = np.abs(space.encode([t.point for t in batch])[:, None] - space.encode(told)).max(axis=2)
+    return int((gaps.min(axis=1) < 0.01).sum())
+
+
+@pytest.mark.parametrize("case", ["reals", "levels and options"])
+def test_at_most_two_points_of_a_batch_polish(case):
+    space, f = CASES[case]
+    study, found = covey.Study(space, seed=1), []
+    for _ in range(9):
+        batch = study.ask(6)
+        study.tell(batch, [f(trial.point) for trial in batch])
+        found.append(beside_told(space, study, batch))
+    assert max(found) <= 2
+
+
+def test_of_the_default_before_more_did():
+    """The negative control."""
+    study, found = covey.Study(REALS, strategy=BEFORE, seed=1), []
+    for _ in range(9):
+        batch = study.ask(6)
+        study.tell(batch, [branin(trial.point) for trial in batch])
+        found.append(beside_told(REALS, study, batch))
+    assert max(found) > 2
+
+
+def test_known_points_everywhere_do_not_make_a_batch_of_copies():
+    space, x = Space({"x": Real(0.0, 1.0)}), (np.arange(60) + 0.5) / 60
+    study = covey.Study(space, seed=0)
+    study.add([{"x": float(v)} for v in x], np.sin(9.0 * x) + 0.3 * x)
+    at = space.encode([trial.point for k in (10, 4) for trial in study.ask(k)])
+    assert alike(at) == 0
+
+
+def test_two_fifths_of_a_batch_take_another_option():
+    space = Space({"x": Real(0.0, 1.0), "y": Real(0.0, 1.0), "c": Choice(["a", "b"])})
+    study = covey.Study(space, seed=0)
+    for _ in range(2):
+        batch = study.ask(40)
+        study.tell(batch, [-((t.point["x"] - 0.3) ** 2) - (t.point["c"] == "a") for t in batch])
+    assert sum(trial.point["c"] == "a" for trial in batch) >= 15
+
+
+def test_a_parameter_that_is_fixed_does_not_dissent():
+    study = after_some(MIXED, network, "auto")
+    study.ask(6, fixed={"layers": 5, "opt": "adam"})
+    assert not any(why.startswith("takes another level") for why in study.diagnostics.reasons)
+
+
+@pytest.mark.parametrize("integer", [Integer(1, 100), Integer(1, 64, log=True), Integer(0, 3)])
+def test_another_level_is_no_copy(integer):
+    space = Space({"n": integer})
+    at = np.sort(space.encode([{"n": n} for n in range(integer.low, integer.high + 1)])[:, 0])
+    assert np.diff(at).min() > space.resolution(0.01)[0]
+
+
+def test_rows_of_a_pool_unlike_those_under_way_come_first():
+    study = covey.Study(CROWDED, seed=1)
+    at = CROWDED.encode([trial.point for _ in range(5) for trial in study.ask(8)])
+    assert alike(at) <= 4
+
+
+def test_the_resolution_that_is_meant_may_be_said(tmp_path):
+    covey.Study(REALS, seed=0, journal=tmp_path / "run.jsonl")
+    covey.Study(REALS, journal=tmp_path / "run.jsonl", resolution=0.01)

@@ -74,13 +74,13 @@ def gp_in(header: Mapping[str, Any]) -> GP:
 
 def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP | None) -> Recipe:
     """The recipe a journal was started with, if it agrees with what is given (None: not given)."""
-    alike = header.get("resolution")
+    made = Recipe(given.space, given.goal, gp_in(header), header["seed"], header.get("resolution"))
     for what, written, now in (
         ("space", header["fingerprint"], given.space.fingerprint),
         ("goal", header["goal"], given.goal),
         ("seed", header["seed"], header["seed"] if seed is None else seed),
-        ("gp", gp_in(header), gp_in(header) if gp is None else gp),
-        ("resolution", alike, alike if given.resolution is None else given.resolution),
+        ("gp", made.gp, made.gp if gp is None else gp),
+        ("resolution", made.alike, made.alike if given.resolution is None else given.alike),
     ):
         if written != now:
             then, here = written, now
@@ -92,7 +92,7 @@ def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP
                 + (f" {path} may have changed since, or been read otherwise." if path else "")
                 + f" Use the {what} it was started with, or another file."
             )
-    return Recipe(given.space, given.goal, gp_in(header), header["seed"], alike)
+    return made
 
 
 def _difference(written: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, count
@@ -308,10 +308,17 @@ class Pool:
         """The candidates' coordinates (n, d), read only."""
         return self._rows
 
-    @property
-    def levels(self) -> tuple[slice, ...]:
-        """The encoded columns of each input that has options and no numbers."""
-        return tuple(where for where in self._slices.values() if where.stop - where.start > 1)
+    def levels(self, fixed: Collection[str] = ()) -> tuple[slice, ...]:
+        """The encoded columns of each input that has options and no numbers, and is not fixed."""
+        return tuple(
+            where
+            for name, where in self._slices.items()
+            if name not in fixed and where.stop - where.start > 1
+        )
+
+    def resolution(self, share: float) -> Array:
+        """Differences (width,) below which encoded rows are alike: a share of each range."""
+        return np.full(self.width, share)
 
     def columns_of(self, name: str) -> slice:
         """The encoded columns of one input."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,9 @@ from covey.space.parameters import Parameter, checked_parameters
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask
+
+
+_MANY_LEVELS = 100  # above so many, a parameter with levels is as good as real
 
 
 class Space:
@@ -93,14 +96,29 @@ class Space:
         mask.setflags(write=False)
         return mask
 
-    @property
-    def levels(self) -> tuple[slice, ...]:
-        """The encoded columns of each parameter that has levels or options to choose among."""
+    def levels(self, fixed: Collection[str] = ()) -> tuple[slice, ...]:
+        """The encoded columns of each parameter that has levels or options, and is not fixed.
+
+        An integer of more than a hundred levels is as good as real.
+        """
         return tuple(
             self._slices[name]
             for name, parameter in self._parameters.items()
-            if parameter.size is not None and parameter.size > 1
+            if name not in fixed and 1 < (parameter.size or 0) <= _MANY_LEVELS
         )
+
+    def resolution(self, share: float) -> Array:
+        """Differences (width,) below which encoded points are alike: a share of each range.
+
+        Of a parameter with levels or options no two are alike: half the smallest step, if less.
+        """
+        least = np.full(self.width, share)
+        for name, parameter in self._parameters.items():
+            if 1 < (parameter.size or 0) <= _MANY_LEVELS and share:
+                places = np.sort(np.asarray(parameter.levels()), axis=None)
+                steps = np.diff(places)
+                least[self._slices[name]] = min(share, 0.5 * float(steps[steps > 0.0].min()))
+        return least
 
     def columns_of(self, name: str) -> slice:
         """The encoded columns of one parameter."""

@@ -151,7 +151,7 @@ class DaskProposer:
             workers = Workers.of(self._client, self._scattered, task.left, posterior, use.bytes)
             belief = remote_belief(workers, posterior, at, history.rounds + 1, use.bytes)
             belief = replace(belief, told=task.told)
-            belief = resolved(belief, history, task.recipe, posterior.data.at)
+            belief = resolved(belief, history, task.recipe, request.fixed)
         with watch.timing("choose"):
             chosen = choose(request.strategy, belief, request.k, rng, workers, self._checks)
             selection = checked_selection(chosen, request.k, len(belief))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -12,17 +13,56 @@ from covey import catalog, dpp
 from covey.arrays import Array, Indices
 from covey.baselines import Hallucinated
 from covey.belief import Belief
-from covey.policies import EST, UCB, Policy, ResolvingUCB, Restless, best_known
+from covey.learn import RESOLUTION
+from covey.policies import EST, UCB, Judgement, Policy, Restless, best_known
 from covey.selection import Selection, Strategy, crowded, sequential_greedy
-from covey.spread import SpreadUCB
-
-RESOLUTION = 0.01  # of a range: points closer than this in every coordinate are copies
+from covey.spread import SpreadUCB, promising_count, scoring
 
 
 def copies(at: np.ndarray, share: float = RESOLUTION) -> int:
     """Points of a batch (k, d), encoded, that are copies of another of it."""
     gaps = np.abs(at[:, None] - at).max(axis=2) + np.eye(len(at))
     return int((gaps.min(axis=1) < share).sum())
+
+
+_LAST = -1e9  # a score below all others, in standard deviations of the outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvingUCB:
+    r"""Decision 17: UCB in which candidates whose value is known to within ε come last.
+
+    .. math:: s(x) = \mu(x) + \sqrt\beta\, \sigma(x) \quad\text{where}\quad
+              \sqrt\beta\, \sigma(x) > \epsilon \quad\text{or}\quad s(x) > m + \epsilon
+
+    m is the largest mean at the observed points, ε the resolution: a value known to within ε is not
+    worth an observation, unless its upper bound exceeds m + ε. So a batch does not fill up with
+    near copies of one maximum; its points move to the best place that is not resolved yet. A score
+    only falls as σ falls.
+
+    Attributes:
+        beta: β, a constant.
+        resolution: ε, in standard deviations of the outcomes.
+        known: m, where it is fixed for a batch.
+    """
+
+    beta: float = 4.0
+    resolution: float = 1e-2
+    known: float | None = None
+    only_falls: ClassVar[bool] = True
+
+    def judge(self, belief: Belief, /) -> Judgement:
+        """Scores s; resolved candidates are below all others, in order of decreasing σ."""
+        best, width = best_known(belief, self.known), math.sqrt(self.beta)
+        band = width * belief.std
+        upper = belief.mean + band
+        worth = (band > self.resolution) | (upper > best + self.resolution)
+        scores = np.where(worth, upper, _LAST - 1.0 / belief.std)
+        return Judgement(scores, width, width)
+
+    def frozen_at(self, belief: Belief, /) -> ResolvingUCB:
+        """With m fixed at its value before the batch."""
+        return replace(self, known=best_known(belief, self.known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +113,7 @@ class Spread:
         scouts = min(k - lead, round(self.scouts * k))
         gain = self.worth if belief.levels else self.rest
         if gain:
-            kept = promising(belief, batch, width, gain)
+            kept = promising_count(belief, batch, width, gain)
             if belief.levels:
                 dissenters += len(batch) - kept
             else:
@@ -122,16 +162,6 @@ class Spread:
         return batch
 
 
-def promising(belief: Belief, batch: list[int], width: float, gain: float) -> int:
-    """How many of a batch, from its first on, promise a gain over what is known."""
-    best = best_known(belief)
-    for i in range(1, len(batch)):
-        seen = belief.after_looking_at(batch[:i], on=[batch[i]])
-        if seen.mean[0] + width * seen.std[0] < best + gain:
-            return i
-    return len(batch)
-
-
 def distinct(belief: Belief, scores: Array, batch: list[int], most: int) -> Indices:
     """The highest scores that are copies neither of the batch nor of each other."""
     free = ~crowded(belief, batch)
@@ -143,14 +173,6 @@ def distinct(belief: Belief, scores: Array, batch: list[int], most: int) -> Indi
                 break
             free[belief.copies_of(belief.at[[i]])] = False
     return np.array(kept, dtype=np.intp)
-
-
-def scoring(policy: Policy, belief: Belief) -> Callable[[Belief], Array]:
-    """Scores of candidates, what the policy estimates fixed by the belief before the batch."""
-    frozen = [policy.frozen_at(member) for member in belief.members]
-    return lambda seen: np.mean(
-        [p.judge(m).scores for p, m in zip(frozen, seen.members, strict=True)], axis=0
-    )
 
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = {

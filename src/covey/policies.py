@@ -20,8 +20,6 @@ from covey.errors import StrategyError
 
 _log = logging.getLogger("covey")
 
-_LAST = -1e9  # a score below all others, in standard deviations of the outcomes
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -175,50 +173,6 @@ class Restless:
         return Judgement(scores, width, width)
 
     def frozen_at(self, belief: Belief, /) -> Restless:
-        """With m fixed at its value before the batch."""
-        return replace(self, known=best_known(belief, self.known))
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvingUCB:
-    r"""UCB in which candidates whose value is already known to within ε come last.
-
-    .. math:: s(x) = \mu(x) + \sqrt\beta\, \sigma(x) \quad\text{where}\quad
-              \sqrt\beta\, \sigma(x) > \epsilon \quad\text{or}\quad s(x) > m + \epsilon
-
-    m is the largest mean at the observed points, ε the resolution: a value known to within ε is not
-    worth an observation, unless its upper bound exceeds m + ε. So a batch does not fill up with
-    near copies of one maximum; its points move to the best place that is not resolved yet. A score
-    only falls as σ falls.
-
-    Attributes:
-        beta: β, a constant.
-        resolution: ε, in standard deviations of the outcomes.
-        known: m, where it is fixed for a batch.
-    """
-
-    beta: float = 4.0
-    resolution: float = 1e-2
-    known: float | None = None
-    only_falls: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if not self.beta >= 0.0 or not self.resolution > 0.0:
-            raise StrategyError(
-                "ResolvingUCB takes beta >= 0 and resolution > 0; got "
-                f"{self.beta} and {self.resolution}."
-            )
-
-    def judge(self, belief: Belief, /) -> Judgement:
-        """Scores s; resolved candidates are below all others, in order of decreasing σ."""
-        best, width = best_known(belief, self.known), math.sqrt(self.beta)
-        band = width * belief.std
-        upper = belief.mean + band
-        worth = (band > self.resolution) | (upper > best + self.resolution)
-        scores = np.where(worth, upper, _LAST - 1.0 / belief.std)
-        return Judgement(scores, width, width)
-
-    def frozen_at(self, belief: Belief, /) -> ResolvingUCB:
         """With m fixed at its value before the batch."""
         return replace(self, known=best_known(belief, self.known))
 

@@ -20,12 +20,11 @@ _POLISHING = 2  # points of a batch that may polish what is known
 _SAME = 1e-9  # of the unit cube: coordinates of one level, up to rounding
 _MOST = 2**13  # candidates looked at for a point that dissents; of a larger pool, so many at random
 
-
-_Score: TypeAlias = Callable[[Belief], Array]
+Score: TypeAlias = Callable[[Belief], Array]
 _SCOUT = "scouts: the largest upper bound, or where nothing promises a gain the likeliest one"
 _POLISH = "polishes: the largest upper bound, which may lie beside a known point"
-_BOUND = "has the largest upper bound of all candidates unlike the known ones and the batch so far"
-_DISSENT = "takes another level than most of the batch, drawn by determinant from the best that do"
+_BOUND = "has the largest upper bound of those unlike known points and the batch, if there are any"
+_DISSENT = "takes another level than most of the batch, if one is left; drawn by determinant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +80,18 @@ class SpreadUCB:
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """A scout, one point that polishes, upper bounds away from what is known, then others."""
         width = 1.0 + 2.0 / belief.at.shape[1] if self.width is None else self.width
-        score, scout = _scoring(UCB(width**2), belief), _scoring(self.scout, belief)
+        score, scout = scoring(UCB(width**2), belief), scoring(self.scout, belief)
         # A share of a small batch is a chance, so that batches of one dissent at times.
         share = self.dissent if belief.levels else self.explore
         others = int(share * k + rng.random())
         near = replace(belief, seen_at=None)  # for those that may polish
         lead = sequential_greedy(near, _first(near, scout), min(_POLISHING, k), score)
-        lead = lead[: _promising(belief, lead, width, self.gain)]
+        lead = lead[: promising_count(belief, lead, width, self.gain)]
         polished = len(lead)
         lead = sequential_greedy(belief, lead, max(polished, k - others), score)
         reasons = [_SCOUT, *[_POLISH] * (polished - 1), *[_BOUND] * (len(lead) - polished)]
         if belief.levels:
-            keep = min(_promising(belief, lead, width, self.gain), k - others)
+            keep = min(promising_count(belief, lead, width, self.gain), k - others)
             batch = _with_dissent(belief, lead, keep, k, rng)
             reasons = [*reasons[:keep], *[_DISSENT] * (k - keep)]
         else:
@@ -101,7 +100,7 @@ class SpreadUCB:
         return Selection(tuple(batch), width, reasons=tuple(reasons))
 
 
-def _scoring(policy: Policy, belief: Belief) -> _Score:
+def scoring(policy: Policy, belief: Belief) -> Score:
     """Scores of candidates; what the policy estimates is fixed by the belief before the batch."""
     frozen = [policy.frozen_at(member) for member in belief.members]
     return lambda seen: np.mean(
@@ -109,13 +108,13 @@ def _scoring(policy: Policy, belief: Belief) -> _Score:
     )
 
 
-def _first(belief: Belief, score: _Score) -> int:
+def _first(belief: Belief, score: Score) -> int:
     """The highest score that is no copy of a point under way."""
     scores, taken = score(replace(belief, round=belief.looks + 1)), crowded(belief, [])
     return int(np.argmax(scores if taken.all() else np.where(taken, -np.inf, scores)))
 
 
-def _promising(belief: Belief, batch: list[int], width: float, gain: float) -> int:
+def promising_count(belief: Belief, batch: list[int], width: float, gain: float) -> int:
     """How many of a batch, the first and those after it, promise a gain over what is known."""
     best = best_known(belief)
     for i in range(1, len(batch)):
@@ -171,7 +170,7 @@ def _drawn(
         belief = laxer(belief)
     some = next(np.flatnonzero(free & mask) for mask in (*wanted, free) if (free & mask).any())
     seen = belief.after_looking_at(batch, on=some) if batch else belief.on(some)
-    scores = _scoring(UCB(beta=4.0), belief)(seen)
+    scores = scoring(UCB(beta=4.0), belief)(seen)
     best = np.argsort(-scores, kind="stable")[: max(_LEAST, round(_TIGHT * len(some)))]
     odds = 1.0 + seen.var[best] / seen.noise
     return int(some[rng.choice(best, p=odds / odds.sum())])

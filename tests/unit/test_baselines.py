@@ -19,7 +19,7 @@ from covey.baselines import (
 from covey.belief import Belief
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
-from covey.policies import EI, EST, UCB, ResolvingUCB, Restless
+from covey.policies import EI, EST, UCB, Restless
 from covey.selection import sequential_greedy
 from covey.strategies import DPP
 
@@ -249,7 +249,6 @@ def decreasing(t):
         (EI(), 1.0),
         (Restless(), 1.0),
         (Restless(), 1.5),
-        (ResolvingUCB(resolution=0.3), 1.0),
     ],
 )
 @pytest.mark.parametrize("seed", range(4))

@@ -11,7 +11,6 @@ from covey.policies import (
     EI,
     EST,
     UCB,
-    ResolvingUCB,
     Restless,
     judge,
     log_improvement,
@@ -31,8 +30,6 @@ class TestEveryPolicy(PolicyContract):
             UCB(lambda t: 9.0 / t),  # falls with the round, and does not claim otherwise
             Restless(),
             Restless(reach=2.0, gain=1.0),
-            ResolvingUCB(),
-            ResolvingUCB(resolution=1.0),
             EST(),
             EST(estimate="a", start="observed"),
             EST(target=3.0),
@@ -155,37 +152,6 @@ def test_restless_takes_whatever_promises_a_gain_before_all_else(make_belief):
     promising = upper > np.median(upper) + 1e-3
     assert 0 < promising.sum() < len(belief)
     assert scores[promising].min() > 0.0 > scores[~promising].max()
-
-
-def test_what_is_resolved_comes_last(make_belief):
-    belief = make_belief(0)
-    median = float(np.median(2.0 * belief.std))
-    high = replace(belief, told=(np.array([1e3]), np.array([0.1])))
-    scores = ResolvingUCB(resolution=median).judge(high).scores
-    resolved = 2.0 * belief.std <= median
-    assert 0 < resolved.sum() < len(belief)
-    upper = belief.mean + 2.0 * belief.std
-    np.testing.assert_array_equal(scores[~resolved], upper[~resolved])
-    assert scores[resolved].max() < upper.min()
-    assert np.argmax(scores[resolved]) == np.argmax(belief.std[resolved])
-
-
-def test_a_bound_that_promises_more_than_the_resolution_is_worth_a_look(make_belief):
-    belief = make_belief(0)
-    low = replace(belief, told=(np.array([-1e3]), np.array([0.1])))
-    upper = belief.mean + 2.0 * belief.std
-    np.testing.assert_array_equal(ResolvingUCB(resolution=1e2).judge(low).scores, upper)
-
-
-def test_resolving_fixes_what_is_known_for_a_batch(make_belief):
-    belief = replace(make_belief(0), told=(np.array([7.0]), np.array([0.1])))
-    assert ResolvingUCB().frozen_at(belief).known == 7.0
-
-
-@pytest.mark.parametrize("wrong", [{"beta": -1.0}, {"resolution": 0.0}])
-def test_resolving_needs_a_resolution(wrong):
-    with pytest.raises(StrategyError, match="resolution > 0"):
-        ResolvingUCB(**wrong)
 
 
 def test_restless_fixes_what_is_known_for_a_batch(make_belief):

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.play import SPACE, f, play, points_of
 
 import covey
 from covey.errors import (
@@ -19,27 +20,10 @@ from covey.history import Excluded
 from covey.policies import UCB
 from covey.strategies import DPP
 
-SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
-
 
 @pytest.fixture
 def study():
     return covey.Study(SPACE, seed=0)
-
-
-def f(point):
-    return float(np.sin(5 * point["x"]) + point["y"])
-
-
-def play(study, rounds=2, k=3):
-    for _ in range(rounds):
-        batch = study.ask(k)
-        study.tell(batch, [f(t.point) for t in batch])
-    return study
-
-
-def points_of(trials):
-    return [t.point for t in trials]
 
 
 class TestAsking:

@@ -1,7 +1,7 @@
 """A study and its journal: begun, continued, loaded, refused."""
 
-import numpy as np
 import pytest
+from tests.play import SPACE, play, points_of
 
 import covey
 from covey.errors import JournalDamaged, JournalError, SpaceError, StrategyError
@@ -10,23 +10,6 @@ from covey.log.journal import Journal
 from covey.policies import UCB
 from covey.strategies import DPP
 from covey.study import StudyArguments, open_study, reopen
-
-SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
-
-
-def f(point):
-    return float(np.sin(5 * point["x"]) + point["y"])
-
-
-def play(study, rounds=2, k=3):
-    for _ in range(rounds):
-        batch = study.ask(k)
-        study.tell(batch, [f(t.point) for t in batch])
-    return study
-
-
-def points_of(trials):
-    return [t.point for t in trials]
 
 
 class TestJournal:

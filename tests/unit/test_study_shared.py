@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 
-import numpy as np
 import pytest
+from tests.play import SPACE, f
 
 import covey
 from covey.errors import (
@@ -18,16 +18,10 @@ from covey.errors import (
 )
 from covey.history import Asked, Point
 
-SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
-
 
 @pytest.fixture
 def study():
     return covey.Study(SPACE, seed=0)
-
-
-def f(point):
-    return float(np.sin(5 * point["x"]) + point["y"])
 
 
 class Thoughtful:

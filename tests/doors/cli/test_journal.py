@@ -7,8 +7,9 @@ import pytest
 def damaged(study):
     study("ask")
     study("tell", "0=1.5", "1=2.5")
-    whole = Path("covey.jsonl").read_bytes()
-    Path("covey.jsonl").write_bytes(whole.replace(b"2.5", b"3.5"))
+    lines = Path("covey.jsonl").read_bytes().splitlines(keepends=True)
+    lines[-1] = lines[-1].replace(b"2.5", b"3.5")  # the others' times and points may hold a 2.5 too
+    Path("covey.jsonl").write_bytes(b"".join(lines))
     return study
 
 

@@ -163,7 +163,8 @@ def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array]:
     told = history.counted
     if not told:
         so_far = "nothing has been told yet" if not history.told else "no result told so far counts"
-        raise HistoryError(f"{so_far}, so there is no model. Tell at least one value first.")
+        again = " or include one again" if any(t.excluded for t in history.told) else ""
+        raise HistoryError(f"{so_far}, so there is no model. Tell at least one value{again} first.")
     values = np.array([recipe.sign * t.value for t in told if t.value is not None])
     sems = np.array([np.nan if t.sem is None else t.sem for t in told])
     return recipe.space.encode([t.point for t in told]), values, sems

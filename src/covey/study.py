@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -40,7 +39,7 @@ from covey.learn import Goal, LastModel, Recipe
 from covey.log.disk import Mutex
 from covey.log.header import header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
-from covey.log.log import Log, Logbook, ReadOnlyLog
+from covey.log.log import Log, Logbook, ReadOnlyLog, exists, no_collector
 from covey.propose import Proposer, Request, propose
 from covey.selection import Strategy
 from covey.space import Pool, Space, space_from_description
@@ -107,34 +106,12 @@ class OpenedStudy:
     book: Logbook
 
 
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Pause garbage collection while a log is read: all of its many small objects live on.
-
-    It would take a third of the time of loading a hundred thousand events.
-    """
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError as error:  # a folder that may not be entered, a name that is too long
-        raise JournalError(f"cannot look for {path}: {error.strerror}.") from error
-
-
 def open_study(wanted: StudyArguments, journal: str | Path | Log | None) -> OpenedStudy:
     """Start a study, or resume one from its log; a read-only log makes it read-only."""
     if isinstance(journal, Log):
         return _resume(wanted, journal)
     path = checked_path(journal)
-    if path is not None and _exists(path):
+    if path is not None and exists(path):
         return _resume(wanted, reopen(path))
     name, strategy = strategy_of("auto" if wanted.strategy is None else wanted.strategy)
     recipe = wanted.recipe
@@ -153,9 +130,9 @@ def open_study(wanted: StudyArguments, journal: str | Path | Log | None) -> Open
 def reopen(path: str | Path, *, read_only: bool = False) -> Log:
     """Open the journal of a study; ``read_only``: what it holds up to the first damage."""
     at = checked_path(path)
-    if at is None or not _exists(at):
+    if at is None or not exists(at):
         raise JournalError(f"there is no journal at {path}; Study(journal=...) starts one.")
-    with _no_collector():
+    with no_collector():
         log = ReadOnlyLog(str(at), read(at, prefix=True)) if read_only else Journal.open(at)
     try:
         require_study(log.header, at)
@@ -175,7 +152,7 @@ def _resume(wanted: StudyArguments, log: Log) -> OpenedStudy:
         else:
             chosen = strategy_in(log.header) if wanted.strategy is None else wanted.strategy
             name, strategy = strategy_of(chosen)
-        with _no_collector():
+        with no_collector():
             return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log))
     except CoveyError:
         log.close()
@@ -361,6 +338,21 @@ class Study:
         (id,) = self._own_ids(trial)
         arguments.refuse_names([value], [f"trial {id}"])
         self._commit(events.Amended(id, value, reason), key)
+
+    def exclude(self, trials: Trials, reason: str, *, key: str | None = None) -> None:
+        """Leave results out of the model and of `best`.
+
+        They stay in the log and are shown as excluded, and their points are not proposed again.
+        """
+        self._commit(events.Excluded(self._own_ids(trials), reason), key)
+
+    def include(self, trials: Trials, reason: str, *, key: str | None = None) -> None:
+        """Let excluded results count again: batches are as if they had never been excluded."""
+        self._commit(events.Included(self._own_ids(trials), reason), key)
+
+    def retry(self, trials: Trials, *, key: str | None = None) -> None:
+        """Make failed trials pending again: a run evaluates them, or you tell their results."""
+        self._commit(events.Retried(self._own_ids(trials)), key)
 
     def add(
         self,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -192,14 +193,25 @@ def _require_told(trial: Trial) -> None:
 
 
 def _require_failed(trial: Trial) -> None:
-    if trial.status != "failed":
-        raise HistoryError(f"trial {trial.id} is {trial.status}; only a failed trial is retried.")
+    if trial.status == "failed":
+        return
+    instead = {
+        "told": "amend a wrong value, or exclude it",
+        "pending": "it is still to be run",
+    }.get(trial.status, "enqueue its point, which is free again")
+    raise HistoryError(
+        f"trial {trial.id} is {trial.status}; only a failed trial is retried: {instead}."
+    )
 
 
 def _require_counted(trial: Trial) -> None:
-    if trial.status != "told" or trial.excluded:
-        how = "excluded already" if trial.excluded else trial.status
-        raise HistoryError(f"trial {trial.id} is {how}; only a result that counts is excluded.")
+    if trial.excluded:
+        raise HistoryError(f"trial {trial.id} is excluded already; include it to take that back.")
+    if trial.status != "told":
+        instead = "; cancel it if it will not be run" if trial.status == "pending" else ""
+        raise HistoryError(
+            f"trial {trial.id} is {trial.status}, and only a result is excluded{instead}."
+        )
 
 
 def _require_excluded(trial: Trial) -> None:
@@ -478,9 +490,9 @@ class History:
         return History, (self.events,)
 
     def __repr__(self) -> str:
-        found: dict[str, int] = {}
-        for trial in self.trials:
-            found[trial.status] = found.get(trial.status, 0) + 1
+        found = Counter(trial.status for trial in self.trials)
+        out = sum(trial.excluded for trial in self.trials)
         parts = ", ".join(f"{found[status]} {status}" for status in sorted(found))
+        parts += f" ({out} excluded)" if out else ""  # "told" comes last
         noun = "trial" if len(self) == 1 else "trials"
         return f"History({len(self)} {noun}{': ' + parts if parts else ''})"

@@ -404,12 +404,14 @@ def test_an_excluded_result_is_told_and_does_not_count():
 
 
 def test_only_what_counts_is_excluded_and_only_what_is_excluded_included():
-    with refuses("trial 0 is pending; only a result that counts is excluded."):
+    with refuses(
+        "trial 0 is pending, and only a result is excluded; cancel it if it will not be run."
+    ):
         check(Excluded((1, 0), "x"), TRIALS)
     with refuses("trial 1 is not excluded, so there is nothing to include."):
         check(Included((1,), "x"), TRIALS)
     out = Ledger([*EVENTS, Excluded((1,), "x")]).trials
-    with refuses("trial 1 is excluded already; only a result that counts is excluded."):
+    with refuses("trial 1 is excluded already; include it to take that back."):
         check(Excluded((1,), "x"), out)
 
 
@@ -417,8 +419,19 @@ def test_failed_trials_are_pending_again_once_they_are_retried():
     again = History(EVENTS).then(Retried((2,)))
     assert (again[2].status, again.reason(2)) == ("pending", "")
     assert again.then(Told((2,), (1.0,)))[2].value == 1.0
-    with refuses("trial 1 is told; only a failed trial is retried."):
+    with refuses(
+        "trial 1 is told; only a failed trial is retried: amend a wrong value, or exclude"
+    ):
         check(Retried((2, 1)), TRIALS)
+    with refuses("trial 0 is pending; only a failed trial is retried: it is still to be run."):
+        check(Retried((0,)), TRIALS)
+    with refuses("trial 3 is cancelled; only a failed trial is retried: enqueue its point"):
+        check(Retried((3,)), TRIALS)
+
+
+def test_the_repr_counts_what_is_excluded():
+    assert repr(History([*EVENTS, Excluded((1,), "wet")])).endswith("2 told (1 excluded))")
+    assert "excluded" not in repr(History(EVENTS))
 
 
 def test_notes_and_reports_change_no_trial():

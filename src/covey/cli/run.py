@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import sys
 import time
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from covey.cli.options import FILE, Batch, Config, DryRun, Json
 from covey.cli.output import ExitCode, Stop, put, put_json, say, write_stderr
 from covey.cli.settings import RunSettings, Settings, read_settings
 from covey.cli.sheets import point_to_json
-from covey.errors import several
+from covey.errors import StrategyError, several
 
 if TYPE_CHECKING:
     from covey.run import Command, Progress
@@ -72,7 +71,7 @@ def run_command(
         return
     settings = replace(settings, journal=settings.journal.absolute())
     os.chdir(settings.path.absolute().parent)  # the command runs in the folder of covey.toml
-    _require_program(plan.command[0])
+    _require_program(program)
     study = settings.study()
     before = len(study.history.events)
     watched = replace(_plan(plan, batch), watch=Watch(quiet=as_json))
@@ -102,13 +101,11 @@ def _plan(plan: RunSettings, batch: int) -> Plan:
     return Plan(batch, plan.rounds, plan.asynchronous, plan.timeout)
 
 
-def _require_program(name: str) -> None:
-    if shutil.which(name) is None:
-        raise Stop(
-            ExitCode.CONFLICT,
-            f"there is no program {name!r} here; nothing was run. No shell is involved, so give "
-            "a program and its arguments.",
-        )
+def _require_program(command: Command) -> None:
+    try:
+        command.require_program()
+    except StrategyError as error:
+        raise Stop(ExitCode.CONFLICT, str(error)) from error
 
 
 def _say_how_it_ended(study: Study, before: int, budget: int) -> None:

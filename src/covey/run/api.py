@@ -139,6 +139,7 @@ def run(
     plan = Plan.of(batch, rounds, options)
     call = as_call(f, study.space)
     check_workers(workers, call)
+    _require_program(call, workers)
     return carry_out(study, call, plan, workers)
 
 
@@ -156,11 +157,17 @@ def carry_out(study: Study, call: Call, plan: Plan, workers: Workers) -> Result:
         dispatcher = Dispatcher(study, engine, call, plan.timeout, plan.retries)
         try:
             Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch).go()
-            return _required(result_of(study))
+            return _required(study)
         except BaseException as error:
             # Without a journal, the results would be lost with the exception.
             vars(error).update(study=study, result=result_of(study))
             raise
+
+
+def _require_program(call: Call, workers: Workers) -> None:
+    """Refuse a program that is not here before a trial is asked for, if it is to run here."""
+    if isinstance(call, Command) and isinstance(workers, int):
+        call.require_program()
 
 
 def result_of(study: Study) -> Result | None:
@@ -177,10 +184,16 @@ def _told_attempts(study: Study) -> set[str]:
     return {sent.name for trial in history.told for sent in history.attempts(trial.id)}
 
 
-def _required(result: Result | None) -> Result:
-    if result is None:
-        raise EvaluationError("no evaluation succeeded; the journal or f itself may say why.")
-    return result
+def _required(study: Study) -> Result:
+    result = result_of(study)
+    if result is not None:
+        return result
+    if study.history.told:
+        raise EvaluationError(
+            "every result is excluded, so there is no best; include one again "
+            "(study.include(trials, reason)), or raise rounds to evaluate more."
+        )
+    raise EvaluationError("no evaluation succeeded; the journal or f itself may say why.")
 
 
 def as_call(f: Objective, space: Space | Pool) -> Call:
@@ -286,6 +299,7 @@ def _optimize(
     plan = Plan.of(batch, rounds, of_run)
     call = as_call(f, space)
     check_workers(workers, call)
+    _require_program(call, workers)
     return carry_out(Study(space, goal, **of_study), call, plan, workers)
 
 

@@ -109,6 +109,23 @@ class Command:
             self.words(point, trial=0, seed=0)
             self._input(point)
 
+    def require_program(self) -> None:
+        """Raise StrategyError unless its program can be run on this machine, from this folder."""
+        import shutil
+
+        name = self.argv[0]
+        if shutil.which(name) is not None or self._placeholders([name]):
+            return
+        if os.sep in name and Path(name).is_file():
+            raise StrategyError(
+                f"{name} is there, but may not be run as a program; nothing was run. Allow it with "
+                f"chmod +x {shlex.quote(name)}, or write what runs it before it."
+            )
+        raise StrategyError(
+            f"there is no program {name!r} here; nothing was run. No shell is involved, so give "
+            "a program and its arguments."
+        )
+
     def first_refused(self, columns: Mapping[str, Column]) -> int | None:
         """The first row of a table that `check` would refuse; None if it would take them all.
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from covey.errors import HistoryError
-from covey.history import Dispatched, Failed, Late, Lost, Told, Trial
+from covey.history import Dispatched, Failed, History, Late, Lost, Retried, Told, Trial
 from covey.run.command import Command
 from covey.run.task import Call, Engine, Outcome, Retries, Task, name_of
 from covey.study import Study
@@ -49,6 +49,7 @@ class Dispatcher:
         self._settling = False  # whether outcomes may not be in the log yet
         # Failures that are not logged yet, by trial id; see `_hold_back`.
         self._held: dict[int, tuple[Task, Outcome]] = {}
+        self._failed = {trial.id for trial in study.history.failed}  # others may retry these
         self._cleared = False  # f is not broken: a value came, or failures differed
         self.settled = 0  # trials that ended in this run
         self.streak = 0  # trials that ended since the last one with a value
@@ -96,11 +97,8 @@ class Dispatcher:
     def adopt(self, trials: Iterable[Trial]) -> None:
         """Queue trials that an earlier run may have dispatched; the engine may still have them."""
         trials = list(trials)
-        tasks = []
-        for trial in trials:
-            attempts = self._study.history.attempts(trial.id)
-            if attempts:
-                tasks.append(self._task(trial, attempts[-1]))
+        last = last_attempts(self._study.history)
+        tasks = [self._task(trial, last[trial.id]) for trial in trials if trial.id in last]
         known = self._engine.adopt(tasks) if tasks else set()
         for task in tasks:
             if task.name in known:
@@ -126,6 +124,7 @@ class Dispatcher:
         self._settling = False
         self._study.refresh()
         self._withdraw()
+        self._admit_retried()
 
     def stop(self) -> None:
         """Cancel what runs and log the results that still come; all else stays pending."""
@@ -300,13 +299,14 @@ class Dispatcher:
         if kinds:
             self._cleared = kinds != {_kind(outcome.reason)}
         else:
-            failed = (e.reason for e in self._study.history.events if isinstance(e, Failed))
-            self._cleared = _kind(outcome.reason) in map(_kind, failed)
+            known = known_reasons(self._study.history)
+            self._cleared = _kind(outcome.reason) in map(_kind, known)
         return not self._cleared
 
     def _fail(self, task: Task, outcome: Outcome) -> None:
         with self._unless_settled(task.id):
             self._study.fail(task.id, outcome.reason.encode(errors="replace").decode())
+            self._failed.add(task.id)
 
     def _withdraw(self) -> None:
         """Stop waiting for trials that another process has told, failed or cancelled."""
@@ -317,6 +317,14 @@ class Dispatcher:
             del self._open[name]
         self._queue = {id: at for id, at in self._queue.items() if self._pending(id)}
         self._held = {id: held for id, held in self._held.items() if self._pending(id)}
+
+    def _admit_retried(self) -> None:
+        """Queue failed trials that another process has made pending again."""
+        retried = {id for id in self._failed if self._pending(id)}
+        self._failed -= retried
+        for id in retried:
+            self._used.pop(id, None)
+        self.admit(self._study.history.trial(id) for id in retried)
 
     @contextmanager
     def _unless_settled(self, id: int) -> Iterator[None]:
@@ -329,6 +337,31 @@ class Dispatcher:
 
     def _pending(self, id: int) -> bool:
         return self._study.history.trial(id).status == "pending"
+
+
+def last_attempts(history: History) -> dict[int, Dispatched]:
+    """The last attempt of each trial, by id; those before a retry are over, and not among them."""
+    last: dict[int, Dispatched] = {}
+    for event in history.events:
+        if isinstance(event, Dispatched):
+            last[event.id] = event
+        elif isinstance(event, Retried):
+            for id in event.ids:
+                last.pop(id, None)
+    return last
+
+
+def known_reasons(history: History) -> set[str]:
+    """Why trials failed; a trial that is retried was not to blame for its failures before."""
+    reasons: dict[int, set[str]] = {}
+    for event in history.events:
+        if isinstance(event, Failed):
+            for id in event.ids:
+                reasons.setdefault(id, set()).add(event.reason)
+        elif isinstance(event, Retried):
+            for id in event.ids:
+                reasons.pop(id, None)
+    return set().union(*reasons.values())
 
 
 def by_hand(task: Task) -> str:

@@ -152,11 +152,11 @@ class Plan:
 _TICK = 0.5  # seconds of waiting for the engine before Ctrl-C is checked
 _POSTPONED = (
     " No value came before them, so it may be f: they stay pending, and the next run evaluates "
-    "them again. If it is their points, say so: study.fail(ids), or covey tell ID=failed."
+    "them again. If it is their points, say so: study.fail(ids), or covey fail IDS."
 )
 _POSTPONED_ONE = (
     " No value came before it, so it may be f: it stays pending, and the next run evaluates it "
-    "again. If it is its point, say so: study.fail(id), or covey tell ID=failed."
+    "again. If it is its point, say so: study.fail(id), or covey fail ID."
 )
 _TALK = 60.0  # seconds between log messages about what is awaited
 
@@ -291,7 +291,11 @@ class Loop:
         trials = [t.status for t in self._study.history.trials if t.origin != "added"]
         if self._dispatcher.settled and "failed" in trials:
             failed, all_ = trials.count("failed"), trials.count("told") + trials.count("failed")
-            _log.warning("%d of %d evaluations failed; the log says why", failed, all_)
+            _log.warning(
+                "%d of %d evaluations failed; the log says why. If it was not their points: "
+                "study.retry(ids), or covey retry IDS, and run again",
+                *(failed, all_),
+            )
 
     def _report(self, *, something: bool) -> None:
         progress = self._progress()

@@ -19,7 +19,7 @@ import covey
 from covey.errors import EvaluationError, JournalConflict, StrategyError
 from covey.history import Failed, Told
 from covey.log.running import running
-from covey.run import LocalEngine, Outcome, api
+from covey.run import Command, LocalEngine, Outcome, api
 from covey.run.api import check_workers, engine_for, run, work_folder
 from covey.run.remote import FuturesEngine
 from covey.run.task import Function, Retries
@@ -325,6 +325,52 @@ def test_a_study_of_failures_only_is_an_error(study):
     study.fail(study.ask(1))
     with pytest.raises(EvaluationError, match="no evaluation succeeded"):
         run(study, abs, batch=1, rounds=1, workers=Scripted(nothing))
+
+
+def test_a_run_whose_results_are_all_excluded_says_so(study):
+    run(study, abs, batch=2, rounds=1, workers=Scripted(value))
+    study.exclude([0, 1], "wet")
+    with pytest.raises(EvaluationError, match=r"every result is excluded.*include one") as caught:
+        run(study, abs, batch=2, rounds=1, workers=Scripted(nothing))
+    assert caught.value.study is study
+    study.include([1], "dry")
+    assert run(study, abs, batch=2, rounds=1, workers=Scripted(nothing)).study.best.id == 1
+
+
+def test_what_is_excluded_counts_against_the_budget_and_is_not_the_result(study):
+    run(study, abs, batch=4, rounds=1, workers=Scripted(value))
+    best = study.best
+    study.exclude(best, "wet")
+    result = run(study, abs, batch=4, rounds=1, workers=Scripted(nothing))
+    assert len(study.history) == 4
+    assert result.point != best.point
+
+
+def test_a_retried_trial_is_evaluated_by_the_next_run_and_counts_once(study):
+    """With real processes, whose failures lie in their folders."""
+
+    def hot(point):
+        raise ValueError("too hot" if point["x"] > 0 else "too cold")
+
+    with pytest.raises(EvaluationError):
+        run(study, hot, batch=4, rounds=1, workers=2)
+    assert {trial.status for trial in study.history.trials} == {"failed"}
+    study.retry(study.history.failed)
+    run(study, lambda point: point["x"] ** 2, batch=4, rounds=1, workers=2)
+    assert [trial.status for trial in study.history.trials] == ["told"] * 4
+
+
+@pytest.mark.parametrize("journal", [False, True])
+def test_a_program_that_is_not_here_is_refused_before_anything_is_asked(tmp_path, journal):
+    path = tmp_path / "run.jsonl" if journal else None
+    space = covey.Space({"x": covey.Real(-1.0, 1.0)})
+    with pytest.raises(StrategyError, match="there is no program 'no-such-program' here"):
+        covey.maximize(Command(["no-such-program", "--x={x.x}"]), space, workers=1, journal=path)
+    assert list(tmp_path.iterdir()) == []
+    study = covey.Study(space, seed=0)
+    with pytest.raises(StrategyError, match="nothing was run"):
+        run(study, Command(["no-such-program", "--x={x.x}"]), workers=1)
+    assert len(study.history) == 0
 
 
 # Workers

@@ -11,7 +11,7 @@ import covey
 from covey.errors import HistoryError
 from covey.history import Dispatched, Late, Lost, Told
 from covey.run import Outcome
-from covey.run.dispatcher import Dispatcher, evaluation_seed
+from covey.run.dispatcher import Dispatcher, evaluation_seed, last_attempts
 from covey.run.task import Function, Retries
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
@@ -343,3 +343,64 @@ def test_seeds_differ_by_study_and_trial():
     seeds = {evaluation_seed(study, trial) for study in range(20) for trial in range(20)}
     assert len(seeds) == 400
     assert max(seeds) < 2**32
+
+
+def failed_once(study):
+    """A study whose only trial was run, and failed."""
+    dispatcher, engine = dispatcher_of(study, say("failed", "oops"))
+    dispatcher.admit(study.ask(1))
+    dispatcher.work(0.0)
+    dispatcher.record_failures()
+    return dispatcher, engine
+
+
+def test_a_retried_trial_begins_again_and_its_failure_is_not_found_again(study):
+    _, engine = failed_once(study)
+    study.retry(0)
+    # The engine would still find the attempt that failed, if it was asked for it.
+    other, others = dispatcher_of(study, value, known=[engine.tasks[0].name])
+    other.adopt(study.history.pending)
+    other.work(0.0)
+    assert [(task.attempt, task.seed) for task in others.tasks] == [(2, engine.tasks[0].seed)]
+    assert study.history.trial(0).status == "told"
+
+
+def test_an_attempt_after_the_retry_is_found_again(study):
+    failed_once(study)
+    study.retry(0)
+    other, others = dispatcher_of(study, nothing)
+    other.adopt(study.history.pending)
+    other.work(0.0)
+    assert last_attempts(study.history)[0].attempt == 2
+    third, _ = dispatcher_of(study, value, known=[others.tasks[0].name])
+    third.adopt(study.history.pending)
+    assert third.running == 1
+
+
+def test_a_trial_retried_by_another_process_joins_the_run(study):
+    dispatcher, engine = failed_once(study)
+    dispatcher.work(0.0)
+    assert dispatcher.awaited == []
+    covey.Study.load(study.journal).retry(0)
+    engine._answer = value
+    dispatcher.work(0.0)  # sees that it is pending again
+    dispatcher.work(0.0)
+    assert study.history.trial(0).status == "told"
+    assert [task.attempt for task in engine.tasks] == [1, 2]
+
+
+def test_the_reason_of_a_retried_failure_does_not_vouch_for_f(study):
+    """The typo was mended badly: the same failures again are held back, and cost nothing."""
+    study.fail(study.ask(4), "NameError: nump")
+    study.retry(range(4))
+    dispatcher, _ = dispatcher_of(study, say("failed", "NameError: nump"))
+    dispatcher.adopt(study.history.pending)
+    dispatcher.work(0.0)
+    assert dispatcher.held == 4
+    assert study.history.failed == ()
+    again = covey.Study(SPACE, seed=3)  # the control: had they not been retried
+    again.fail(again.ask(4), "NameError: nump")
+    other, _ = dispatcher_of(again, say("failed", "NameError: nump"))
+    other.admit(again.ask(4))
+    other.work(0.0)
+    assert other.held == 0

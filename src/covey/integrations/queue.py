@@ -127,7 +127,7 @@ def _replay(contents: Contents, study: Study) -> None:
 class TrialQueue:
     """Hands out the points of a study one by one to runs, which the host names.
 
-    Points of the user's own, from ``study.enqueue``, go first.
+    Points of the user's own, from ``study.enqueue``, and retried ones go first.
 
     >>> from covey import Real, Space
     >>> out = TrialQueue(Study(Space({"x": Real(0, 1)}), seed=0))
@@ -150,12 +150,13 @@ class TrialQueue:
         self._strategy = strategy
         self._runs: dict[str, int] = dict((notes or {}).get("runs", {}))  # run -> id of its trial
         self._reported: dict[str, float] = dict((notes or {}).get("heard", {}))
+        over = [run for run in self._runs if self.trial(run).status != "pending"]
+        self._over = {*over, *(notes or {}).get("over", ())}  # runs that have ended
 
     def snapshot(self, **more: Any) -> bytes:
         """The study and its runs as a journal, with further notes of the host."""
-        return snapshot(
-            self.study, self._strategy, {"runs": self._runs, "heard": self._reported, **more}
-        )
+        notes = {"runs": self._runs, "heard": self._reported, "over": sorted(self._over)}
+        return snapshot(self.study, self._strategy, {**notes, **more})
 
     @classmethod
     def revive(
@@ -188,7 +189,7 @@ class TrialQueue:
         """
         if run not in self._runs:
             pending = self.study.history.pending
-            given = set(self._runs.values())
+            given = {id for run, id in self._runs.items() if run not in self._over}
             waiting = [trial for trial in pending if trial.id not in given]
             if not waiting and wait and pending:
                 return None
@@ -213,6 +214,7 @@ class TrialQueue:
     def tell(self, run: str, value: object) -> None:
         """Record the result of a run, once; a value that is not a finite number is a failure."""
         self._reported.pop(run, None)
+        self._over.add(run)
         trial = self.trial(run)
         if trial.status == "told":
             return
@@ -222,8 +224,9 @@ class TrialQueue:
             self.fail(run, str(error))
 
     def fail(self, run: str, reason: str) -> None:
-        """Record a run that gave no result."""
+        """Record a run that gave no result; if its trial is retried, another run gets it."""
         self._reported.pop(run, None)
+        self._over.add(run)
         trial = self.trial(run)
         if trial.status == "pending":
             self.study.fail(trial, reason)
@@ -233,8 +236,9 @@ class TrialQueue:
         """End a run without a result: with its last intermediate value, or else as cancelled."""
         if run in self._reported:
             self.tell(run, self._reported[run])
-        elif self.trial(run).status == "pending":
+        elif run not in self._over and self.trial(run).status == "pending":
             self.study.cancel(self.trial(run))
+        self._over.add(run)
 
     def cancel_all(self) -> None:
         """Cancel every run that is not over, since their host is gone; drop intermediate values."""

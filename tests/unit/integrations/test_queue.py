@@ -287,3 +287,38 @@ def test_another_journal_will_not(tmp_path):
     Journal.create(tmp_path / "run.jsonl", {"of": "something else"}).close()
     with pytest.raises(JournalError, match="a file is not the journal of a study"):
         revive((tmp_path / "run.jsonl").read_bytes(), "a file", MIXED, None)
+
+
+# Retried trials
+
+
+@pytest.mark.parametrize("revived", [False, True])
+def test_a_retried_trial_goes_to_another_run(revived):
+    out = handout()
+    first = [out.next(run, batch=2) for run in "ab"]
+    out.fail("a", "a typo")
+    out.tell("b", 1.0)
+    if revived:
+        out = pickle.loads(pickle.dumps(out))
+    out.study.retry(0)
+    if revived:
+        out = pickle.loads(pickle.dumps(out))
+    again = out.next("c", batch=2)
+    assert (again.id, again.point) == (0, first[0].point)
+    assert out.next("d", batch=2) is None  # which waits for it
+    out.end("a")  # its host ends the first run once more
+    assert statuses(out) == ["pending", "told"]
+    out.tell("c", 2.0)
+    assert statuses(out) == ["told", "told"]
+    assert out.next("d", batch=2).id == 2
+
+
+def test_an_excluded_result_stays_excluded_in_a_snapshot():
+    out = handout()
+    for run in "ab":
+        out.next(run, batch=2)
+        out.tell(run, 1.0)
+    out.study.exclude(1, "wet")
+    study = TrialQueue.revive(out.snapshot(), "here")[0].study
+    assert [trial.excluded for trial in study.history.trials] == [False, True]
+    assert study.ask(2) == out.study.ask(2)

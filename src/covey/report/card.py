@@ -47,7 +47,8 @@ def headline(
     best = history.best(goal)
     first = _arrived(asked[-1], history.trials) if asked else _before_any(batches)
     if best is None or best.value is None:
-        return f"{first} Nothing has been told, so there is no best yet."
+        why = "Every result is excluded" if history.told else "Nothing has been told"
+        return f"{first} {why}, so there is no best yet."
     origin = "" if best.origin == "asked" else f", {best.origin}"
     found = f"Best {significant(best.value)} (trial {best.id}{origin})"
     home = next(batch for batch in batches if best.id in batch.ids)
@@ -62,6 +63,8 @@ def _arrived(batch: Batch, trials: Sequence[Trial]) -> str:
         for status in ("pending", "failed", "cancelled", "lost")
         if status in statuses
     ]
+    excluded = sum(trials[i].excluded for i in batch.ids)
+    rest += [f"{excluded} excluded"] if excluded else []
     ending = f"; {', '.join(rest)}" if rest else ""
     return f"Batch {batch.round}: {statuses.count('told')} of {len(batch.ids)} in{ending}."
 
@@ -176,6 +179,7 @@ class Dot:
     status: Status
     value: float | None
     best: float | None
+    excluded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +196,12 @@ class Row:
     error: float | None  # of the value, in standard deviations of its forecast
     reason: Reason
     chance: float | None  # probability that it is better than every point told by then
+    excluded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One trial that failed or was lost, and why, in a line."""
+    """One trial that failed, was lost or is excluded, and why, in a line."""
 
     id: int
     batch: int | None
@@ -215,6 +220,7 @@ class Card:
         batches: names of the batches in ``rows``; ``still_open`` if results are awaited.
         rows: the open batch, or the last one.
         failures: the latest trials that failed or were lost, newest first, and why.
+        excluded: the latest results that are excluded, newest first, and why.
         calibration: predicted against measured, of the last batches.
         diversity: of ``rows``.
         slices: through the best point; empty while nothing was told.
@@ -231,6 +237,7 @@ class Card:
     still_open: bool
     rows: tuple[Row, ...]
     failures: tuple[Failure, ...]
+    excluded: tuple[Failure, ...]
     calibration: Calibration
     diversity: Diversity
     slices: tuple[Slice, ...]
@@ -272,7 +279,8 @@ def _card(history: History, recipe: Recipe, batches: tuple[Batch, ...], commands
         batches=tuple(batch.name for batch in shown),
         still_open=bool(history.pending),
         rows=_rows(history, recipe, shown, past),
-        failures=_failures(history),
+        failures=_latest(history, [t for t in trials if t.status in ("failed", "lost")]),
+        excluded=_latest(history, [t for t in trials if t.excluded]),
         calibration=calibrate(window, trials, past),
         diversity=diversity(recipe.space, trials, ids),
         slices=_slices(history, recipe),
@@ -315,7 +323,10 @@ def _way(history: History, goal: Goal, batches: tuple[Batch, ...]) -> tuple[Dot,
         members = history.trials[batch.first : batch.first + len(batch.ids)]
         values = [t.value for t in members if t.value is not None and not t.excluded]
         best = better([*values, *([] if best is None else [best])], default=None)
-        dots += [Dot(t.id, place, batch.round, t.origin, t.status, t.value, best) for t in members]
+        dots += [
+            Dot(t.id, place, batch.round, t.origin, t.status, t.value, best, t.excluded)
+            for t in members
+        ]
     return tuple(dots)
 
 
@@ -341,16 +352,16 @@ def _rows(
                     error=_error(expected, trial.value),
                     reason=reason(trial, i in again, seen),
                     chance=None if seen is None else seen.chance,
+                    excluded=trial.excluded,
                 )
             )
     return tuple(rows)
 
 
-def _failures(history: History) -> tuple[Failure, ...]:
-    bad = [trial for trial in history.trials if trial.status in ("failed", "lost")]
+def _latest(history: History, trials: Sequence[Trial]) -> tuple[Failure, ...]:
     return tuple(
         Failure(t.id, history.batch(t), t.status, plain_text(brief(history.reason(t), _WORDS)))
-        for t in reversed(bad[-_MOST_FAILURES:])
+        for t in reversed(trials[-_MOST_FAILURES:])
     )
 
 

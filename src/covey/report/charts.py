@@ -116,10 +116,15 @@ def way_chart(dots: Sequence[Dot]) -> str:
     with _drawing(5.4, 3.2) as (figure, axes):
         x = _spread_out(dots)
         for label, origin, colour, marker in _KINDS:
-            told = [i for i, d in enumerate(dots) if d.value is not None and d.origin == origin]
+            valued = [i for i, d in enumerate(dots) if d.value is not None and d.origin == origin]
+            told = [i for i in valued if not dots[i].excluded]
             if told:
                 values = np.array([dots[i].value for i in told], dtype=float)
                 axes.plot([x[i] for i in told], values, marker, **_filled(colour), label=label)
+        excluded = [i for i, d in enumerate(dots) if d.excluded and d.value is not None]
+        if excluded:
+            values = np.array([dots[i].value for i in excluded], dtype=float)
+            axes.plot([x[i] for i in excluded], values, "X", **_hollow(_SOFT), label="excluded")
         for status, colour, marker in _UNTOLD:
             without = [x[i] for i, d in enumerate(dots) if d.status == status]
             if without:  # without a value, drawn along the bottom
@@ -139,7 +144,7 @@ def way_chart(dots: Sequence[Dot]) -> str:
             axes.plot(*corners, color=_RED, linewidth=1.8, zorder=3, label="best so far")
         axes.set(xlabel="batch", ylabel="value")
         axes.margins(y=0.1)  # keeps values off the bottom
-        axes.yaxis.set_visible(bool(steps))
+        axes.yaxis.set_visible(bool(steps or excluded))
         _name_batches(axes, dots)
         _plain_numbers(axes.yaxis)
         if axes.get_legend_handles_labels()[0]:  # all trials may be cancelled

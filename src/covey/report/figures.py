@@ -26,7 +26,8 @@ def of_way(card: Card) -> str:
     without = f"; no value of {rest}" if rest else ""
     bests = [dot.best for dot in card.way if dot.best is not None]
     if not bests:
-        return f"{several(len(card.way), 'trial')}, none told yet{without}."
+        told = f"{counts['told']} told{_excluded(card)}" if counts["told"] else "none told yet"
+        return f"{several(len(card.way), 'trial')}, {told}{without}."
     went = (
         f"stayed at {significant(bests[-1])}"
         if bests[0] == bests[-1]
@@ -35,8 +36,13 @@ def of_way(card: Card) -> str:
     return (
         f"Over {several(card.way[-1].lot + 1, 'lot')} of points the best value {went} "
         f"({'larger' if card.standing.goal == 'max' else 'smaller'} is better); "
-        f"{counts['told']} told{without}."
+        f"{counts['told']} told{_excluded(card)}{without}."
     )
+
+
+def _excluded(card: Card) -> str:
+    count = sum(dot.excluded for dot in card.way)
+    return f" ({count} excluded)" if count else ""
 
 
 def of_calibration(calibration: Calibration) -> str:
@@ -149,7 +155,8 @@ def slice_figure(one: Slice, place: int) -> Figure:
 
 def _dot_row(dot: Dot) -> tuple[str, ...]:
     batch = dot.origin if dot.batch is None else str(dot.batch)
-    return str(dot.id), batch, dot.status, _maybe(dot.value), _maybe(dot.best)
+    status = "told, excluded" if dot.excluded else dot.status
+    return str(dot.id), batch, status, _maybe(dot.value), _maybe(dot.best)
 
 
 def _maybe(value: float | None) -> str:

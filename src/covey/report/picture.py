@@ -34,7 +34,7 @@ def draw_run(history: History, goal: Goal, path: str | Path, title: str = "") ->
 
     Raises:
         MissingExtraError: matplotlib is not installed.
-        HistoryError: nothing was told yet.
+        HistoryError: nothing was told yet, or all of it is excluded.
         ReportError: the file cannot be written.
     """
     path = picture_path(path)
@@ -44,7 +44,8 @@ def draw_run(history: History, goal: Goal, path: str | Path, title: str = "") ->
         raise MissingExtraError("matplotlib", "plot") from error
     told = history.counted
     if not told:
-        raise HistoryError("nothing has been told yet, so there is nothing to draw.")
+        why = "every result is excluded" if history.told else "nothing has been told yet"
+        raise HistoryError(f"{why}, so there is nothing to draw.")
     ids = np.array([trial.id for trial in told])
     values = np.array([trial.value for trial in told], dtype=float)
     best = np.maximum.accumulate(values) if goal == "max" else np.minimum.accumulate(values)

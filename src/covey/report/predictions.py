@@ -182,12 +182,16 @@ class Calibration:
 def calibrate(
     batches: Sequence[Batch], trials: Sequence[Trial], past: Mapping[int, PastForecast]
 ) -> Calibration:
-    """Compare what these batches were expected to give with what they gave."""
+    """Compare what these batches were expected to give with what they gave.
+
+    Excluded results are left out: they say nothing about the model.
+    """
     pairs = tuple(
         Pair(i, batch.round, past[i].forecast, value, error_of(past[i].forecast, value))
         for batch in batches
         for i in batch.ids
-        if i in past and batch.round is not None and (value := trials[i].value) is not None
+        if i in past and batch.round is not None and not trials[i].excluded
+        if (value := trials[i].value) is not None
     )
     coverage = tuple(
         Coverage(band, sum(_inside(pair, band) for pair in pairs), len(pairs))

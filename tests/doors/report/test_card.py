@@ -238,6 +238,40 @@ def test_everything_failed(line):
     )
 
 
+def test_what_is_excluded_is_said_and_is_not_the_best(line):
+    line.tell(line.ask(4), [1.0, 9.0, 3.0, 2.0])
+    line.tell(line.ask(2), [4.0, 5.0])
+    line.exclude([1, 5], "wrong <vial>")
+    assert of(line).startswith("Batch 2: 2 of 2 in; 1 excluded. Best 4 (trial 4), up 1 from batch")
+    made = card(line)
+    assert [(one.id, one.batch, one.reason) for one in made.excluded] == [
+        *((5, 2, "wrong <vial>"), (1, 1, "wrong <vial>"))
+    ]
+    assert [row.excluded for row in made.rows] == [False, True]
+    assert [dot.id for dot in made.way if dot.excluded] == [1, 5]
+    assert [dot.best for dot in made.way] == [3.0] * 4 + [4.0] * 2
+    assert [pair.id for pair in made.calibration.pairs] == [4]  # it says nothing about the model
+    json.dumps(made.to_json(), allow_nan=False)
+
+
+def test_everything_excluded(line):
+    line.tell(line.ask(2), [1.0, 2.0])
+    line.exclude([0, 1], "wet")
+    assert of(line) == (
+        "Batch 1: 2 of 2 in; 2 excluded. Every result is excluded, so there is no best yet."
+    )
+
+
+def test_excluding_and_including_leaves_the_card_but_for_the_events(line):
+    line.tell(line.ask(4), [1.0, 9.0, 3.0, 2.0])
+    before = card(line).to_json()
+    line.exclude([1], "wet")
+    line.include([1], "dry")
+    after = card(line).to_json()
+    assert after["standing"].pop("events") == before["standing"].pop("events") + 2
+    assert after == before
+
+
 def second(goal, values):
     study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), goal=goal, seed=0)
     study.tell(study.ask(3), [1.0, 2.0, 3.0])

@@ -132,6 +132,30 @@ def test_everything_failed_has_a_page(line):
     assert "Nothing has been told, so there is no best point yet." in text
 
 
+def test_excluded_results_are_struck_through(line):
+    line.tell(line.ask(3), [1.0, 7.5, 2.0])
+    line.exclude([1], "wrong <vial>")
+    text = page(card(line))
+    Reader(text)
+    assert "<s>7.5</s>" in text
+    assert "<s>2</s>" not in text
+    assert "What is excluded, and why" in text
+    assert "wrong &lt;vial&gt;" in text
+    assert "3 told (1 excluded)" in text
+    assert "<td>told, excluded</td>" in text
+    line.include([1], "right vial")
+    assert "<s>" not in page(card(line))
+
+
+def test_everything_excluded_has_a_page(line):
+    line.tell(line.ask(3), [1.0, 7.5, 2.0])
+    line.exclude([0, 1, 2], "wet")
+    text = page(card(line))
+    Reader(text)
+    assert "Every result is excluded, so there is no best point" in text
+    assert "Nothing has been told" not in text
+
+
 def test_many_open_lots_are_named_in_short(line):
     for _ in range(8):
         line.ask(1)

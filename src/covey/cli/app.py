@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from covey.cli.ask import ask
+from covey.cli.correct import amend, cancel, exclude, fail, include, note, retry
 from covey.cli.doctor import demo, doctor, repair_copy, verify
 from covey.cli.init import init
 from covey.cli.next import next
@@ -94,6 +95,13 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init,
     "ask": ask,
     "tell": tell,
+    "amend": amend,
+    "exclude": exclude,
+    "include": include,
+    "fail": fail,
+    "cancel": cancel,
+    "retry": retry,
+    "note": note,
     "run": run_command,
     "next": next,
     "status": status,

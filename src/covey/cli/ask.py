@@ -64,7 +64,7 @@ def ask(
         return None
     k = batch or settings.batch
     fixed = fixed_from_text(study.space, _pairs(fix))
-    told = several(len(study.history.told), "result")
+    told = several(len(study.history.counted), "result")
     say(f"choosing {several(k, 'point')} after {told} ...")
     if dry_run:
         points = _proposed(study, k, strategy or settings.strategy or "auto", fixed)

@@ -122,6 +122,8 @@ COLUMNS = ("id", "status", "value", "sem", "origin")
 """Columns that are not parameters."""
 EXPORT_ONLY = ("batch", "reason", "asked", "ended", "seconds")
 """Columns that only an export has."""
+EXPORT_RARE = ("excluded", "notes")
+"""Columns that an export has where a trial is excluded, or has a note."""
 
 _LARGEST = 2**26  # bytes of a sheet, a million rows; a device or a pipe may have no end
 # A spreadsheet takes a cell that begins like this for a formula. Cells begin where it splits the
@@ -217,17 +219,18 @@ def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
 
 
 def export_columns(parameters: Iterable[str]) -> dict[str, str]:
-    """The columns of `EXPORT_ONLY`, renamed where a parameter has the same name."""
+    """The columns that only an export has, renamed where a parameter has the same name."""
     taken = [*COLUMNS, *map(heading, parameters)]
     from covey.history.history import own_column
 
-    return {name: own_column(name, taken) for name in EXPORT_ONLY}
+    return {name: own_column(name, taken) for name in (*EXPORT_ONLY, *EXPORT_RARE)}
 
 
 def exported(names: Iterable[str], parameters: Iterable[str]) -> set[str]:
     """The columns that `export` added; if not all of them are there, the user's own columns."""
-    added = set(export_columns(parameters).values())
-    return added if added <= set(names) else set()
+    added = export_columns(parameters)
+    always = {added[name] for name in EXPORT_ONLY}
+    return set(added.values()) if always <= set(names) else set()
 
 
 def says_only(

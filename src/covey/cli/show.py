@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
+from itertools import compress, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, get_args
 
 import typer
 
@@ -23,10 +24,10 @@ from covey.log.journal import read
 from covey.log.running import holder
 
 if TYPE_CHECKING:
-    from covey.history import Trial
+    from covey.history import Status, Trial
     from covey.study import Study
 
-_FAILURES = 3  # named by `status`
+_LATEST = 3  # failures, and exclusions, named by `status`
 _WORDS = 160  # characters of a reason in `status`
 
 
@@ -67,6 +68,7 @@ def status(config: Config = FILE, as_json: Json = False) -> None:
     runner = holder(settings.journal)
     running = sum(bool(history.attempts(trial)) for trial in history.pending) if runner else 0
     failures = [trial for trial in history.trials if trial.status in ("failed", "lost")]
+    excluded = [trial for trial in history.trials if trial.excluded]
     if as_json:
         fields = {
             "journal": str(settings.journal),
@@ -76,26 +78,31 @@ def status(config: Config = FILE, as_json: Json = False) -> None:
             "trials": counts,
             "open": [trial.id for trial in history.pending],
             "best": _described(study, best),
-            "failures": [
-                {"id": t.id, "batch": history.batch(t), "reason": history.reason(t)}
-                for t in failures
-            ],
+            "failures": _reasons(study, failures),
+            "excluded": _reasons(study, excluded),
             "run": None if runner is None else {**asdict(runner), "running": running},
         }
         put_json("covey.status/1", fields)
         return end(study)
     batches = several(history.rounds, "batch")
     put(f"{settings.journal}: {batches}, goal {study.goal}, seed {study.seed}")
-    put("trials: " + (", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "none"))
+    put(f"trials: {_counted(counts, len(excluded))}")
     if best is not None:
         put(f"best: {best.value:.6g} (trial {best.id})")
-    _put_failures(study, failures)
+    _put_reasons(study, excluded)
+    _put_reasons(study, failures)
     if runner is not None:
         put(f"run: {runner}, {running} running")
         put("next: covey run is at work; wait for it")
     else:
         put(f"next: {_following(settings, study)}")
     return end(study)
+
+
+def _counted(counts: Mapping[Status, int], excluded: int) -> str:
+    """How many trials there are of each status, told ones last."""
+    listed = ", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "none"
+    return f"{listed} ({excluded} excluded)" if excluded else listed
 
 
 def _following(settings: Settings, study: Study | None = None) -> str:
@@ -105,13 +112,20 @@ def _following(settings: Settings, study: Study | None = None) -> str:
     return "covey tell" if study is not None and study.history.pending else "covey ask"
 
 
-def _put_failures(study: Study, failures: Sequence[Trial]) -> None:
-    """Print the latest failures, newest first, a line each."""
-    for trial in reversed(failures[-_FAILURES:]):
+def _reasons(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Each of these trials, its batch, and why it failed, was lost or is excluded."""
+    history = study.history
+    return [{"id": t.id, "batch": history.batch(t), "reason": history.reason(t)} for t in trials]
+
+
+def _put_reasons(study: Study, trials: Sequence[Trial]) -> None:
+    """Print why the latest failed, were lost or are excluded, newest first, a line each."""
+    for trial in reversed(trials[-_LATEST:]):
         why = brief(study.history.reason(trial), _WORDS)
-        put(f"{trial.status}: {_named(study, trial)}: {why or 'nobody said why'}")
-    if failures:
-        put(f"why: covey logs {failures[-1].id}")
+        how = "excluded" if trial.excluded else trial.status
+        put(f"{how}: {_named(study, trial)}: {why or 'nobody said why'}")
+    if trials and not trials[-1].excluded:
+        put(f"why: covey logs {trials[-1].id}")
 
 
 def best(config: Config = FILE, as_json: Json = False) -> None:
@@ -124,7 +138,8 @@ def best(config: Config = FILE, as_json: Json = False) -> None:
     study = look_at(read_settings(config))
     found = study.best
     if found is None:
-        raise Stop(ExitCode.NOTHING, "nothing was told yet, so there is no best.")
+        why = "every result is excluded" if study.history.told else "nothing was told yet"
+        raise Stop(ExitCode.NOTHING, f"{why}, so there is no best.")
     advised = study.recommend()
     if as_json:
         fields = {
@@ -159,7 +174,7 @@ def logs(
     config: Config = FILE,
     as_json: Json = False,
 ) -> None:
-    """Why a trial failed, and what is kept of what its evaluations printed.
+    """Why a trial failed or is excluded, notes about it, and what its evaluations printed.
 
     \b
     covey logs 1
@@ -179,6 +194,7 @@ def logs(
             **(_described(study, found) or {}),
             "batch": study.history.batch(found),
             "reason": reason,
+            "notes": list(study.history.notes(found)),
             "attempts": len(attempts),
             "folder": str(folder),
             "logs": [{"file": str(file), "text": text} for file, text in kept],
@@ -186,9 +202,11 @@ def logs(
         put_json("covey.logs/1", fields)
         return end(study)
     ended = f"told {found.value!r}" if found.status == "told" else found.status
-    put(f"{_named(study, found)}: {ended}")
-    if found.status in ("failed", "lost"):
+    put(f"{_named(study, found)}: {ended}{', excluded' if found.excluded else ''}")
+    if found.status in ("failed", "lost") or found.excluded:
         put(f"reason: {reason or 'nobody said'}")
+    for note in study.history.notes(found):
+        put(f"note: {note}")
     for file, text in kept:
         put(f"--- {file}\n{text}")
     if not attempts:
@@ -228,15 +246,23 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
     trials = study.history.trials
     cells = _export_cells(study, settings.journal)
     if as_json:
-        listed = [{**(_described(study, t) or {}), **cells[t.id]} for t in trials]
+        listed = [
+            {
+                **(_described(study, trial) or {}),
+                **cells[trial.id],
+                "notes": list(study.history.notes(trial)),
+            }
+            for trial in trials
+        ]
         put_json("covey.export/1", {"trials": listed})
         return end(study)
-    added = sheets.export_columns(study.space.names)
-    columns = [*sheets.COLUMNS, *map(sheets.heading, study.space.names), *added.values()]
+    added, rare = sheets.export_columns(study.space.names), _rare_cells(study)
+    columns = _columns(study, added, [name for name, texts in rare.items() if texts])
     rows = [
         {name: getattr(trial, name) for name in sheets.COLUMNS}
         | {sheets.heading(name): value for name, value in trial.point.items()}
         | {added[name]: value for name, value in cells[trial.id].items()}
+        | {added[name]: texts.get(trial.id) for name, texts in rare.items()}
         for trial in trials
     ]
     text = sheets.sheet_text(columns, rows)
@@ -244,9 +270,19 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
         put_exactly(text)
     else:
         # Cells of an earlier export, of trials that have their result by now.
-        empty = ["value", "sem", *(added[name] for name in ("reason", "ended", "seconds"))]
+        changing = ("reason", "ended", "seconds", *sheets.EXPORT_RARE)
+        empty = ["value", "sem", *(added[name] for name in changing)]
         earlier = {"status": get_args(Status)} | dict.fromkeys(empty, ("",))
-        ours = partial(sheets.says_only, columns=columns, rows=rows, earlier=earlier)
+        some = [list(compress(rare, which)) for which in product((True, False), repeat=len(rare))]
+
+        def ours(file: BinaryIO) -> bool:
+            """Whether it is an earlier export, perhaps one without an excluded trial or a note."""
+            for names in some:
+                file.seek(0)
+                if sheets.says_only(file, _columns(study, added, names), rows, earlier):
+                    return True
+            return False
+
         Output(out, settings.files, ours).write(text)
         say(f"{several(len(rows), 'trial')} written to {out}")
     return end(study)
@@ -279,6 +315,22 @@ def _export_cells(study: Study, journal: Path) -> list[dict[str, Any]]:
         }
         for id in range(len(history))
     ]
+
+
+def _columns(study: Study, added: Mapping[str, str], rare: Sequence[str]) -> list[str]:
+    """The columns of an export, those of `sheets.EXPORT_RARE` only as far as they are named."""
+    shown = [added[name] for name in (*sheets.EXPORT_ONLY, *rare)]
+    return [*sheets.COLUMNS, *map(sheets.heading, study.space.names), *shown]
+
+
+def _rare_cells(study: Study) -> dict[str, dict[int, str]]:
+    """The cells of `sheets.EXPORT_RARE` by column and trial, where there is something to say."""
+    history = study.history
+    notes = {t.id: "; ".join(history.notes(t)) for t in history.trials}
+    return {
+        "excluded": {t.id: "excluded" for t in history.trials if t.excluded},
+        "notes": {id: text for id, text in notes.items() if text},
+    }
 
 
 def _between(begun: str | None, ended: str | None) -> float | None:

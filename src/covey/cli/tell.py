@@ -205,8 +205,8 @@ def _kind(result: _Result, trial: Trial) -> Literal["new", "sem", "known"]:
     """Whether a result is new, known, or known but for its standard error."""
     if trial.status == "told" and trial.value != result.value:
         raise result.row.error(
-            f"trial {result.id} was told {trial.value!r} already; correct a value in Python, with "
-            "study.amend(id, value, reason)."
+            f"trial {result.id} was told {trial.value!r} already; correct a value with "
+            f"`covey amend {result.id}=VALUE --reason WHY`."
         )
     if trial.status == "told":
         if result.sem in (None, trial.sem):

@@ -15,6 +15,7 @@ import covey
 
 COMMANDS = ["init", "ask", "tell", "status", "best", "run", "next", "export", "report", "doctor"]
 COMMANDS += ["logs", "demo", "journal verify", "journal repair"]
+COMMANDS += ["amend", "exclude", "include", "fail", "cancel", "retry", "note"]
 
 
 def examples(call, *words):
@@ -40,6 +41,9 @@ WRITES = [
     ["init", "--real", "z=0:1", "--config", "other.toml"],
     ["ask", "--new"],
     ["tell", "0=1.5"],
+    ["fail", "0-1", "--reason", "too hot"],
+    ["cancel", "1,2"],
+    ["note", "0", "cloudy"],
     ["run", "--rounds", "2", "--", "echo", "{x.lr}"],
     ["next", "--in", "results.csv", "--batch", "2", "--out", "plate.csv"],
 ]
@@ -97,8 +101,12 @@ def test_every_example_in_the_help_runs(call, command):
         space = ["--real", "lr=1e-5:0.1:log", "--integer", "layers=1:8", "--choice", "opt=adam,sgd"]
         call("init", *space, "--batch", "3")
         call("ask", "--out", "batch.csv")
-    if words not in (["init"], [], ["tell"], ["ask"]):
+    if words == ["retry"]:
+        call("fail", "0-2")
+    elif words not in (["init"], [], ["tell"], ["ask"]):
         call("tell", "0=0.5", "1=0.7")
+    if words == ["include"]:
+        call("exclude", "0", "--reason", "wrong vial")
     Path("square.py").write_text(
         "import sys\nx = float(sys.argv[1].split('=')[1])\nprint(-(x - 0.01) ** 2)\n"
     )

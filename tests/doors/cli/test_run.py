@@ -75,7 +75,36 @@ def test_what_cannot_be_run_says_why(call):
     assert "x.y" in done.err
     missing = call("run", "--rounds", "1", "--batch", "2", "--", "no-such-program", "{x.x}")
     assert missing.code == 3
+    Path("f.sh").write_text("#!/bin/sh\necho 1\n")
+    done = call("run", "--rounds", "1", "--batch", "2", "--", "./f.sh", "{x.x}")
+    assert done.code == 3
+    assert "chmod +x ./f.sh" in done.err
     assert not Path("covey.jsonl").exists()
+
+
+def test_a_typo_in_the_name_of_the_script_costs_no_trial(folder):
+    """The user's way back: read the message, type it right, run again."""
+    done = folder("run", "--rounds", "2", "--", sys.executable, "nope.py", "--x={x.x}", "{id}")
+    assert done.code == 1
+    assert "No such file" in done.err
+    assert "stay pending" in done.err
+    assert "covey fail IDS" in done.err
+    assert {status for _, status, _ in trials()} == {"pending"}
+    assert folder("run", "--rounds", "2").code == 0
+    assert [status for _, status, _ in trials()] == ["told"] * 8
+
+
+def test_failed_trials_are_run_again_once_they_are_retried(folder):
+    Path("f.py").write_text("import sys\nsys.exit('seen before')\n")
+    assert folder("ask").code == 0
+    assert folder("fail", "0", "--reason", "the command ended with status 1: seen before").code == 0
+    assert folder("run", "--rounds", "1").code == 1  # of a known kind: all of them have failed
+    assert [status for _, status, _ in trials()] == ["failed"] * 4
+    Path("f.py").write_text(OBJECTIVE)
+    done = folder("retry", "0-3", "--json")
+    assert done.json["ids"] == [0, 1, 2, 3]
+    assert folder("run", "--rounds", "2").code == 0
+    assert [status for _, status, _ in trials()] == ["told"] * 8
 
 
 def test_a_small_space_ends_a_run_early_and_it_says_so(call):

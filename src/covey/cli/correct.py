@@ -1,0 +1,263 @@
+"""`covey exclude`, `include`, `amend`, `fail`, `cancel`, `retry` and `note`: what became of trials.
+
+Each takes ids and ranges of them, checks all before it records any, and says what changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from covey.cli.options import FILE, Config, DryRun, Json
+from covey.cli.output import ExitCode, Stop, put, put_json, say
+from covey.cli.settings import read_settings
+from covey.cli.sheets import SheetRow
+from covey.cli.show import end, look_at
+from covey.errors import several
+
+if TYPE_CHECKING:
+    from covey.history import Amended, Event
+    from covey.study import Study
+
+_PART = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
+_PAIR = re.compile(r"(\d{1,18})=(.+)", re.ASCII | re.DOTALL)
+
+Ids = Annotated[list[str], typer.Argument(metavar="IDS", help="Ids and ranges: 3,5 or 24-31.")]
+Reason = Annotated[str, typer.Option("--reason", "-r", metavar="TEXT", help="Why, in a few words.")]
+MaybeReason = Annotated[str, typer.Option("--reason", "-r", metavar="TEXT", help="Why, if known.")]
+
+
+@dataclass(frozen=True)
+class _Verb:
+    """How a command is called, what it has done to a trial, and how it may be used."""
+
+    name: str
+    done: str  # the participle
+    as_json: bool
+    dry_run: bool
+
+
+def exclude(
+    ids: Ids,
+    reason: Reason,
+    config: Config = FILE,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Leave results out of the model and of the best; the journal keeps them.
+
+    They are shown as excluded, and their points are not proposed again. `covey include` takes it
+    back.
+
+    \b
+    covey exclude 0,1 --reason "wrong vial" --dry-run
+    covey exclude 0-1 --reason "wrong vial"
+    """
+    from covey.history import Excluded
+
+    verb = _Verb("exclude", "excluded", as_json, dry_run)
+    _change(verb, config, ids, lambda found: Excluded(found, reason))
+
+
+def include(
+    ids: Ids,
+    reason: Reason,
+    config: Config = FILE,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Let excluded results count again, as if they had never been excluded.
+
+    \b
+    covey include 0 --reason "it was the right vial" --dry-run
+    covey include 0 --reason "it was the right vial"
+    """
+    from covey.history import Included
+
+    verb = _Verb("include", "included", as_json, dry_run)
+    _change(verb, config, ids, lambda found: Included(found, reason))
+
+
+def fail(
+    ids: Ids,
+    reason: MaybeReason = "",
+    config: Config = FILE,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Say that pending trials failed: batches avoid such points from now on.
+
+    `covey cancel` is for trials that were never run, `covey retry` takes a failure back.
+
+    \b
+    covey fail 2 --dry-run
+    covey fail 2 --reason "the vial broke"
+    """
+    from covey.history import Failed
+
+    verb = _Verb("fail", "failed", as_json, dry_run)
+    _change(verb, config, ids, lambda found: Failed(found, reason))
+
+
+def cancel(ids: Ids, config: Config = FILE, as_json: Json = False, dry_run: DryRun = False) -> None:
+    """Withdraw pending trials that will not be run: their points are free again.
+
+    \b
+    covey cancel 2 --dry-run
+    covey cancel 2
+    """
+    from covey.history import Cancelled
+
+    _change(_Verb("cancel", "cancelled", as_json, dry_run), config, ids, Cancelled)
+
+
+def retry(ids: Ids, config: Config = FILE, as_json: Json = False, dry_run: DryRun = False) -> None:
+    """Make failed trials pending again: `covey run` evaluates them, `covey tell` takes results.
+
+    For failures that were no fault of their points, such as a typo in the program.
+
+    \b
+    covey retry 0-1,2 --dry-run
+    covey retry 0-2
+    """
+    from covey.history import Retried
+
+    _change(_Verb("retry", "pending again", as_json, dry_run), config, ids, Retried)
+
+
+def note(
+    ids: Annotated[str, typer.Argument(metavar="IDS", help="Ids and ranges: 3,5 or 24-31.")],
+    text: Annotated[str, typer.Argument(help="A remark.")],
+    config: Config = FILE,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Write a remark about trials into the journal; `covey logs ID` and `export` show it.
+
+    \b
+    covey note 0,2 "cloudy after an hour"
+    """
+    from covey.history import Noted
+
+    verb = _Verb("note", "noted", as_json, dry_run)
+    _change(verb, config, [ids], lambda found: Noted(found, text))
+
+
+def amend(
+    values: Annotated[list[str], typer.Argument(metavar="ID=VALUE ...", help="Right values.")],
+    reason: Reason,
+    sem: Annotated[float | None, typer.Option(min=0.0, help="Their standard error.")] = None,
+    config: Config = FILE,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Correct values that were told; the journal keeps both.
+
+    Without --sem a value keeps the standard error that it had.
+
+    \b
+    covey amend 0=73.0 --reason "typing error" --dry-run
+    covey amend 0=73.0 1=0.8 --reason "typing error"
+    """
+    verb = _Verb("amend", "amended", as_json, dry_run)
+    study = _opened(verb, config)
+    given = [_amended(word, reason, sem) for word in values]
+    ids = [event.id for event in given]
+    if twice := [id for id in ids if ids.count(id) > 1]:
+        raise Stop(ExitCode.INVALID, f"trial {twice[0]} comes twice. Nothing was recorded.")
+    for event in given:
+        study.history.check(event)
+    # Given again after an interruption, the same command records what is missing.
+    new = [event for event in given if not _is_known(event, study)]
+    _record(verb, study, new, [event.id for event in new])
+    if len(new) < len(given):
+        say(f"{several(len(given) - len(new), 'value')} known already")
+
+
+def ids_in_words(words: Sequence[str], count: int) -> tuple[int, ...]:
+    """The ids that a command line names, in its order and each once; there are ``count`` trials.
+
+    >>> ids_in_words(["3,5", "8-10"], 24)
+    (3, 5, 8, 9, 10)
+    """
+    parts = [part for word in words for part in re.split(r"[,\s]+", word) if part]
+    if not parts:
+        raise Stop(ExitCode.USAGE, "name the trials by ids and ranges, such as 3,5 or 24-31.")
+    found: dict[int, None] = {}
+    for part in parts:
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise Stop(
+                ExitCode.USAGE,
+                f"ids are whole numbers and ranges of them, such as 3,5 or 24-31; got {part!r}.",
+            )
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise Stop(ExitCode.USAGE, f"the range {part} runs backwards; write {last}-{first}.")
+        if last >= count:  # before a huge range is listed
+            known = f"ids go from 0 to {count - 1}" if count else "nothing was asked for yet"
+            raise Stop(
+                ExitCode.INVALID, f"there is no trial {last}; {known}. Nothing was recorded."
+            )
+        found |= dict.fromkeys(range(first, last + 1))
+    return tuple(found)
+
+
+def _opened(verb: _Verb, config: Config) -> Study:
+    settings = read_settings(config)
+    if verb.dry_run or not settings.journal.exists():
+        return look_at(settings)  # which says that there is none
+    return settings.study()
+
+
+def _change(
+    verb: _Verb, config: Config, words: Sequence[str], make: Callable[[tuple[int, ...]], Event]
+) -> None:
+    """Record one event about these trials, if all of them may have it."""
+    study = _opened(verb, config)
+    ids = ids_in_words(words, len(study.history))
+    event = make(ids)
+    study.history.check(event)
+    _record(verb, study, [event], ids)
+
+
+def _record(verb: _Verb, study: Study, events: Sequence[Event], ids: Sequence[int]) -> None:
+    """Record events that were checked, and say what changed."""
+    if not verb.dry_run:
+        for event in events:
+            study.note(event)
+    history, best = study.history, study.best
+    if verb.as_json:
+        fields = {"ids": list(ids), "dry_run": verb.dry_run, "pending": len(history.pending)}
+        put_json(
+            f"covey.{verb.name}/1",
+            {**fields, "best": None if best is None or verb.dry_run else best.id},
+        )
+    else:
+        be = "is" if len(ids) == 1 else "are"
+        put(f"{several(len(ids), 'trial')} {'would be' if verb.dry_run else be} {verb.done}")
+    if not verb.dry_run and best is not None and best.value is not None:
+        say(f"best so far: {best.value:.6g} (trial {best.id})")
+    elif not verb.dry_run and history.told and not history.counted:
+        say("every result is excluded: the next batch is chosen as if nothing was told.")
+    end(study)
+
+
+def _amended(word: str, reason: str, sem: float | None) -> Amended:
+    from covey.history import Amended
+
+    pair = _PAIR.fullmatch(word)
+    if pair is None:
+        raise Stop(ExitCode.USAGE, f"amend takes ID=VALUE for each trial, got {word!r}.")
+    row = SheetRow({"id": pair[1], "value": pair[2]}, word)
+    hint = "; use `covey exclude` for a result that is worth nothing"
+    return Amended(int(pair[1]), row.number("value", hint), reason, sem)
+
+
+def _is_known(event: Amended, study: Study) -> bool:
+    trial = study.history.trial(event.id)
+    return trial.value == event.value and event.sem in (None, trial.sem)

@@ -1,0 +1,212 @@
+"""The commands that correct what is known of trials: ids and ranges in, one event or none."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import covey
+from covey.cli.correct import ids_in_words
+from covey.cli.output import ExitCode, Stop
+
+
+@pytest.fixture
+def told(call):
+    """Eight trials: 0 to 4 told, 5 and 6 failed, 7 pending."""
+    assert call("init", "--real", "x=0:1", "--batch", "8", "--seed", "3").code == 0
+    assert call("ask").code == 0
+    values = ["0=1", "1=2", "2=30", "3=4", "4=5"]
+    assert call("tell", *values, "5=failed", "6=failed").code == 0
+    return call
+
+
+def history():
+    return covey.Study.load("covey.jsonl", read_only=True).history
+
+
+def test_ids_and_ranges():
+    assert ids_in_words(["3,5", "8-10"], 24) == (3, 5, 8, 9, 10)
+    assert ids_in_words(["5-7,6", "2"], 24) == (5, 6, 7, 2)  # each once
+    assert ids_in_words(["3,", "5"], 24) == (3, 5)  # "3, 5", as a shell splits it
+    assert ids_in_words(["4-4"], 5) == (4,)
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (["a"], "got 'a'", ExitCode.USAGE),
+        (["-3"], "got '-3'", ExitCode.USAGE),
+        (["3-"], "got '3-'", ExitCode.USAGE),
+        (["1.5"], "got '1.5'", ExitCode.USAGE),
+        (["٣"], "got '٣'", ExitCode.USAGE),
+        (["5-2"], "write 2-5", ExitCode.USAGE),
+        ([","], "name the trials", ExitCode.USAGE),
+        (["0-99999999999999999"], "there is no trial 9", ExitCode.INVALID),  # and is not listed
+        (["9" * 40], "ids are whole numbers", ExitCode.USAGE),
+    ],
+)
+def test_what_is_no_id_is_named(words, said, code):
+    with pytest.raises(Stop, match=said) as caught:
+        ids_in_words(words, 8)
+    assert caught.value.code == code
+    with pytest.raises(Stop, match="nothing was asked for yet"):
+        ids_in_words(["0"], 0)
+
+
+def test_a_wrong_result_is_excluded_and_included_again(told):
+    before = history()
+    done = told("exclude", "2", "--reason", "wrong vial")
+    assert (done.code, done.out) == (0, "1 trial is excluded\n")
+    assert "best so far: 5 (trial 4)" in done.err
+    now = history()
+    assert now.trial(2).excluded
+    assert now.reason(2) == "wrong vial"
+    done = told("include", "2", "--reason", "right vial", "--json")
+    assert done.json == {
+        **{"schema": "covey.include/1", "ids": [2], "dry_run": False},
+        **{"pending": 1, "best": 2},
+    }
+    assert history().trials == before.trials
+
+
+def test_failed_trials_are_retried_pending_ones_failed_or_cancelled(told):
+    assert told("retry", "5-6").out == "2 trials are pending again\n"
+    assert told("cancel", "5").out == "1 trial is cancelled\n"
+    assert told("fail", "6,7", "--reason", "too hot").out == "2 trials are failed\n"
+    assert [t.status for t in history().trials[5:]] == ["cancelled", "failed", "failed"]
+    assert history().reason(7) == "too hot"
+
+
+def test_values_are_amended_all_or_none(told):
+    before = Path("covey.jsonl").read_bytes()
+    for wrong in ("3=x", "7=1", "99=1", "3=nan", "3=1e200", "2=1"):
+        done = told("amend", "2=3.0", wrong, "--reason", "typing error")
+        assert done.code == 5, wrong
+    assert told("amend", "2:3.0", "--reason", "typing error").code == 2
+    assert told("amend", "2=3.0").code == 2  # why?
+    assert Path("covey.jsonl").read_bytes() == before
+    done = told("amend", "2=3.0", "3=-4.5", "--reason", "typing error", "--sem", "0.5")
+    assert done.out == "2 trials are amended\n"
+    assert [(t.value, t.sem) for t in history().trials[2:4]] == [(3.0, 0.5), (-4.5, 0.5)]
+    length = len(history().events)
+    done = told("amend", "2=3.0", "3=-4", "--reason", "typing error")  # one is known
+    assert "1 value known already" in done.err
+    assert len(history().events) == length + 1
+    assert history().trial(3).sem == 0.5  # it keeps the one it had
+
+
+def test_notes_are_shown(told):
+    assert told("note", "0,7", "cloudy").code == 0
+    assert told("note", "0", "and cold").code == 0
+    assert told("note", "0", " ").code == 5
+    assert "note: cloudy\nnote: and cold\n" in told("logs", "0").out
+    assert told("logs", "7", "--json").json["notes"] == ["cloudy"]
+    rows = list(csv.DictReader(io.StringIO(told("export").out)))
+    assert [row["notes"] for row in rows] == ["cloudy; and cold", *[""] * 6, "cloudy"]
+    assert "excluded" not in rows[0]
+    assert told("export", "--json").json["trials"][0]["notes"] == ["cloudy", "and cold"]
+
+
+WRONG = [
+    (["exclude", "7", "-r", "x"], "trial 7 is pending, and only a result is excluded; cancel it"),
+    (
+        ["exclude", "0-8", "-r", "x"],
+        "there is no trial 8; ids go from 0 to 7. Nothing",
+    ),
+    (["exclude", "0,5", "-r", "x"], "trial 5 is failed"),
+    (["exclude", "0", "-r", ""], "reason must not be empty"),
+    (["include", "0", "-r", "x"], "trial 0 is not excluded"),
+    (["retry", "5,0"], "trial 0 is told; only a failed trial is retried"),
+    (["retry", "7"], "it is still to be run"),
+    (["cancel", "0"], "trial 0 was already told"),
+    (["fail", "5"], "trial 5 was already failed"),
+    (["note", "99", "hello"], "there is no trial 99"),
+]
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]], ids=["", "dry"])
+@pytest.mark.parametrize(("words", "said"), WRONG, ids=lambda given: str(given)[:24])
+def test_what_does_not_fit_is_refused_and_nothing_is_recorded(told, words, said, dry):
+    before = Path("covey.jsonl").read_bytes()
+    done = told(*words, *dry)
+    assert (done.code, done.out) == (5, "")
+    assert said in done.err
+    assert done.err.count("\n") == 1
+    assert Path("covey.jsonl").read_bytes() == before
+
+
+def test_errors_are_json_where_data_is(told):
+    done = told("exclude", "7", "--reason", "x", "--json")
+    assert json.loads(done.err)["error"] == "invalid"
+    assert told("exclude", "7").code == 2  # no reason
+    assert told("retry").code == 2
+
+
+def test_without_a_journal_there_is_nothing_to_correct(call):
+    call("init", "--real", "x=0:1")
+    for words in (["retry", "0"], ["exclude", "0", "-r", "x"], ["amend", "0=1", "-r", "x"]):
+        assert call(*words).code == 3
+    assert not Path("covey.jsonl").exists()
+
+
+def test_dry_runs_say_what_would_happen(told):
+    before = Path("covey.jsonl").read_bytes()
+    done = told("exclude", "0-2", "--reason", "wet", "--dry-run")
+    assert (done.code, done.out) == (0, "3 trials would be excluded\n")
+    assert told("amend", "0=7", "--reason", "typo", "--dry-run", "--json").json["dry_run"] is True
+    assert Path("covey.jsonl").read_bytes() == before
+
+
+def test_whoever_looks_sees_what_is_excluded(told):
+    told("exclude", "2,3", "--reason", "wrong vial")
+    status = told("status").out
+    assert "trials: 2 failed, 1 pending, 5 told (2 excluded)" in status
+    assert "excluded: trial 3 (batch 1): wrong vial\nexcluded: trial 2" in status
+    assert told("status", "--json").json["excluded"][0] == {
+        **{"id": 2, "batch": 1, "reason": "wrong vial"}
+    }
+    assert told("best", "--json").json["best"]["id"] == 4
+    assert told("logs", "2").out.startswith("trial 2 (batch 1): told 30.0, excluded\nreason: wrong")
+    rows = list(csv.DictReader(io.StringIO(told("export").out)))
+    assert [row["excluded"] for row in rows] == ["", "", "excluded", "excluded", *[""] * 4]
+    assert rows[2]["reason"] == "wrong vial"
+    exported = told("export", "--json").json["trials"]
+    assert [t["id"] for t in exported if t.get("excluded")] == [2, 3]
+
+
+def test_an_export_goes_over_the_one_before_an_exclusion_and_can_be_told(told):
+    assert told("export", "--out", "all.csv").code == 0
+    told("exclude", "2", "--reason", "wrong vial")
+    assert told("export", "--out", "all.csv").code == 0
+    assert "excluded" in Path("all.csv").read_text().splitlines()[0]
+    done = told("tell", "all.csv")
+    assert done.code == 0
+    assert "not recorded" not in done.err  # its columns are ours
+    text = Path("all.csv").read_text()
+    Path("all.csv").write_text(text.replace("30.0", "31.0"))
+    assert told("export", "--out", "all.csv").code == 3  # the control: what was typed is kept
+
+
+def test_with_all_excluded_the_next_batch_is_a_design(told):
+    told("cancel", "7")
+    done = told("exclude", "0-4", "--reason", "the reader was off")
+    assert "as if nothing was told" in done.err
+    best = told("best")
+    assert (best.code, best.err) == (7, "covey: every result is excluded, so there is no best.\n")
+    done = told("ask")
+    assert done.code == 0
+    assert "after 0 results" in done.err
+    assert told("report").code == 0
+    page = Path("covey-report.html").read_text()
+    assert "Every result is excluded, so there is no best" in page
+    assert "the reader was off" in page
+
+
+def test_telling_another_value_names_the_way_to_amend_it(told):
+    done = told("tell", "2=3")
+    assert done.code == 5
+    assert "covey amend 2=VALUE --reason WHY" in done.err

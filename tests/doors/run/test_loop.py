@@ -184,6 +184,22 @@ def test_those_that_still_run_are_waited_for_before_f_is_blamed(study):
     assert len(study.history.told) == 4
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_what_is_retried_while_the_run_is_at_work_is_evaluated_by_it(study, asynchronous):
+    def answer(task):
+        first = task.id == 1 and task.attempt == 1
+        return dies_of("the disk was full")(task) if first else value(task)
+
+    def watch(progress):
+        if study.history.failed:
+            study.retry(study.history.failed)  # as `covey retry` does from another terminal
+
+    engine = Scripted(answer, slots=1)
+    run(study, abs, batch=4, rounds=2, workers=engine, watch=watch, asynchronous=asynchronous)
+    assert [trial.status for trial in study.history.trials] == ["told"] * 8
+    assert [task.attempt for task in engine.tasks if task.id == 1] == [1, 2]
+
+
 def test_trials_that_each_fail_in_their_own_way_have_failed(study):
     reasons = iter("abc")
     engine = Scripted(lambda task: [Outcome(task.name, "failed", reason=next(reasons))])

@@ -403,6 +403,14 @@ def test_an_excluded_result_is_told_and_does_not_count():
     assert History([*EVENTS, Excluded((1, 5), "all")]).best("max") is None
 
 
+def test_the_frame_marks_what_is_excluded():
+    pytest.importorskip("pandas", reason="pip install 'covey[frames]'")
+    frame = History([*EVENTS, Excluded((5,), "the cell was wet")]).to_frame()
+    assert frame["excluded"].tolist() == [i == 5 for i in range(len(frame))]
+    assert frame["reason"][5] == "the cell was wet"
+    assert "excluded" not in History(EVENTS).to_frame().columns
+
+
 def test_only_what_counts_is_excluded_and_only_what_is_excluded_included():
     with refuses(
         "trial 0 is pending, and only a result is excluded; cancel it if it will not be run."

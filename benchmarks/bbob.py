@@ -16,6 +16,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,9 +62,11 @@ def problem_of(cell: Cell) -> Problem:
 
 
 def entered(cell: Cell, problem: Problem) -> Optimiser:
-    """One of the variants tried, or a peer."""
-    if cell.strategy in STRATEGIES:
-        return Covey(problem, cell.seed, STRATEGIES[cell.strategy]())
+    """One of the variants tried, ``auto@quadratic`` with another kernel, or a peer."""
+    name, _, kernel = cell.strategy.partition("@")
+    if name in STRATEGIES:
+        gp = covey.GP(kernel=kernel) if kernel else None
+        return Covey(problem, cell.seed, STRATEGIES[name](), gp)
     return enter(cell.strategy, problem, cell.seed)
 
 
@@ -103,14 +106,20 @@ def read(path: Path) -> dict[Cell, list[dict[str, Any]]]:
     return {cell: run for cell, run in rows.items() if len(run) == run[0]["rounds"] + 1}
 
 
-def run(cells: list[Cell], path: Path, rounds: int) -> None:
-    """What is missing, one after another."""
+def raced(cell: Cell, rounds: int) -> str:
+    """The lines of one run."""
+    return "".join(json.dumps(row) + "\n" for row in race(cell, rounds))
+
+
+def run(cells: list[Cell], path: Path, rounds: int, workers: int = 1) -> None:
+    """What is missing, so many at a time; a run is written when it ends."""
     done = read(path)
     missing = [cell for cell in cells if cell not in done]
     began = time.perf_counter()
-    with path.open("a") as out:
-        for count, cell in enumerate(missing, start=1):
-            out.write("".join(json.dumps(row) + "\n" for row in race(cell, rounds)))
+    with path.open("a") as out, ProcessPoolExecutor(workers) as pool:
+        runs = [pool.submit(raced, cell, rounds) for cell in missing]
+        for count, one in enumerate(as_completed(runs), start=1):
+            out.write(one.result())
             out.flush()
             left = (time.perf_counter() - began) / count * (len(missing) - count)
             if count % 10 == 0:
@@ -183,13 +192,14 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--against", default="auto-0.1")
+    parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
     if args.what == "run":
         order = product(args.instances, args.seeds, args.dimensions, args.functions)
         cells = [
             Cell(s, f, d, i, seed, args.batch) for i, seed, d, f in order for s in args.strategies
         ]
-        run(cells, args.path, args.rounds)
+        run(cells, args.path, args.rounds, args.workers)
     print("\n".join(table(read(args.path), args.against)))
 
 

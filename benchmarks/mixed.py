@@ -3,7 +3,9 @@
     python -m benchmarks.mixed RESULTS.jsonl --strategies auto-0.1 auto --seeds 30 --batches 4 8 16
 
 Six noise-free problems whose optimum is known; 64 evaluations, 96 where the encoded inputs are more
-than six, the first batch being the study's own. A run is stuck if it ends above 2 % of the range.
+than six, or twelve batches, whichever is more; the first batch is the study's own. A run is stuck
+if it is above 2 % of the range, then ("early") and at its end ("late"). Of a file that is packed
+(.gz) only the table is printed.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -27,10 +30,12 @@ import numpy as np
 
 import covey
 from benchmarks.race.optimisers import version_of
+from benchmarks.race.runner import read as read_rows
 from benchmarks.trials import STRATEGIES, copies
 from covey import Choice, Integer, Real, Space
 
 STUCK = 0.02  # of the range
+LATE = 12  # batches
 RATE = Real(1e-5, 1e-1, log=True)
 
 
@@ -175,16 +180,19 @@ def race(cell: Cell) -> dict[str, Any]:
     span = -min(task.f(**point) for point in many)
     study = covey.Study(task.space, seed=cell.seed, strategy=STRATEGIES[cell.strategy]())
     began, same, late = time.process_time(), 0, 0
-    batches = task.looks // cell.batch
-    for t in range(batches):
+    early = task.looks // cell.batch
+    regrets = []
+    for t in range(max(early, LATE)):
         trials = study.ask(cell.batch)
         study.tell(trials, [task.f(**trial.point) for trial in trials])
         if t:
             same += copies(task.space.encode([trial.point for trial in trials]))
             late += cell.batch
+        regrets.append(-study.best.value / span)
     return {
         **cell._asdict(),
-        "regret": -study.best.value / span,
+        "regret": regrets[early - 1],
+        "late": regrets[-1],
         "copies": same / late,
         "seconds": round(time.process_time() - began, 2),
         "version": version_of("covey-auto"),
@@ -193,27 +201,31 @@ def race(cell: Cell) -> dict[str, Any]:
 
 def read(path: Path) -> dict[Cell, dict[str, Any]]:
     """Rows by cell; the last of several wins."""
-    lines = path.read_text().splitlines() if path.exists() else ()
-    rows = (json.loads(line) for line in lines)
-    return {Cell(*(row[name] for name in Cell._fields)): row for row in rows}
+    return {Cell(*(row[name] for name in Cell._fields)): row for row in read_rows(path)}
 
 
 def table(rows: dict[Cell, dict[str, Any]]) -> Iterator[str]:
     """By strategy and batch, over problems."""
-    yield "strategy | B | runs | stuck | by problem | median | 90 % | copies | worst run's | s"
-    yield "---|---|---|---|---|---|---|---|---|---"
+    yield (
+        "strategy | B | runs | stuck early | late | by problem, early/late | median | 90 % | "
+        "copies | worst run's | s"
+    )
+    yield "---|---|---|---|---|---|---|---|---|---|---"
     groups: dict[tuple[str, int], list[Cell]] = defaultdict(list)
     for cell in rows:
         groups[cell.strategy, cell.batch].append(cell)
     for (strategy, batch), cells in groups.items():
         regrets = np.array([rows[c]["regret"] for c in cells])
         same = np.array([rows[c]["copies"] for c in cells])
-        stuck = defaultdict(int)
-        for c in cells:
-            stuck[c.problem] += rows[c]["regret"] > STUCK
-        by = " ".join(f"{name} {count}" for name, count in stuck.items())
+        late = np.array([rows[c].get("late", math.nan) for c in cells])
+        stuck: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for c, end in zip(cells, late, strict=True):
+            stuck[c.problem][0] += rows[c]["regret"] > STUCK
+            stuck[c.problem][1] += end > STUCK
+        by = " ".join(f"{name} {early}/{end}" for name, (early, end) in stuck.items())
         yield (
-            f"{strategy} | {batch} | {len(cells)} | {(regrets > STUCK).mean():.1%} | {by} | "
+            f"{strategy} | {batch} | {len(cells)} | {(regrets > STUCK).mean():.1%} | "
+            f"{(late > STUCK).mean():.1%} | {by} | "
             f"{np.median(regrets):.1e} | {np.quantile(regrets, 0.9):.1e} | {same.mean():.0%} | "
             f"{same.max():.0%} | {np.mean([rows[c]['seconds'] for c in cells]):.1f}"
         )
@@ -227,14 +239,19 @@ def main() -> None:
     parser.add_argument("--problems", nargs="+", default=list(PROBLEMS))
     parser.add_argument("--batches", nargs="+", type=int, default=[8])
     parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
+    if args.path.suffix == ".gz":  # kept results: nothing is added
+        print("\n".join(table(read(args.path))))
+        return
     order = product(args.batches, args.problems, range(args.seeds), args.strategies)
     done = read(args.path)
     missing = [c for c in (Cell(s, p, b, i) for b, p, i, s in order) if c not in done]
     began = time.perf_counter()
-    with args.path.open("a") as out:
-        for count, cell in enumerate(missing, start=1):
-            out.write(json.dumps(race(cell)) + "\n")
+    with args.path.open("a") as out, ProcessPoolExecutor(args.workers) as pool:
+        runs = [pool.submit(race, cell) for cell in missing]
+        for count, run in enumerate(as_completed(runs), start=1):
+            out.write(json.dumps(run.result()) + "\n")
             out.flush()
             left = (time.perf_counter() - began) / count * (len(missing) - count)
             if count % 10 == 0:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import covey
 from benchmarks.race.problems import Points, Problem
-from covey import Study
+from covey import GP, Study
 from covey.catalog import STRATEGIES
 from covey.selection import Strategy
 
@@ -32,8 +32,10 @@ class Optimiser(Protocol):
 class Covey:
     """One of our strategies."""
 
-    def __init__(self, problem: Problem, seed: int, strategy: str | Strategy) -> None:
-        self._study = Study(problem.space, strategy=strategy, seed=seed)
+    def __init__(
+        self, problem: Problem, seed: int, strategy: str | Strategy, gp: GP | None = None
+    ) -> None:
+        self._study = Study(problem.space, strategy=strategy, seed=seed, gp=gp or GP())
 
     def tell(self, points: Points, values: Sequence[float]) -> None:
         """The first batch is added, later ones are told."""

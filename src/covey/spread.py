@@ -16,6 +16,8 @@ from covey.selection import Selection, crowded, enough_results, laxer, sequentia
 
 _TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
 _LEAST = 20  # ... but no fewer
+_BEST, _MARGIN = 0.2, 0.1  # the box: of the results, the best; and room around them
+_FAR = -1e6  # added to scores outside the box, in standard deviations of the outcomes
 _POLISHING = 2  # points of a batch that may polish what is known
 _SAME = 1e-9  # of the unit cube: coordinates of one level, up to rounding
 _MOST = 2**13  # candidates looked at for a point that dissents; of a larger pool, so many at random
@@ -24,6 +26,7 @@ Score: TypeAlias = Callable[[Belief], Array]
 _SCOUT = "scouts: the largest upper bound, or where nothing promises a gain the likeliest one"
 _POLISH = "polishes: the largest upper bound, which may lie beside a known point"
 _BOUND = "has the largest upper bound of those unlike known points and the batch, if there are any"
+_BOXED = "has the largest upper bound near the best results, unlike known points and the batch"
 _DISSENT = "takes another level than most of the batch, if one is left; drawn by determinant"
 
 
@@ -38,11 +41,16 @@ class SpreadUCB:
     The first point is a scout's. It and the second may come within the resolution of a point whose
     value is known, to polish a summit, the second if it promises a gain; the others may not.
 
+    In ten or more continuous inputs most of the space is far from every result, and a wide bound
+    would pull whole batches to its edges. There the points chosen by upper bound stay within the
+    box of the best results, which shrinks as these gather; scouts do not.
+
     Where no parameter has levels, the last tenth are scouts again. Where some have, a model that is
     sure of a summit may be sure of the wrong level. So a part of each batch, and all of it that
     promises no gain, dissents: in one such parameter, each in another, these points differ from
-    most of the batch S. They are drawn from the best twentieth of the candidates that do, by what
-    the determinant of a DPP gives them:
+    most of the batch S; where options have no order, the one with fewest results has its turn. They
+    are drawn from the best twentieth of the candidates that do, by what the determinant of a DPP
+    gives them:
 
     .. math:: P(x) \propto \det L_{S \cup x} / \det L_S = 1 + \sigma_S^2(x) / \sigma^2
 
@@ -51,6 +59,7 @@ class SpreadUCB:
         scout: the policy of the first point, and of the last tenth.
         explore: the share of a batch that scouts at its end, where no parameter has levels.
         dissent: the share of a batch that dissents, where some have.
+        boxed: the number of continuous inputs from which on there is a box.
         gain: what a point is to promise above the best known mean, at its upper bound and in
             standard deviations of the outcomes, to polish, or not to dissent.
         design: results to wait for, as in `Hallucinated`.
@@ -60,6 +69,7 @@ class SpreadUCB:
     scout: Policy = field(default_factory=Restless)
     explore: float = 0.1
     dissent: float = 0.4
+    boxed: int = 10
     gain: float = 1e-3
     design: int = 10
     needs_model: ClassVar[bool] = True
@@ -84,12 +94,14 @@ class SpreadUCB:
         # A share of a small batch is a chance, so that batches of one dissent at times.
         share = self.dissent if belief.levels else self.explore
         others = int(share * k + rng.random())
-        near = replace(belief, seen_at=None)  # for those that may polish
-        lead = sequential_greedy(near, _first(near, scout), min(_POLISHING, k), score)
+        free = replace(belief, seen_at=None)  # for those that may polish
+        lead = sequential_greedy(free, _first(free, scout), min(_POLISHING, k), score)
         lead = lead[: promising_count(belief, lead, width, self.gain)]
         polished = len(lead)
-        lead = sequential_greedy(belief, lead, max(polished, k - others), score)
-        reasons = [_SCOUT, *[_POLISH] * (polished - 1), *[_BOUND] * (len(lead) - polished)]
+        near = self._near(belief, score)
+        lead = sequential_greedy(belief, lead, max(polished, k - others), near)
+        bound = _BOUND if near is score else _BOXED
+        reasons = [_SCOUT, *[_POLISH] * (polished - 1), *[bound] * (len(lead) - polished)]
         if belief.levels:
             keep = min(promising_count(belief, lead, width, self.gain), k - others)
             batch = _with_dissent(belief, lead, keep, k, rng)
@@ -98,6 +110,34 @@ class SpreadUCB:
             batch = sequential_greedy(belief, lead, k, scout)
             reasons += [_SCOUT] * (k - len(lead))
         return Selection(tuple(batch), width, reasons=tuple(reasons))
+
+    def _near(self, belief: Belief, score: Score) -> Score:
+        """The score, with candidates outside the box of the best results below all others."""
+        columns = np.ones(belief.at.shape[1], dtype=bool)
+        for some in belief.levels:
+            columns[some] = False
+        if columns.sum() < self.boxed or belief.seen_at is None or belief.told is None:
+            return score
+        low, high = _box(to_numpy(belief.seen_at)[:, columns], belief.told[0])
+
+        def boxed(seen: Belief) -> Array:
+            at = to_numpy(seen.at)[:, columns]
+            inside = ((at >= low) & (at <= high)).all(axis=1)
+            return np.where(inside, 0.0, _FAR) + score(seen)
+
+        return boxed
+
+
+def _box(at: Array, mean: Array) -> tuple[Array, Array]:
+    """Lowest and highest coordinates (d,) of the best fifth of the results (n, d), and a margin.
+
+    Of at least two results for each input, so that the box does not shut too early.
+    """
+    most = max(2 * at.shape[1], round(_BEST * len(at)))
+    best = at[np.argsort(-mean, kind="stable")[:most]]
+    low, high = best.min(axis=0), best.max(axis=0)
+    margin = _MARGIN * (high - low)
+    return low - margin, high + margin
 
 
 def scoring(policy: Policy, belief: Belief) -> Score:
@@ -135,13 +175,30 @@ def _with_dissent(
     order = rng.permutation(len(belief.levels))
     batch = lead[:keep]
     for turn in range(k - keep):
-        values = to_numpy(belief.at)[:, belief.levels[order[turn % len(order)]]]
+        columns = belief.levels[order[turn % len(order)]]
+        values = to_numpy(belief.at)[:, columns]
         other = ~_equal(values, _commonest(values[lead]))
-        # Of its own parameter, each takes another level than the one before it did, if it can.
-        before = batch[-len(order)] if turn >= len(order) else None
-        fresh = other if before is None else other & ~_equal(values, values[before])
+        fresh = other
+        if values.shape[1] > 1 and other.any():
+            # Options have no order that could carry what is known of one to another, so each of
+            # the others has its turn, however little the model thinks of it.
+            fresh = _equal(values, _least_tried(belief, columns, batch, values[other], rng))
+        elif turn >= len(order):
+            # Of its own parameter, each takes another level than the one before it did.
+            fresh = other & ~_equal(values, values[batch[-len(order)]])
         batch.append(_drawn(belief, batch, (fresh, other), rng))
     return batch
+
+
+def _least_tried(
+    belief: Belief, columns: slice, batch: list[int], others: Array, rng: np.random.Generator
+) -> Array:
+    """Of the other options (n, c), the one with fewest results so far, points under way counted."""
+    known = [belief.seen_at, belief.under_way, belief.at[batch]]
+    tried = np.vstack([to_numpy(points)[:, columns] for points in known if points is not None])
+    options = rng.permutation(np.unique(others, axis=0))
+    counts = [int(_equal(tried, option).sum()) for option in options]
+    return np.asarray(options[np.argmin(counts)])
 
 
 def _commonest(values: Array) -> Array:

@@ -1,6 +1,7 @@
 """No two points of a batch of the default are alike: each differs by the resolution somewhere."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -262,3 +263,57 @@ def test_rows_of_a_pool_unlike_those_under_way_come_first():
 def test_the_resolution_that_is_meant_may_be_said(tmp_path):
     covey.Study(REALS, seed=0, journal=tmp_path / "run.jsonl")
     covey.Study(REALS, journal=tmp_path / "run.jsonl", resolution=0.01)
+
+
+def test_each_option_has_its_turn_however_little_the_model_thinks_of_it():
+    """Of the points that dissent the fewest results decide; by bounds alone one is never tried."""
+    space = Space({"x": Real(0.0, 1.0), "solvent": Choice(["a", "b", "c", "d"])})
+    worth = {"a": 1.0, "b": 0.9, "c": 0.8, "d": 0.0}
+
+    def tried(strategy) -> int:
+        study = covey.Study(space, seed=0, strategy=strategy)
+        study.add(
+            [{"x": x, "solvent": s} for s in "abcd" for x in (0.1, 0.4, 0.7)],
+            [worth[s] - (x - 0.5) ** 2 for s in "abcd" for x in (0.1, 0.4, 0.7)],
+        )
+        for _ in range(6):
+            batch = study.ask(5)
+            study.tell(
+                batch, [worth[t.point["solvent"]] - (t.point["x"] - 0.5) ** 2 for t in batch]
+            )
+        return sum(t.point["solvent"] == "d" for t in study.history.trials[12:])
+
+    assert tried("auto") >= 4
+    assert tried(BEFORE) < 4  # the negative control
+
+
+def outside_the_box(boxed: int) -> int:
+    """Points by upper bound, in ten inputs, that lie outside the box of the best results."""
+    rng = np.random.default_rng(0)
+    seen = rng.random((60, 10))
+    at = np.vstack([rng.random((800, 10)), rng.uniform(0.3, 0.7, (200, 10))])
+    centre = 0.5 + 0.1 * rng.standard_normal((20, 10))
+    known = np.vstack([seen, centre])
+    mean = -np.square(known - 0.5).sum(axis=1)
+    gaps = np.square(at[:, None] - at).sum(axis=2)
+    dense = Belief.dense(at, -np.square(at - 0.5).sum(axis=1), np.exp(-gaps / 2.0), 1e-6, 0.0)
+    belief = replace(
+        dense, resolution=np.full(10, 0.01), seen_at=known, told=(mean, np.zeros(len(mean)))
+    )
+    chosen = SpreadUCB(width=4.0, boxed=boxed, explore=0.0).choose(belief, 10, rng)
+    best = known[np.argsort(-mean)[:20]]
+    low, high = best.min(axis=0), best.max(axis=0)
+    margin = 0.1 * (high - low)
+    picks = at[
+        [i for i, why in zip(chosen.indices, chosen.reasons, strict=True) if "has the" in why]
+    ]
+    return int(((picks < low - margin) | (picks > high + margin)).any(axis=1).sum())
+
+
+def test_in_ten_inputs_upper_bounds_stay_near_the_best_results():
+    assert outside_the_box(boxed=10) == 0
+
+
+def test_without_the_box_they_do_not():
+    """The negative control."""
+    assert outside_the_box(boxed=11) > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -17,10 +17,14 @@ from covey.policies import (
     Judgement,
     Policy,
     Restless,
+    Score,
     enough,
     judge,
+    log_weight,
     only_falls,
     relevant,
+    weighed_draws,
+    weighing,
 )
 from covey.selection import Selection, distinct_maxima, enough_results, sequential_greedy
 
@@ -86,21 +90,26 @@ class Hallucinated:
         exploring = self.budget is not None and _can_learn(belief, k) > self.budget
         widen = self.widen if self.budget is None else math.exp(self.budget)
 
-        def scoring(policy: Policy) -> Callable[[Belief], tuple[Array, float]]:
-            frozen = [policy.frozen_at(member) for member in belief.members]
-            return lambda seen: _scores(seen, frozen, widen, exploring=exploring)
+        def frozen(policy: Policy) -> list[Policy]:
+            return [policy.frozen_at(member) for member in belief.members]
 
-        usual = scoring(self.first)
-        leader = usual if self.scout is None else scoring(self.scout)
+        def scoring(policy: Policy) -> Score:
+            fixed = frozen(policy)
+            plain = policy if widen == 1.0 and not exploring else None  # whose scores these are
+            return weighing(
+                lambda seen: _scores(seen, fixed, widen, exploring=exploring)[0], belief, plain
+            )
+
+        usual, lead = scoring(self.first), self.first if self.scout is None else self.scout
         # t counts evaluations here, not batches (the paper's fb[t]).
-        scores, width = leader(replace(belief, round=belief.looks + 1))
+        start = replace(belief, round=belief.looks + 1)
+        scores = scoring(lead)(start)
+        width = _scores(start, frozen(lead), widen, exploring=exploring)[1]
         # C' times EST's ν, a minimum over candidates that rises as they are observed.
         moving = widen != 1.0 and isinstance(self.first, EST | Restless)
         bounded = exploring or (only_falls(self.first) and not moving)
         size = None if bounded else len(belief)
-        batch = sequential_greedy(
-            belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0], size
-        )
+        batch = sequential_greedy(belief, int(np.argmax(scores)), k, usual, size)
         reasons = (_IN_TURN,) * k
         return Selection(tuple(batch), width, reasons=reasons)
 
@@ -150,11 +159,12 @@ class LocalPenalization:
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """k times the largest softplus(score) times the penalties, in logs (MATH 7)."""
         del rng
-        judgement = judge(self.first, belief)
+        # The weight is one more factor of the product.
+        judgement = judge(self.first, replace(belief, weight=None))
         scores = np.log(np.maximum(np.logaddexp(0.0, judgement.scores), 1e-300))
         # softplus(a) ~ e^a far below zero, where the line above would underflow.
         scores = np.where(judgement.scores < -30.0, judgement.scores, scores)
-        slope = belief.slope
+        scores, slope = scores + log_weight(belief), belief.slope
         batch = [int(np.argmax(scores))]
         for _ in range(k - 1):
             scores = scores + log_penalty(belief, batch[-1], slope)
@@ -180,7 +190,7 @@ class Thompson:
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """k draws, k distinct maximisers."""
-        return Selection(distinct_maxima(belief.each_draw(rng, k)))
+        return Selection(distinct_maxima(weighed_draws(belief, rng, k)))
 
 
 @dataclass(frozen=True, slots=True)

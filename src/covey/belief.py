@@ -170,6 +170,7 @@ class Belief:
     levels: tuple[slice, ...] = ()  # columns of each parameter that has levels or options
     seen_at: Array | None = None  # (m, d): points whose values are known
     under_way: Array | None = None  # (p, d): points asked for whose values are not known yet
+    weight: Array | None = None  # (n,): probability that a candidate counts at all; None: 1
 
     @staticmethod
     def dense(
@@ -240,7 +241,8 @@ class Belief:
     def on(self, indices: Sequence[int] | Indices) -> Belief:
         """The belief about a subset of the candidates."""
         keep = np.asarray(indices, dtype=np.intp)
-        return replace(self, at=self.at[keep], parts=tuple(part.on(keep) for part in self.parts))
+        parts = tuple(part.on(keep) for part in self.parts)
+        return replace(self, at=self.at[keep], parts=parts, weight=self._weight_on(keep))
 
     def after_looking_at(
         self, indices: Sequence[int] | Indices, on: Sequence[int] | Indices | None = None
@@ -253,7 +255,12 @@ class Belief:
         cols = np.asarray(indices, dtype=np.intp)
         keep = None if on is None else np.asarray(on, dtype=np.intp)
         parts = tuple(part.after_looking_at(cols, self.at[cols], keep) for part in self.parts)
-        return replace(self, at=self.at if keep is None else self.at[keep], parts=parts)
+        if keep is None:
+            return replace(self, parts=parts)
+        return replace(self, at=self.at[keep], parts=parts, weight=self._weight_on(keep))
+
+    def _weight_on(self, keep: Indices) -> Array | None:
+        return None if self.weight is None else self.weight[keep]
 
     def copies_of(self, points: Array) -> Mask:
         """Which candidates lie within the resolution of one of the points (m, d), (n,)."""

@@ -1,20 +1,21 @@
 """Policies: acquisition scores of the candidates of a belief, and the relevance region.
 
 Notation: μ, σ posterior mean and standard deviation (n,), w = √β the width of a policy's confidence
-band μ ± wσ, t the round, n the number of candidates, m̂ the estimated maximum of f.
+band μ ± wσ, t the round, n the number of candidates, m̂ the estimated maximum of f, p the
+probability that a candidate counts (`Belief.weight`).
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Protocol, Self
+from typing import ClassVar, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from covey.arrays import Array, Indices, log_normal_cdf
+from covey.arrays import Array, Indices, Mask, log_normal_cdf
 from covey.belief import Belief
 from covey.errors import StrategyError
 
@@ -53,13 +54,73 @@ def only_falls(policy: Policy) -> bool:
 
 
 def judge(policy: Policy, belief: Belief) -> Judgement:
-    """The mean of a policy's judgements of the members of a belief."""
+    """The mean of a policy's judgements of the members of a belief, the scores `weighed`."""
     each = [policy.judge(member) for member in belief.members]
     return Judgement(
-        np.mean([one.scores for one in each], axis=0),
+        weighed(np.mean([one.scores for one in each], axis=0), belief, policy),
         float(np.mean([one.width for one in each])),
         float(np.mean([one.next_width for one in each])),
     )
+
+
+# Weighing scores by the probability that a candidate counts. Scores reach a strategy through
+# `judge`, `weighing`, `relevant` and `weighed_draws` alone, so that none needs to know of it.
+
+Score: TypeAlias = Callable[[Belief], Array]
+_LEAST = 1e-100  # probability whose logarithm is taken for that of a smaller one
+_LIKELY = 0.5  # probability from which on a candidate is taken to count
+
+
+def weighed(
+    scores: Array, belief: Belief, policy: Policy | None = None, lowest: float | None = None
+) -> Array:
+    r"""Scores (n,) of the candidates of a belief, weighed by the probability p that each counts.
+
+    .. math:: s' = p\,(s - s_0)
+
+    s₀ is the ``lowest`` score: what a candidate is worth that does not count. So s' is what is
+    expected above it. s₀ must be the same throughout a batch; without one it is the lowest of
+    ``scores``. A policy whose scores are no values but, say, logarithms has a method
+    ``weighed(scores, p)`` of its own, which rises with either.
+    """
+    if belief.weight is None:
+        return scores
+    own: Callable[[Array, Array], Array] | None = getattr(policy, "weighed", None)
+    if own is not None:
+        return own(scores, belief.weight)
+    above = scores - (scores.min() if lowest is None else lowest)
+    # Within a batch scores fall, some below s₀; there a small p would raise them.
+    return np.where(above > 0.0, belief.weight * above, above)
+
+
+def weighing(score: Score, belief: Belief, policy: Policy | None = None) -> Score:
+    """The scores ``score``, `weighed`, of a batch that begins with this belief.
+
+    s₀ is fixed by the whole belief. So they may be asked of a part of the candidates, and those
+    that only fall as σ falls still do: an earlier one is an upper bound.
+    """
+    if belief.weight is None:
+        return score
+    lowest = float(score(belief).min())
+    return lambda seen: weighed(score(seen), seen, policy, lowest)
+
+
+def weighed_draws(belief: Belief, rng: np.random.Generator, draws: int) -> Iterator[Array]:
+    """Joint posterior draws one by one, (n,) each; each weighed, s₀ being its own minimum."""
+    for draw in belief.each_draw(rng, draws):
+        yield weighed(draw, belief)
+
+
+def log_weight(belief: Belief) -> Array | float:
+    """log p (n,), kept finite, or 0: for a strategy that adds logarithms of its own to it."""
+    return 0.0 if belief.weight is None else np.log(np.maximum(belief.weight, _LEAST))
+
+
+def counting(belief: Belief) -> Mask | slice:
+    """The candidates that are likelier than not to count; all, if none is."""
+    if belief.weight is None or not (belief.weight >= _LIKELY).any():
+        return slice(None)
+    return belief.weight >= _LIKELY
 
 
 def theory_beta(n: int, t: int, delta: float) -> float:
@@ -169,8 +230,19 @@ class Restless:
         upper = belief.mean + width * belief.std - best - self.gain
         likely = (belief.mean - best - self.reach) / belief.std
         scores = np.where(upper > 0.0, upper, likely)
-        width = max(width, -float(scores.max()))
+        width = max(width, -float(scores[counting(belief)].max()))
         return Judgement(scores, width, width)
+
+    def weighed(self, scores: Array, weight: Array, /) -> Array:
+        """p(u + ε) - ε where that is above 0; elsewhere log p Φ(s), a probability as s stands for.
+
+        So a candidate promises an improvement if the expected one is above ε. One that would if it
+        were sure to count goes with those at the edge of doing so, s = -√β.
+        """
+        expected = weight * (scores + self.gain) - self.gain
+        likely = log_normal_cdf(np.minimum(scores, -math.sqrt(self.beta)))
+        likely = likely + np.log(np.maximum(weight, _LEAST))
+        return np.where((scores > 0.0) & (expected > 0.0), expected, likely)
 
     def frozen_at(self, belief: Belief, /) -> Restless:
         """With m fixed at its value before the batch."""
@@ -214,9 +286,16 @@ class EST:
     def judge(self, belief: Belief, /) -> Judgement:
         """Scores (μ - m̂)/σ; width ν, never negative (a negative one would prefer certainty)."""
         scores = (belief.mean - self.maximum(belief)) / belief.std  # Lemma 2.1; MATH 3
-        width = max(0.0, float(-scores.max()))  # ν = min (m̂ - μ)/σ
+        width = max(0.0, float(-scores[counting(belief)].max()))  # ν = min (m̂ - μ)/σ
         # β_{t+1} depends on outcomes of round t, which are not known yet: ν_t serves (MATH E12).
         return Judgement(scores, width, width)
+
+    def weighed(self, scores: Array, weight: Array, /) -> Array:
+        """log p Φ(s): Φ((μ - m̂)/σ) is the probability that f reaches m̂, and p that it counts.
+
+        Above m̂, where only candidates are that hardly count, Φ would rise as σ falls: it is ½.
+        """
+        return log_normal_cdf(np.minimum(scores, 0.0)) + np.log(np.maximum(weight, _LEAST))
 
     def frozen_at(self, belief: Belief, /) -> EST:
         """With m̂ estimated from the belief at the start of the batch."""
@@ -225,7 +304,9 @@ class EST:
     def maximum(self, belief: Belief) -> float:
         """m̂ for this belief."""
         if self.target is not None:  # the guard of `estimated_maximum` holds here too
-            return max(self.target, float(belief.mean.max()) + 1e-6)
+            p = belief.weight
+            mean = belief.mean if p is None else belief.mean[p >= _LIKELY]
+            return max(self.target, float(mean.max(initial=-np.inf)) + 1e-6)
         return estimated_maximum(belief, self.estimate, self.start)
 
 
@@ -240,26 +321,29 @@ def estimated_maximum(
 
     m₀ is the largest value observed or, with ``start`` "mean", the larger of that and the largest
     mean. "n" integrates on a grid of 201 levels, cost 200 n; "a" takes the closed form of the
-    paper, cost 2 n. A guard keeps m̂ above the largest mean, else ν would be negative.
+    paper, cost 2 n. A guard keeps m̂ above the largest mean, else ν would be negative. Candidates
+    that hardly count are left out.
     """
-    top = float(belief.mean.max())
+    some = counting(belief)
+    mean, std = belief.mean[some], belief.std[some]
+    top = float(mean.max())
     m0 = belief.best if start == "observed" else max(belief.best, top)
     if estimate == "n":
-        far = max(m0 + 1e-9, float((belief.mean + 8.0 * belief.std).max()))
+        far = max(m0 + 1e-9, float((mean + 8.0 * std).max()))
         # Finer towards m₀, where many confident candidates make the integrand fall fast.
         grid = m0 + (far - m0) * np.square(np.linspace(0.0, 1.0, 201))
-        maximum = m0 + float(np.trapezoid(_exceedance(belief, grid), grid))  # ESTn, MATH 3
+        maximum = m0 + float(np.trapezoid(_exceedance(mean, std, grid), grid))  # ESTn, MATH 3
     else:  # ESTa, MATH 3
-        maximum = m0 + _half_gaussian_area(*_exceedance(belief, np.array([m0, m0 + 1.0])))
+        maximum = m0 + _half_gaussian_area(*_exceedance(mean, std, np.array([m0, m0 + 1.0])))
     if maximum < top + 1e-6:
         _log.debug("EST guard: estimated maximum %.6g lies below the largest mean", maximum)
         maximum = top + 1e-6
     return maximum
 
 
-def _exceedance(belief: Belief, levels: Array) -> Array:
+def _exceedance(mean: Array, std: Array, levels: Array) -> Array:
     """g(w) = 1 - Π_x Φ((w - μ)/σ) at each level w (MATH 3), in logs against underflow."""
-    logs = [log_normal_cdf((w - belief.mean) / belief.std).sum() for w in levels]
+    logs = [log_normal_cdf((w - mean) / std).sum() for w in levels]
     return np.asarray(-np.expm1(logs))
 
 
@@ -293,6 +377,10 @@ class EI:
         """Scores log EI."""
         z = (belief.mean - belief.best) / belief.std
         return Judgement(np.log(belief.std) + log_improvement(z), self.width, self.width)
+
+    def weighed(self, scores: Array, weight: Array, /) -> Array:
+        """log p EI: what does not count improves nothing."""
+        return scores + np.log(np.maximum(weight, _LEAST))
 
     def frozen_at(self, belief: Belief, /) -> Self:
         """Itself: nothing is estimated from the data."""
@@ -334,15 +422,34 @@ def relevant(
     (Section 3.2 of the paper, MATH 5.) The maximum is over the candidates and the observed points,
     which in a finite space are no longer candidates. The factor c is 2 in the paper and 1 in
     Contal's code. Late in a run R⁺ can hold fewer points than a batch needs; it is then widened to
-    the ``at_least`` highest upper bounds (our choice: the paper does not say). Cost n.
+    the ``at_least`` highest upper bounds (our choice: the paper does not say). Where candidates may
+    not count, all bounds are `weighed`, and only those that are likely to are inside; what was
+    observed counts. Cost n.
     """
     upper = belief.mean + factor * judgement.next_width * belief.std
-    inside = np.flatnonzero(upper >= belief.highest_lower(judgement.width))  # ≥ y•
+    least = belief.highest_lower(judgement.width)  # y•
+    if belief.weight is not None:
+        upper, least = _weighed_region(belief, upper, judgement.width)
+    inside = np.flatnonzero(upper >= least)
+    if belief.weight is not None:
+        likely = np.arange(len(belief))[counting(belief)]
+        inside = np.intersect1d(inside, likely)
     wanted = min(at_least, len(belief))
     if len(inside) >= wanted:
         return inside
     # A stable sort, so that ties go to the lowest index.
     return np.sort(np.argsort(-upper, kind="stable")[:wanted])
+
+
+def _weighed_region(belief: Belief, upper: Array, width: float) -> tuple[Array, float]:
+    """Upper bounds (n,) and y•, weighed; s₀ is the lowest lower bound, that no value is below."""
+    lower = belief.mean - width * belief.std
+    lowest = float(lower.min())
+    least = float(weighed(lower, belief, lowest=lowest).max())
+    if belief.told is not None:
+        mean, std = belief.told
+        least = max(least, float((mean - width * std).max()) - lowest)
+    return weighed(upper, belief, lowest=lowest), least
 
 
 def enough(k: int, n: int) -> int:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 
 from covey.arrays import Array, Mask, to_numpy
 from covey.belief import Belief
 from covey.errors import StrategyError
-from covey.policies import UCB, Policy, Restless, best_known
+from covey.policies import UCB, Policy, Restless, Score, best_known, weighing
 from covey.selection import Selection, crowded, enough_results, laxer, sequential_greedy
 
 _TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
@@ -22,7 +21,6 @@ _POLISHING = 2  # points of a batch that may polish what is known
 _SAME = 1e-9  # of the unit cube: coordinates of one level, up to rounding
 _MOST = 2**13  # candidates looked at for a point that dissents; of a larger pool, so many at random
 
-Score: TypeAlias = Callable[[Belief], Array]
 _SCOUT = "scouts: the largest upper bound, or where nothing promises a gain the likeliest one"
 _POLISH = "polishes: the largest upper bound, which may lie beside a known point"
 _BOUND = "has the largest upper bound of those unlike known points and the batch, if there are any"
@@ -143,9 +141,12 @@ def _box(at: Array, mean: Array) -> tuple[Array, Array]:
 def scoring(policy: Policy, belief: Belief) -> Score:
     """Scores of candidates; what the policy estimates is fixed by the belief before the batch."""
     frozen = [policy.frozen_at(member) for member in belief.members]
-    return lambda seen: np.mean(
-        [p.judge(m).scores for p, m in zip(frozen, seen.members, strict=True)], axis=0
-    )
+
+    def score(seen: Belief) -> Array:
+        each = zip(frozen, seen.members, strict=True)
+        return np.mean([policy.judge(member).scores for policy, member in each], axis=0)
+
+    return weighing(score, belief, policy)
 
 
 def _first(belief: Belief, score: Score) -> int:
@@ -159,7 +160,9 @@ def promising_count(belief: Belief, batch: list[int], width: float, gain: float)
     best = best_known(belief)
     for i in range(1, len(batch)):
         seen = belief.after_looking_at(batch[:i], on=[batch[i]])
-        if seen.mean[0] + width * seen.std[0] < best + gain:
+        # Expected is p times what is promised where it counts.
+        needed = gain if seen.weight is None else gain / max(float(seen.weight[0]), gain)
+        if seen.mean[0] + width * seen.std[0] < best + needed:
             return i
     return len(batch)
 
@@ -230,4 +233,6 @@ def _drawn(
     scores = scoring(UCB(beta=4.0), belief)(seen)
     best = np.argsort(-scores, kind="stable")[: max(_LEAST, round(_TIGHT * len(some)))]
     odds = 1.0 + seen.var[best] / seen.noise
+    if seen.weight is not None:
+        odds = odds * np.maximum(seen.weight[best], _SAME)
     return int(some[rng.choice(best, p=odds / odds.sum())])

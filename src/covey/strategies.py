@@ -13,7 +13,7 @@ from covey import dpp
 from covey.belief import Belief
 from covey.covariance import Covariance
 from covey.errors import StrategyError
-from covey.policies import Policy, enough, judge, relevant
+from covey.policies import Policy, enough, judge, relevant, weighed_draws
 from covey.selection import Selection, distinct_maxima
 
 _FIRST = "has the largest score of the policy"
@@ -101,7 +101,7 @@ class DPPThompson:
         """k distinct candidates after ``steps`` proposals."""
         if k == len(belief):
             return Selection(tuple(range(k)))
-        draws = belief.each_draw(rng, k + self.steps)
+        draws = weighed_draws(belief, rng, k + self.steps)
         batch = list(distinct_maxima(islice(draws, k)))
         kernel = belief.information()
         value = dpp.log_determinant(kernel, batch)

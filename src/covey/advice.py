@@ -13,20 +13,29 @@ from covey.candidates import Exclusions, candidate_set
 from covey.gp import Posterior
 from covey.history import History, Trial
 from covey.learn import Recipe
+from covey.policies import weighed
 from covey.space import Pool
 
 
-class Prediction(NamedTuple):
-    """Mean and standard deviation of f at some points, in the user's units.
+class _Moments(NamedTuple):
+    mean: Array  # (n,)
+    std: Array  # (n,)
+
+
+class Prediction(_Moments):
+    """Mean and standard deviation of f at some points, in the user's units: a pair of arrays (n,).
 
     f(x) is the mean of a measurement at x, so ``mean`` is what measurements will average to, and
     ``std`` how well that average is known; a single measurement scatters more. This holds where
     outcomes were warped, too: there noise is symmetric in warped units, so skewed in the user's,
     and the mean is not the median.
+
+    Attributes:
+        success: the probability (n,) that a trial there does not fail; None while fewer than three
+            have failed. It is no part of the pair, so that ``mean, std = study.predict(...)``.
     """
 
-    mean: Array  # (n,)
-    std: Array  # (n,)
+    success: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +51,12 @@ class Recommendation:
 def predict(
     posterior: Posterior, recipe: Recipe, points: tuple[Mapping[str, Any], ...]
 ) -> Prediction:
-    """Mean and standard deviation of f at the points."""
-    mean, std = posterior.predict(recipe.space.encode(points))
-    return Prediction(recipe.sign * mean, std)
+    """Mean and standard deviation of f at the points, and the probability of success there."""
+    belief = posterior.belief(recipe.space.encode(points))
+    mean, std = posterior.moments(belief.mean, belief.std)
+    made = Prediction(recipe.sign * mean, std)
+    made.success = belief.weight
+    return made
 
 
 def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Recommendation:
@@ -59,11 +71,15 @@ def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Re
 
 
 def recommend_anywhere(posterior: Posterior, recipe: Recipe) -> Recommendation:
-    """The point of best posterior mean in the whole space, observed or not."""
+    """The point of best posterior mean in the whole space, observed or not.
+
+    Where trials may fail, of best mean above the lowest times the probability of success.
+    """
     nothing = Exclusions((), recipe.seed, 0)
     where = candidate_set(recipe.space, {}, nothing)
     candidates = where.promising(1, posterior, np.random.default_rng(recipe.seed))
-    mean, std = posterior.predict(candidates.at)
-    i = int(np.argmax(mean))
+    belief = posterior.belief(candidates.at)
+    mean, std = posterior.moments(belief.mean, belief.std)
+    i = int(np.argmax(weighed(mean, belief)))
     point = candidates.points([i])[0]
     return Recommendation(point, recipe.sign * float(mean[i]), float(std[i]))

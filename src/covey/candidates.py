@@ -19,6 +19,7 @@ from covey.arrays import Array, Indices, Mask
 from covey.belief import Belief
 from covey.errors import ExhaustedError, several
 from covey.gp import Posterior
+from covey.policies import weighed
 from covey.space import Pool, Space
 from covey.space.inside import many_inside, one_inside
 
@@ -183,10 +184,14 @@ def read_points(space: Space, at: Array, fixed: Mapping[str, Any]) -> list[dict[
     return [{**point, **fixed} for point in space.decode(at)]
 
 
-def ascend(posterior: Posterior, starts: Array, width: float, free: Mask) -> Array:
+def ascend(
+    posterior: Posterior, starts: Array, width: float, free: Mask, lowest: float = 0.0
+) -> Array:
     """Maximise μ + width·σ from each start (m, d) by L-BFGS-B, in the free columns (d,) only.
 
-    The starts are independent, so one run maximises the sum over them. Returns (m, d).
+    Where trials may fail, what is maximised is what it is above ``lowest`` times the probability of
+    success, as strategies weigh it. The starts are independent, so one run maximises the sum over
+    them. Returns (m, d).
     """
     from scipy.optimize import minimize
 
@@ -197,6 +202,8 @@ def ascend(posterior: Posterior, starts: Array, width: float, free: Mask) -> Arr
         at = starts.copy()
         at[:, free] = flat.reshape(len(starts), -1)
         value, gradient = posterior.upper(at, width)
+        if posterior.success is not None:
+            value, gradient = posterior.success.climbed(value - lowest, gradient, at)
         return -float(value.sum()), -gradient[:, free].reshape(-1)
 
     first = starts[:, free].reshape(-1)
@@ -267,7 +274,7 @@ class ContinuousSet:
         near = self._around(self._anchors(posterior), wide, rng)
         at = self._admissible(np.vstack([wide, near]))
         belief = posterior.belief(at)
-        climbed = [ascend(posterior, _highest(belief, w), w, self._free) for w in _WIDTHS]
+        climbed = [_climbed(posterior, belief, w, self._free) for w in _WIDTHS]
         at = self._admissible(np.vstack([_merged(np.vstack(climbed)), at]))
         return self._candidates(self._apart(at, k))
 
@@ -403,10 +410,11 @@ class ContinuousSet:
         return at
 
 
-def _highest(belief: Belief, width: float) -> Array:
-    """The candidates with the largest μ + width·σ, (_ASCENTS, d): the starts of the ascents."""
+def _climbed(posterior: Posterior, belief: Belief, width: float, free: Mask) -> Array:
+    """Ascents from the candidates with the largest μ + width·σ, weighed: (_ASCENTS, d)."""
     scores = belief.mean + width * belief.std
-    return belief.at[np.argsort(-scores, kind="stable")[:_ASCENTS]]
+    order = np.argsort(-weighed(scores, belief), kind="stable")
+    return ascend(posterior, belief.at[order[:_ASCENTS]], width, free, float(scores.min()))
 
 
 def _merged(at: Array) -> Array:

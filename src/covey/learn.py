@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,10 +21,12 @@ from covey.gp import (
     Observations,
     Posterior,
     Recall,
+    Success,
     Warp,
     fit_best,
     observe,
     outgrown,
+    success,
 )
 from covey.gp.fit import MANY
 from covey.history import Asked, History
@@ -68,8 +71,8 @@ def understand(
     """The posterior after all results.
 
     With ``waiting``, as for choosing a batch, the covariance is also conditioned on pending and
-    failed points, and the mean is lowered around failed ones. ``recall`` of the last posterior
-    saves time and changes nothing else.
+    failed points, and the mean is lowered around failed ones while these are too few to model.
+    ``recall`` of the last posterior saves time and changes nothing else.
     """
     data, models = _standing(history, recipe) or _fitted(history, recipe, rng)
     if data.penalties:
@@ -79,10 +82,21 @@ def understand(
     unseen = [t.point for t in (*history.pending, *history.failed)] if waiting else []
     pending = recipe.space.encode(unseen) if unseen else None
     posterior = (recall or Recall()).condition(models, data, pending)
+    failed = [t.point for t in history.failed if not t.excluded]
+    if len(failed) >= success.ENOUGH:
+        return replace(posterior, success=_success(history, recipe, failed))
     if pending is None or not history.failed:
         return posterior
-    failed = pending[len(history.pending) :]
-    return replace(posterior, failures=Failures.among(data.at, failed, float(data.values.min())))
+    lowering = Failures.among(data.at, pending[len(history.pending) :], float(data.values.min()))
+    return replace(posterior, failures=lowering)
+
+
+def _success(history: History, recipe: Recipe, failed: Sequence[Mapping[str, Any]]) -> Success:
+    """Where trials succeed, from the results that count and these points, which failed."""
+    told, _, _ = _results(history, recipe)
+    # Its own, so that nothing else drawn in an ask depends on failures.
+    rng = np.random.default_rng([recipe.seed, len(told), len(failed)])
+    return Success.among(told, recipe.space.encode(failed), recipe.gp, rng)
 
 
 def _fitted(

@@ -68,7 +68,8 @@ def judge(policy: Policy, belief: Belief) -> Judgement:
 
 Score: TypeAlias = Callable[[Belief], Array]
 _LEAST = 1e-100  # probability whose logarithm is taken for that of a smaller one
-_LIKELY = 0.5  # probability from which on a candidate is taken to count
+_LIKELY = 0.6  # probability from which on a candidate is taken to count (our choice)
+_BEHIND = 1e6  # by which scores of others lie below the rest
 
 
 def weighed(
@@ -117,7 +118,7 @@ def log_weight(belief: Belief) -> Array | float:
 
 
 def counting(belief: Belief) -> Mask | slice:
-    """The candidates that are likelier than not to count; all, if none is."""
+    """The candidates that are likely to count; all, if none is."""
     if belief.weight is None or not (belief.weight >= _LIKELY).any():
         return slice(None)
     return belief.weight >= _LIKELY
@@ -237,12 +238,15 @@ class Restless:
         """p(u + ε) - ε where that is above 0; elsewhere log p Φ(s), a probability as s stands for.
 
         So a candidate promises an improvement if the expected one is above ε. One that would if it
-        were sure to count goes with those at the edge of doing so, s = -√β.
+        were sure to count goes with those at the edge of doing so, s = -√β. Where a model is sure
+        of all that counts, any doubt looks like a chance, so the others come last.
         """
         expected = weight * (scores + self.gain) - self.gain
         likely = log_normal_cdf(np.minimum(scores, -math.sqrt(self.beta)))
         likely = likely + np.log(np.maximum(weight, _LEAST))
-        return np.where((scores > 0.0) & (expected > 0.0), expected, likely)
+        inside = weight >= _LIKELY
+        likely = np.where(inside, likely, likely - _BEHIND)
+        return np.where(inside & (scores > 0.0) & (expected > 0.0), expected, likely)
 
     def frozen_at(self, belief: Belief, /) -> Restless:
         """With m fixed at its value before the batch."""

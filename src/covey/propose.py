@@ -20,7 +20,7 @@ from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
 from covey.candidates import Candidates, CandidateSet, Exclusions, FiniteSet, candidate_set
 from covey.diagnostics import Diagnostics, explain
-from covey.gp import GP, PRIORS, Model, Recall
+from covey.gp import GP, PRIORS, Model, Recall, success
 from covey.history import History
 from covey.kernels import KERNELS, KernelMatrix
 from covey.large.budget import FIRST, Resources, Size, TimeLimit, thin
@@ -120,8 +120,13 @@ def excluded(history: History, recipe: Recipe) -> Exclusions:
 
 
 def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
-    """Whether there are enough results for a model: any, or what the strategy `Waits` for."""
+    """Whether there are enough results for a model: any, or what the strategy `Waits` for.
+
+    Failures that are modelled say as much as results, but no more than there are results.
+    """
     values = np.array([t.value for t in history.counted], dtype=float)
+    if len(history.failed) >= success.ENOUGH:
+        values = np.resize(values, len(values) + min(len(values), len(history.failed)))
     if not len(values) or not isinstance(strategy, Waits):
         return len(values) > 0
     return strategy.ready(values, recipe.space.width)

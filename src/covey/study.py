@@ -322,7 +322,7 @@ class Study:
         self._commit(events.Told(ids, told, arguments.each(sem, len(ids))), key)
 
     def fail(self, trials: Trials, reason: str = "", *, key: str | None = None) -> None:
-        """Record that these failed: they are not proposed again, and batches avoid such points."""
+        """Record that these failed: not proposed again; batches learn where trials fail."""
         self._commit(events.Failed(self._own_ids(trials), reason), key)
 
     def cancel(self, trials: Trials, *, key: str | None = None) -> None:
@@ -446,7 +446,8 @@ class Study:
         """What the model expects at some points: mean and standard deviation of f.
 
         f is the mean of a measurement there, in your units and sign, also where outcomes were
-        warped for the model. The standard deviation leaves out the noise of a measurement.
+        warped for the model. The standard deviation leaves out the noise of a measurement. From
+        the third failure on, ``success`` of what is returned is the probability of success.
         """
         wanted = arguments.checked_points(points, self.space)
         with self._computing, one_thread():

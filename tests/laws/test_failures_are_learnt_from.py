@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import covey
-from covey.gp import Failures
+from covey.gp import Failures, success
 
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 BRANIN = covey.Space({"x": covey.Real(-5.0, 10.0), "y": covey.Real(0.0, 15.0)})
@@ -51,6 +51,7 @@ def test_a_failing_region_that_looks_good_takes_few_trials(fails, most, seed):
 
 def test_if_failures_taught_nothing_all_later_trials_would_fail(monkeypatch):
     """The control."""
+    monkeypatch.setattr(success, "ENOUGH", 10**9)
     monkeypatch.setattr(Failures, "lowered", lambda self, mean, at: mean)
     monkeypatch.setattr(Failures, "climbed", lambda self, mean, slope, at: (mean, slope))
     assert len(run(hill, half_plane).history.failed) > 80

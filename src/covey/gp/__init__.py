@@ -6,6 +6,7 @@ from covey.gp.likelihood import Likelihood
 from covey.gp.model import GP, PRIORS, Model, Priors
 from covey.gp.observations import Observations, Warp, observe
 from covey.gp.posterior import Posterior, Recall, condition
+from covey.gp.success import Success
 
 __all__ = [
     "GP",
@@ -17,6 +18,7 @@ __all__ = [
     "Posterior",
     "Priors",
     "Recall",
+    "Success",
     "Warp",
     "condition",
     "fit",

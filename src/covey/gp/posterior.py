@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from covey.gp.model import Model
     from covey.gp.observations import Observations
+    from covey.gp.success import Success
     from covey.kernels import Kernel
 
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 class Posterior:
     """Fitted models conditioned on observations and on pending locations.
 
-    ``failures`` lower the mean around them. ``known`` is the mean and standard deviation of f at
+    ``failures`` lower the mean around them; ``success`` says how likely a point is to succeed,
+    which becomes the weight of candidates. ``known`` is the mean and standard deviation of f at
     the observations (`Recall.told`), which beliefs carry along.
     """
 
@@ -38,6 +40,7 @@ class Posterior:
     evidence: tuple[Evidence, ...]  # one per model
     data: Observations
     failures: Failures | None = None
+    success: Success | None = None
     known: tuple[Array, Array] | None = None
 
     def belief(self, at: Array, round: int = 1, memory: int = MEMORY) -> Belief:
@@ -53,7 +56,8 @@ class Posterior:
         )
         open_looks = len(self.evidence[0].at) - len(self.data.at)
         looks = self.data.looks + open_looks
-        return Belief(at, parts, self.data.best, round, looks, self.known)
+        weight = None if self.success is None else self.success.probability(at)
+        return Belief(at, parts, self.data.best, round, looks, self.known, weight=weight)
 
     def _part(self, model: Model, seen: Evidence, at: Array, memory: int) -> Gaussian:
         """The posterior of one model at the candidates (n, d)."""

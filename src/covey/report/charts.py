@@ -183,7 +183,10 @@ def agreement_chart(pairs: Sequence[Pair], latest: int) -> str:
 
 
 def slice_chart(one: Slice, name: str) -> str:
-    """Expected value along one parameter with the 90 % interval; options as points with bars."""
+    """Expected value along one parameter with the 90 % interval; options as points with bars.
+
+    Where trials failed, the probability of success is a dashed line with a scale at the right.
+    """
     with _drawing(3.3, 2.5) as (figure, axes):
         means = [f.mean for f in one.expected]
         low, high = zip(*(f.most for f in one.expected), strict=True)
@@ -202,7 +205,20 @@ def slice_chart(one: Slice, name: str) -> str:
             axes.plot([places[here]], [means[here]], "D", **_filled(_RED, 6.5))
         axes.set_ylabel("value")
         _plain_numbers(axes.yaxis, 4)
+        if one.success:
+            _success_line(axes, places, one.success, numeric=one.numeric)
         return _svg(figure, name)
+
+
+def _success_line(
+    axes: Axes, places: np.ndarray, success: Sequence[float], *, numeric: bool
+) -> None:
+    """The probability of success in percent, against a scale of its own at the right."""
+    right = axes.twinx()
+    right.spines["right"].set_visible(True)
+    style = "--" if numeric else "_"
+    right.plot(places, 100.0 * np.array(success), style, color=_RED, linewidth=1.4, markersize=14)
+    right.set(ylim=(-4.0, 104.0), ylabel="success, %", yticks=(0, 50, 100))
 
 
 @contextmanager

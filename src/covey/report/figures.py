@@ -64,6 +64,9 @@ def of_slice(one: Slice) -> str:
         f"Along {shown(one.name)} the expected value runs from {significant(min(means), 6)} to "
         f"{significant(max(means), 6)}; the best point has {here}."
     )
+    if one.success:
+        ends = (100.0 * min(one.success), 100.0 * max(one.success))
+        text += f" The probability of success (dashed) runs from {ends[0]:.0f} to {ends[1]:.0f} %."
     if one.left_out:
         text += f" {several(one.left_out, 'value')} not shown."
     return text
@@ -141,12 +144,14 @@ def slice_figure(one: Slice, place: int) -> Figure:
     """A slice; options are numbered, for a chart that had no room for their names."""
     name = f"slice-{place}"
     head = (*(() if one.numeric else ("no.",)), shown(one.name), "expected", "90 % interval")
+    head = (*head, "success") if one.success else head
     rows = tuple(
         (
             *(() if one.numeric else (str(i),)),
             shown(at),
             plus_minus(f.mean, f.std),
             _band(f.most),
+            *((f"{100.0 * one.success[i - 1]:.0f} %",) if one.success else ()),
         )
         for i, (at, f) in enumerate(zip(one.at, one.expected, strict=True), start=1)
     )

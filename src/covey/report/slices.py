@@ -92,6 +92,7 @@ class Slice:
         here: the value at the best point.
         spread: largest less smallest expected mean: the parameter's importance here.
         left_out: values not shown: constraints forbid them, or there are too many options.
+        success: the probability of success at each value; empty while too few failed to say.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Slice:
     here: float | str
     spread: float
     left_out: int
+    success: tuple[float, ...] = ()
 
 
 def model_slices(
@@ -124,8 +126,10 @@ def _slice(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any], axis:
     allowed = np.arange(len(values))
     if isinstance(recipe.space, Space):
         allowed = np.flatnonzero(recipe.space.feasible(at))
-    expected = forecasts(posterior, recipe, posterior.belief(at[allowed]))
-    kept = [(values[i], one) for i, one in zip(allowed.tolist(), expected, strict=True)]
+    belief = posterior.belief(at[allowed])
+    expected = forecasts(posterior, recipe, belief)
+    chances = [None] * len(expected) if belief.weight is None else belief.weight.tolist()
+    kept = list(zip([values[i] for i in allowed], expected, chances, strict=True))
     means = [one.mean for one in expected]
     spread = max(means, default=0.0) - min(means, default=0.0)
     if not axis.numeric:
@@ -134,17 +138,18 @@ def _slice(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any], axis:
         name=axis.name,
         numeric=axis.numeric,
         log=axis.log,
-        at=tuple(float(value) if axis.numeric else shown(value) for value, _ in kept),
-        expected=tuple(one for _, one in kept),
+        at=tuple(float(value) if axis.numeric else shown(value) for value, _, _ in kept),
+        expected=tuple(one for _, one, _ in kept),
         here=float(here) if axis.numeric else shown(here),
         spread=spread,
         left_out=max(axis.size, len(values)) - len(kept),
+        success=tuple(p for _, _, p in kept if p is not None),
     )
 
 
 def _likely(
-    options: list[tuple[Any, Forecast]], sign: float, here: Any
-) -> list[tuple[Any, Forecast]]:
+    options: list[tuple[Any, Forecast, float | None]], sign: float, here: Any
+) -> list[tuple[Any, Forecast, float | None]]:
     """The option at the best point and the most promising others, in their own order."""
     ranked = sorted(
         range(len(options)),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import covey
-from covey.gp import Failures, success
+from covey.gp import Failures, Success, success
 
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 BRANIN = covey.Space({"x": covey.Real(-5.0, 10.0), "y": covey.Real(0.0, 15.0)})
@@ -80,6 +80,87 @@ def test_taken_as_told_such_failures_would_cost_more():
     assert -0.397887 - best > 0.1
 
 
+def rising(point):
+    x, y = point["x"], point["y"]
+    return -((x - 0.9) ** 2) - 0.3 * (y - 0.3 - 0.2 * math.sin(5.0 * x)) ** 2
+
+
+def failing_share(seed, *, strategy="auto", space=SQUARE, batch=8):
+    """Of batches three to six, where half of the space fails and the objective rises to it."""
+    study, late = covey.Study(space, strategy=strategy, seed=seed), []
+    for i in range(6):
+        for trial in study.ask(batch):
+            fails = trial.point["x"] > 0.5
+            late += [fails] * (i >= 2)
+            if fails:
+                study.fail(trial)
+            else:
+                study.tell(trial, rising(trial.point))
+    return float(np.mean(late))
+
+
+@pytest.mark.parametrize("seed", [100, 101, 102])
+def test_a_border_is_learnt_where_half_of_the_space_fails(seed):
+    assert failing_share(seed) <= 0.2
+
+
+@pytest.mark.parametrize("seed", [100, 101, 102])
+def test_without_a_model_of_it_more_would_fail(seed, monkeypatch):
+    """The control: the mean lowered around failures, and no more."""
+    monkeypatch.setattr(success, "ENOUGH", 10**9)
+    assert failing_share(seed) > 0.25
+
+
+def lattice(side):
+    axis = np.linspace(0.0, 1.0, side)
+    return covey.Pool([{"x": x, "y": y} for x in axis for y in axis])
+
+
+@pytest.mark.parametrize("strategy", ["bucb", "est-dpp-sample", "thompson", "lp-ucb", "ucb-pe"])
+def test_every_strategy_learns_a_border(strategy):
+    assert failing_share(3, strategy=strategy, space=lattice(25)) <= 0.3
+
+
+def test_a_border_is_learnt_in_a_pool():
+    assert failing_share(1, space=lattice(61)) <= 0.2
+
+
+def test_two_failures_are_too_few_for_a_model(study, monkeypatch):
+    monkeypatch.setattr(Success, "among", None)  # a call would raise
+    study.fail(study.ask(2))
+    assert study.ask(2)
+    assert study.predict([{"x": 0.8, "y": 0.5}]).success is None
+
+
+def test_what_is_lost_or_cancelled_is_no_failure(study):
+    one, two, three, four = study.ask(4)
+    study.fail([one, two])
+    study.cancel(three)
+    study.note(covey.history.Lost((four.id,), "the machine"))
+    assert study.predict([{"x": 0.8, "y": 0.5}]).success is None
+
+
+def test_the_probability_of_success_comes_beside_the_prediction(study):
+    study.enqueue([{"x": 0.9, "y": 0.2 * i} for i in range(5)])
+    study.fail(range(6, 11))
+    points = [{"x": 0.95, "y": 0.5}, {"x": 0.05, "y": 0.5}]
+    mean, std = found = study.predict(points)
+    assert found.mean is mean
+    assert found.std is std
+    assert found.success[0] < 0.3
+    assert found.success[1] > 0.7
+
+
+def test_the_same_log_gives_the_same_batch(study, tmp_path):
+    study.enqueue([{"x": 0.9, "y": 0.2 * i} for i in range(5)])
+    study.fail(range(6, 11))
+    twin = covey.Study(SQUARE, seed=0)
+    for event in study.history.events:
+        twin.note(event)
+    twin.predict([{"x": 0.1, "y": 0.1}])
+    assert [t.point for t in study.ask(4)] == [t.point for t in twin.ask(4)]
+
+
 @pytest.fixture
 def study():
     made = covey.Study(SQUARE, seed=0)
@@ -91,6 +172,7 @@ def study():
 def test_without_failures_nothing_of_this_is_done(study, monkeypatch):
     """Pending, cancelled and lost trials leave every batch as it was, to the last bit."""
     monkeypatch.setattr(Failures, "among", None)  # a call would raise
+    monkeypatch.setattr(Success, "among", None)
     study.ask(1)
     study.cancel(study.ask(1))
     (lost,) = study.ask(1)

@@ -187,7 +187,7 @@ def slice_chart(one: Slice, name: str) -> str:
 
     Where trials failed, the probability of success is a dashed line with a scale at the right.
     """
-    with _drawing(3.3, 2.5) as (figure, axes):
+    with _drawing(3.6 if one.success else 3.3, 2.5) as (figure, axes):
         means = [f.mean for f in one.expected]
         low, high = zip(*(f.most for f in one.expected), strict=True)
         places = np.array(one.at if one.numeric else range(len(one.at)), dtype=float)

@@ -66,7 +66,7 @@ def of_slice(one: Slice) -> str:
     )
     if one.success:
         ends = (100.0 * min(one.success), 100.0 * max(one.success))
-        text += f" The probability of success (dashed) runs from {ends[0]:.0f} to {ends[1]:.0f} %."
+        text += f" The probability of success (red) runs from {ends[0]:.0f} to {ends[1]:.0f} %."
     if one.left_out:
         text += f" {several(one.left_out, 'value')} not shown."
     return text

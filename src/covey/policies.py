@@ -68,7 +68,7 @@ def judge(policy: Policy, belief: Belief) -> Judgement:
 
 Score: TypeAlias = Callable[[Belief], Array]
 _LEAST = 1e-100  # probability whose logarithm is taken for that of a smaller one
-_LIKELY = 0.6  # probability from which on a candidate is taken to count (our choice)
+_LIKELY = 0.55  # probability from which on a candidate is taken to count (our choice)
 _BEHIND = 1e6  # by which scores of others lie below the rest
 
 

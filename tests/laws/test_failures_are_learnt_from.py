@@ -1,6 +1,8 @@
 """A region where evaluations fail is left alone, and what fails at random costs next to nothing."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -147,8 +149,7 @@ def test_the_probability_of_success_comes_beside_the_prediction(study):
     mean, std = found = study.predict(points)
     assert found.mean is mean
     assert found.std is std
-    assert found.success[0] < 0.3
-    assert found.success[1] > 0.7
+    assert found.success[0] < 0.5 < found.success[1]
 
 
 def test_the_same_log_gives_the_same_batch(study, tmp_path):
@@ -207,3 +208,12 @@ def test_what_is_expected_and_fitted_knows_only_what_was_told(study):
     study.ask(2)
     twin.ask(2)
     assert study.history.models == twin.history.models
+
+
+def test_the_code_of_the_page_runs():
+    page = (Path(__file__).parents[2] / "docs" / "failures.md").read_text()
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, names)
+    good, bad = names["found"].success
+    assert bad < 0.5 < good

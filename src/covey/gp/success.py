@@ -7,7 +7,7 @@ Gaussian process prior, and p(x) = P(y = 1) = E Φ(g(x)) the probability of succ
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,11 +25,21 @@ if TYPE_CHECKING:
 
 ENOUGH = 3  # failures from which on they are modelled; of fewer little can be said (our choice)
 MOST = 300  # labels that are modelled; of more, so many are picked
+# Taken off the log evidence of θ at its most probable, which has chosen its hyper-parameters after
+# the fact, before it is compared with that of chance (our choice).
+_OCCAM = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Success:
-    r"""The probability of success, p(x) = Φ(m(x) / √(1 + s²(x))) for g(x) ~ N(m, s²).
+    r"""The probability of success, by two models: one of where trials fail, one of chance alone.
+
+    .. math:: p(x) = v\, \Phi(m(x) / \sqrt{1 + s^2(x)}) + (1 - v)\, p_0, \qquad
+              g(x) \sim N(m(x), s^2(x))
+
+    v is the posterior probability of the first. By the second all trials succeed with the same
+    probability, p₀ by the rule of succession: where failures have nothing to do with the point, no
+    point is to be avoided because of them.
 
     g is Gaussian by expectation propagation (Rasmussen & Williams 2006, section 3.6): each label
     acts as an observation ν/τ of g with variance 1/τ. So g is kept as the posterior of these, and
@@ -37,6 +47,8 @@ class Success:
     """
 
     latent: Posterior
+    where: float = 1.0  # v
+    chance: float = 0.5  # p₀
 
     @staticmethod
     def among(told: Array, failed: Array, gp: GP, rng: np.random.Generator) -> Success:
@@ -46,12 +58,23 @@ class Success:
         """
         told, failed = informative_labels(told, failed, rng)
         at, label = np.vstack([told, failed]), np.repeat([1.0, -1.0], [len(told), len(failed)])
-        return Labels(at, label, gp).most_probable()
+        labels = Labels(at, label, gp)
+        theta = labels.most_probable()
+        # Under chance alone, with p₀ uniform: n! f! / (n + f + 1)!
+        alone = math.lgamma(len(told) + 1) + math.lgamma(len(failed) + 1)
+        alone -= math.lgamma(len(at) + 2)
+        odds = labels.value_and_gradient(theta)[0] - alone - _OCCAM
+        return replace(
+            labels.success(theta),
+            where=0.5 + 0.5 * math.tanh(0.5 * odds),
+            chance=(len(told) + 1) / (len(at) + 2),
+        )
 
     def probability(self, at: Array) -> Array:
         """p at the points (n, d): (n,), on the host. Cost n·m² for m labels, in one pass."""
         belief = self.latent.belief(at, memory=0)  # streamed: nothing of it is needed later
-        return np.exp(log_normal_cdf(belief.mean / np.sqrt(1.0 + belief.var)))
+        here = np.exp(log_normal_cdf(belief.mean / np.sqrt(1.0 + belief.var)))
+        return self.where * here + (1.0 - self.where) * self.chance
 
     def climbed(self, above: Array, slope: Array, at: Array) -> tuple[Array, Array]:
         """p · above (n,) and its gradient (n, d), from a score ``above`` and its ``slope``."""
@@ -63,7 +86,8 @@ class Success:
         # ∂z = ∂m / S - z ∂S / S with S = √(1 + s²), so ∂S = s ∂s / S.
         turn = rise / spread[:, None] - (z * std / np.square(spread))[:, None] * widening
         p, above = np.exp(log_normal_cdf(z)), np.maximum(above, 0.0)
-        density = np.exp(-0.5 * np.square(z)) / math.sqrt(2.0 * math.pi)
+        p = self.where * p + (1.0 - self.where) * self.chance
+        density = self.where * np.exp(-0.5 * np.square(z)) / math.sqrt(2.0 * math.pi)
         return p * above, p[:, None] * slope + (above * density)[:, None] * turn
 
 
@@ -134,8 +158,8 @@ class Labels:
         d = self.at.shape[1]
         return (*(PRIORS[self.gp.priors](d).length,) * d, _SHARP)
 
-    def most_probable(self) -> Success:
-        """The probability of success with the most probable hyper-parameters, by L-BFGS-B."""
+    def most_probable(self) -> Array:
+        """The most probable θ, by L-BFGS-B."""
         from scipy.optimize import minimize
 
         last: list[Sites | None] = [None]  # where the next propagation starts
@@ -155,10 +179,10 @@ class Labels:
             bounds=bounds,
             options={"maxiter": _ITERATIONS, "ftol": 1e-5, "gtol": 1e-2},
         )
-        return self.success(found.x)
+        return np.asarray(found.x)
 
     def success(self, theta: Array) -> Success:
-        """The probability of success at θ."""
+        """The probability of success at θ, by the first model alone."""
         kernel, mean = self._unpack(theta)
         tau, nu = self._propagated(kernel(self.at, self.at), mean, None, _CLOSE).sites
         tau = np.maximum(tau, _LEAST_PRECISION)

@@ -53,12 +53,15 @@ def test_a_border_is_found(border):
     p = border.probability(at)
     assert p[at[:, 0] < 0.4].min() > 0.8
     assert p[at[:, 0] > 0.6].max() < 0.2
+    assert border.where > 0.9  # and not by chance
 
 
 def test_failures_at_random_lower_the_probability_alike_everywhere():
     at = np.random.default_rng(4).random((100, 2))
     failed = np.random.default_rng(5).random(100) < 0.3
-    p = Success.among(*split(at, failed), GP(), np.random.default_rng(0)).probability(AT)
+    success = Success.among(*split(at, failed), GP(), np.random.default_rng(0))
+    assert success.where < 0.5
+    p = success.probability(AT)
     assert abs(p.mean() - np.mean(~failed)) < 0.05
     assert p.std() < 0.1
 

@@ -290,16 +290,16 @@ class EST:
     def judge(self, belief: Belief, /) -> Judgement:
         """Scores (μ - m̂)/σ; width ν, never negative (a negative one would prefer certainty)."""
         scores = (belief.mean - self.maximum(belief)) / belief.std  # Lemma 2.1; MATH 3
+        if belief.weight is not None:
+            # Above m̂ are only candidates that hardly count; there a score would rise as σ falls.
+            scores = np.minimum(scores, 0.0)
         width = max(0.0, float(-scores[counting(belief)].max()))  # ν = min (m̂ - μ)/σ
         # β_{t+1} depends on outcomes of round t, which are not known yet: ν_t serves (MATH E12).
         return Judgement(scores, width, width)
 
     def weighed(self, scores: Array, weight: Array, /) -> Array:
-        """log p Φ(s): Φ((μ - m̂)/σ) is the probability that f reaches m̂, and p that it counts.
-
-        Above m̂, where only candidates are that hardly count, Φ would rise as σ falls: it is ½.
-        """
-        return log_normal_cdf(np.minimum(scores, 0.0)) + np.log(np.maximum(weight, _LEAST))
+        """log p Φ(s): Φ((μ - m̂)/σ) is the probability that f reaches m̂, and p that it counts."""
+        return log_normal_cdf(scores) + np.log(np.maximum(weight, _LEAST))
 
     def frozen_at(self, belief: Belief, /) -> EST:
         """With m̂ estimated from the belief at the start of the batch."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from covey.arrays import Array
@@ -42,6 +44,7 @@ def usual_beliefs() -> dict[str, Belief]:
         "several members": example_belief(members=3),
         "identical candidates": example_belief(12, copies=4),
         "one candidate": example_belief(1),
+        "candidates that may not count": replace(example_belief(), weight=np.linspace(0, 1, 30)),
     }
 
 
@@ -53,6 +56,8 @@ def contents(belief: Belief) -> dict[str, Array]:
         found[f"mean of member {i}"] = np.array(part.mean)
         found[f"variance of member {i}"] = np.array(part.var)
         found[f"covariance of member {i}"] = np.array(part.block(every, every))
+    if belief.weight is not None:
+        found["weight"] = np.array(belief.weight)
     for i, known in enumerate(belief.told or ()):
         found[f"known values, {('mean', 'deviation')[i]}"] = np.array(known)
     return found

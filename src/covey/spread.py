@@ -10,7 +10,7 @@ import numpy as np
 from covey.arrays import Array, Mask, to_numpy
 from covey.belief import Belief
 from covey.errors import StrategyError
-from covey.policies import UCB, Policy, Restless, Score, best_known, weighing
+from covey.policies import UCB, Policy, Restless, Score, best_known, counting, weighing
 from covey.selection import Selection, crowded, enough_results, laxer, sequential_greedy
 
 _TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
@@ -176,11 +176,14 @@ def _with_dissent(
         here = np.searchsorted(among, lead).tolist()
         return among[_with_dissent(belief.on(among), here, keep, k, rng)].tolist()
     order = rng.permutation(len(belief.levels))
+    # An option that always fails has no results, and would have every turn.
+    likely = np.zeros(len(belief), dtype=bool)
+    likely[counting(belief)] = True
     batch = lead[:keep]
     for turn in range(k - keep):
         columns = belief.levels[order[turn % len(order)]]
         values = to_numpy(belief.at)[:, columns]
-        other = ~_equal(values, _commonest(values[lead]))
+        other = ~_equal(values, _commonest(values[lead])) & likely
         fresh = other
         if values.shape[1] > 1 and other.any():
             # Options have no order that could carry what is known of one to another, so each of

@@ -127,6 +127,30 @@ def test_a_border_is_learnt_in_a_pool():
     assert failing_share(1, space=lattice(61)) <= 0.2
 
 
+def option_share(seed):
+    """Of batches four to eight, the share with the option that always fails."""
+    options = covey.Choice(["a", "b", "c", "broken"])
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0), "by": options}), seed=seed)
+    late = []
+    for i in range(8):
+        for trial in study.ask(6):
+            fails = trial.point["by"] == "broken"
+            late += [fails] * (i >= 3)
+            if fails:
+                study.fail(trial)
+            else:
+                study.tell(
+                    trial, -((trial.point["x"] - 0.3) ** 2) - 0.1 * (trial.point["by"] == "a")
+                )
+    return float(np.mean(late))
+
+
+def test_an_option_that_always_fails_is_not_given_turn_after_turn(monkeypatch):
+    assert option_share(0) <= 0.1
+    monkeypatch.setattr(success, "ENOUGH", 10**9)
+    assert option_share(0) > 0.1  # the control: without a model it is tried again and again
+
+
 def test_two_failures_are_too_few_for_a_model(study, monkeypatch):
     monkeypatch.setattr(Success, "among", None)  # a call would raise
     study.fail(study.ask(2))

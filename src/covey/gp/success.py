@@ -219,6 +219,8 @@ class Labels:
         slopes[d + 1] = last.pull.sum() - mean
         for i, prior in enumerate(self._priors):
             density, slope = prior.log_density(theta[i])
+            # Less its height at the start, so that evidence compares whatever the prior.
+            density = density - prior.log_density(np.asarray(prior.start))[0]
             value, slopes[i] = value + float(density), slopes[i] + float(slope)
         return float(value), slopes, last.sites
 

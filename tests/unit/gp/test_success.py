@@ -56,6 +56,15 @@ def test_a_border_is_found(border):
     assert border.where > 0.9  # and not by chance
 
 
+def test_a_border_is_found_with_the_priors_of_the_paper():
+    gp = GP("squared-exponential", mean="zero", samples=5, priors="paper", warp=False)
+    found = Success.among(*split(AT, BEYOND), gp, np.random.default_rng(0))
+    assert found.where > 0.9
+    good, bad = found.probability(np.array([[0.2, 0.5], [0.8, 0.5]]))
+    assert bad < 0.2
+    assert good > 0.8
+
+
 def test_failures_at_random_lower_the_probability_alike_everywhere():
     at = np.random.default_rng(4).random((100, 2))
     failed = np.random.default_rng(5).random(100) < 0.3

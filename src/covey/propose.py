@@ -18,7 +18,7 @@ from covey import dpp
 from covey.arrays import Array
 from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
-from covey.candidates import Candidates, CandidateSet, Exclusions, FiniteSet, candidate_set
+from covey.candidates import Candidates, CandidateSet, FiniteSet, candidate_set, excluded
 from covey.diagnostics import Diagnostics, explain
 from covey.gp import GP, PRIORS, Model, Recall
 from covey.history import History
@@ -66,7 +66,7 @@ def propose(
     belief about them, choose (MATH 0).
     """
     rng = np.random.default_rng([recipe.seed, history.asked_count])
-    where = candidate_set(recipe.space, request.fixed, excluded(history, recipe))
+    where = candidate_set(recipe.space, request.fixed, excluded(history, recipe.seed))
     if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
         return _without_model(where, history, recipe, request, rng)
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
@@ -111,12 +111,6 @@ def resolved(
         under_way=recipe.space.encode(under_way) if under_way else None,
         seen_at=None if isinstance(recipe.space, Pool) else seen_at,
     )
-
-
-def excluded(history: History, recipe: Recipe) -> Exclusions:
-    """Points that are pending, failed or told; cancelled and lost ones may be proposed again."""
-    points = [t.point for t in history.trials if t.status not in ("cancelled", "lost")]
-    return Exclusions(points, recipe.seed, history.asked_count)
 
 
 def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:

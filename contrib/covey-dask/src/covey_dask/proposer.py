@@ -17,14 +17,14 @@ from covey import dpp
 from covey.arrays import Array, Indices
 from covey.baselines import PureExploration
 from covey.belief import Belief
-from covey.candidates import Candidates, remaining_pool
+from covey.candidates import Candidates, excluded, remaining_pool
 from covey.diagnostics import explain
 from covey.errors import CoveyError, SpaceError, StrategyError
 from covey.gp import Posterior, Recall
 from covey.history import History
 from covey.learn import Recipe, understand
 from covey.policies import Judgement, enough, judge, relevant
-from covey.propose import Proposal, Request, Stopwatch, excluded, propose, ready, resolved
+from covey.propose import Proposal, Request, Stopwatch, propose, ready, resolved
 from covey.selection import Selection, Strategy, checked_selection
 from covey.space import Pool
 from covey.strategies import DPP, Method
@@ -117,7 +117,7 @@ class DaskProposer:
         recall = Recall() if recall is None else recall
         rng = np.random.default_rng([recipe.seed, history.asked_count])
         watch = Stopwatch()
-        listed = remaining_pool(self._pool, request.fixed, excluded(history, recipe))
+        listed = remaining_pool(self._pool, request.fixed, excluded(history, recipe.seed))
         candidates = listed.everything(request.k)
         with watch.timing("fit"):
             posterior = understand(history, recipe, rng, recall=recall)

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from covey.arrays import TIE, Array, Indices, Mask, first_largest, largest
+from covey.arrays import TIE, Array, Indices, Mask, close_to, first_largest, largest, to_numpy
 from covey.belief import Belief
 from covey.errors import StrategyError
 
@@ -161,6 +161,14 @@ def crowded(belief: Belief, batch: Sequence[int]) -> Mask:
             taken |= belief.copies_of(points)
     taken[list(batch)] = True
     return taken
+
+
+def is_copy(belief: Belief, one: int, others: Sequence[int]) -> bool:
+    """Whether a candidate lies within the resolution of one of these others."""
+    if belief.resolution is None or not others:
+        return False
+    at = to_numpy(belief.at[[one, *others]])
+    return bool(close_to(at[1:], at[:1], belief.resolution).any())
 
 
 def laxer(belief: Belief) -> Belief:

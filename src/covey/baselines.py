@@ -18,13 +18,14 @@ from covey.policies import (
     Policy,
     Restless,
     enough,
+    in_words,
     judge,
     only_falls,
     relevant,
 )
 from covey.selection import Selection, distinct_maxima, enough_results, sequential_greedy
 
-_IN_TURN = "has the largest score of the policy, given the points before it"
+_EXPLORED = "has the largest variance of the relevant candidates, given the points before it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,9 @@ class PureExploration:
         batch = sequential_greedy(
             belief.on(among), first, k, lambda seen: 1.0 + _relative_variance(seen)
         )
-        return Selection(tuple(among[batch].tolist()), judgement.width, region)
+        first_words = f"first: {in_words(self.first, judgement.width)}"
+        reasons = (first_words, *(_EXPLORED,) * (k - 1))
+        return Selection(tuple(among[batch].tolist()), judgement.width, region, reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,10 @@ class Hallucinated:
         batch = sequential_greedy(
             belief, int(np.argmax(scores)), k, lambda seen: usual(seen)[0], size
         )
-        reasons = (_IN_TURN,) * k
+        lead, rest = (in_words(p, width) for p in (self.scout or self.first, self.first))
+        reasons = (f"first: {lead}", *(f"then, given the points before it: {rest}",) * (k - 1))
+        if exploring:
+            reasons = ("has the largest variance, given the points before it",) * k
         return Selection(tuple(batch), width, reasons=reasons)
 
 
@@ -160,7 +166,10 @@ class LocalPenalization:
             scores = scores + log_penalty(belief, batch[-1], slope)
             scores[batch] = -np.inf
             batch.append(int(np.argmax(scores)))
-        return Selection(tuple(batch), judgement.width)
+        words = in_words(self.first, judgement.width)
+        away = f"then, away from the points before it: {words}"
+        reasons = (f"first: {words}", *(away,) * (k - 1))
+        return Selection(tuple(batch), judgement.width, reasons=reasons)
 
 
 def log_penalty(belief: Belief, j: int, slope: float) -> Array:
@@ -180,7 +189,8 @@ class Thompson:
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """k draws, k distinct maximisers."""
-        return Selection(distinct_maxima(belief.each_draw(rng, k)))
+        reasons = ("maximises a draw of f from the posterior",) * k
+        return Selection(distinct_maxima(belief.each_draw(rng, k)), reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +201,8 @@ class Random:
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """k candidates without replacement."""
-        return Selection(tuple(rng.choice(len(belief), size=k, replace=False).tolist()))
+        drawn = rng.choice(len(belief), size=k, replace=False).tolist()
+        return Selection(tuple(drawn), reasons=("drawn uniformly at random",) * k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,4 +214,4 @@ class Sobol:
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """The first k candidates."""
         del belief, rng
-        return Selection(tuple(range(k)))
+        return Selection(tuple(range(k)), reasons=("the next point of the Sobol sequence",) * k)

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from covey import dpp
-from covey.arrays import Array
+from covey.arrays import Array, close_to, to_numpy
 from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
 from covey.candidates import Candidates, CandidateSet, FiniteSet, candidate_set, excluded
 from covey.diagnostics import Diagnostics, explain
 from covey.gp import GP, PRIORS, Model, Recall
-from covey.history import History
+from covey.history import Asked, History, Point
 from covey.kernels import KERNELS, KernelMatrix
 from covey.large.budget import FIRST, Resources, Size, TimeLimit, thin
 from covey.large.lowrank import held_rows
@@ -30,6 +30,7 @@ from covey.selection import Selection, Strategy, Waits, checked_selection, crowd
 from covey.space import Pool
 
 _log = logging.getLogger("covey")
+_TOO_FEW = "the results so far are too few for a model, or all equal"
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,14 @@ class Proposal:
     points: list[dict[str, Any]]
     models: tuple[Model, ...]
     diagnostics: Diagnostics
+
+    def as_event(self, strategy: str, fixed: dict[str, Any] | None = None) -> Asked:
+        """The batch as a log holds it; without a model the strategy's name is reason enough."""
+        models = tuple(model.describe() for model in self.models) or None
+        reasons = self.diagnostics.reasons if models is not None else ()
+        nats = self.diagnostics.nats if reasons else ()
+        points = tuple(map(Point, self.points))
+        return Asked(points, strategy, models, fixed, reasons=reasons, nats=nats)
 
 
 Proposer = Callable[[History, Recipe, Request, Recall | None], Proposal]
@@ -87,7 +96,8 @@ def propose(
     outcome = None if history.pending or history.failed else posterior.bound
     account = explain(belief, selection, request.name, outcome, watch.seconds)
     left_out, penalties = len(every) - len(candidates), posterior.data.penalties
-    account = replace(account, left_out=left_out, penalties=penalties)
+    reasons = with_neighbours(belief, selection, history, recipe)
+    account = replace(account, left_out=left_out, penalties=penalties, reasons=reasons)
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
@@ -111,6 +121,30 @@ def resolved(
         under_way=recipe.space.encode(under_way) if under_way else None,
         seen_at=None if isinstance(recipe.space, Pool) else seen_at,
     )
+
+
+def with_neighbours(
+    belief: Belief, selection: Selection, history: History, recipe: Recipe
+) -> tuple[str, ...]:
+    """The reasons of a batch, with the trials that its points are copies of, if they are any."""
+    if not selection.reasons or belief.resolution is None:
+        return selection.reasons
+    at = to_numpy(belief.at[list(selection.indices)])
+    near = [p for p in (belief.seen_at, belief.under_way) if p is not None]
+    known = close_to(at, np.vstack(near), belief.resolution) if near else np.zeros(len(at), bool)
+    said = list(selection.reasons)
+    if known.any():
+        trials = [t for t in history.trials if t.status in ("told", "pending", "failed")]
+        places = recipe.space.encode([t.point for t in trials])
+        for b in np.flatnonzero(known).tolist():
+            beside = np.flatnonzero(close_to(places, at[[b]], belief.resolution))
+            if len(beside):
+                nearest = np.abs(places[beside] - at[b]).max(axis=1).argmin()
+                said[b] += f"; within the resolution of trial {trials[beside[nearest]].id}"
+    for b in range(1, len(at)):
+        if close_to(at[:b], at[[b]], belief.resolution).any():
+            said[b] += "; a copy of a point before it, as few others are left"
+    return tuple(said)
 
 
 def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
@@ -138,7 +172,7 @@ def _without_model(
     if request.strategy.needs_model and isinstance(where, FiniteSet) and history.counted:
         candidates = _unlike_pending(where.scattered(k, rng), history, recipe, k)
         drawn = rng.choice(len(candidates), size=k, replace=False)
-        selection = Selection(tuple(int(i) for i in drawn))
+        selection = Selection(tuple(int(i) for i in drawn), reasons=(f"at random: {_TOO_FEW}",) * k)
     elif request.strategy.needs_model and isinstance(where, FiniteSet):
         candidates = where.scattered(k, rng)
         offered = len(candidates)
@@ -147,7 +181,8 @@ def _without_model(
         left_out = offered - len(candidates)
         selection = _spread_out(candidates.at, recipe.gp, k, rng)
     elif request.strategy.needs_model:
-        candidates, selection = where.in_order(k), Selection(tuple(range(k)))
+        candidates = where.in_order(k)
+        selection = Selection(tuple(range(k)), reasons=(f"fills the space: {_TOO_FEW}",) * k)
     else:
         ordered = isinstance(request.strategy, Sobol)
         candidates = where.in_order(k) if ordered else where.scattered(k, rng)
@@ -156,6 +191,7 @@ def _without_model(
         selection = checked_selection(chosen, k, len(candidates))
     _log.info("chose %d points by %s, without a model", k, request.name)
     account = Diagnostics(request.name, k, len(candidates), seconds={}, left_out=left_out)
+    account = replace(account, reasons=selection.reasons)
     return Proposal(candidates.points(selection.indices), (), account)
 
 
@@ -175,7 +211,8 @@ def _spread_out(at: Array, gp: GP, k: int, rng: np.random.Generator) -> Selectio
     rest = np.flatnonzero(np.arange(len(at)) != head)
     kernel = belief.after_looking_at([head], on=rest).information()
     tail = dpp.maximize(kernel, k - 1) if k > 1 else []
-    return Selection((head, *(int(rest[i]) for i in tail)))
+    reasons = (f"at random: {_TOO_FEW}", *(f"unlike the others: {_TOO_FEW}",) * (k - 1))
+    return Selection((head, *(int(rest[i]) for i in tail)), reasons=reasons)
 
 
 def prior_belief(at: Array, gp: GP) -> Belief:

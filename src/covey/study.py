@@ -34,7 +34,7 @@ from covey.errors import (
 )
 from covey.gains import Advice
 from covey.gp import GP
-from covey.history import History, Point, Trial, events
+from covey.history import History, Trial, events
 from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, progress_bar
 from covey.learn import Goal, LastModel, Recipe
 from covey.log.disk import Mutex
@@ -279,10 +279,9 @@ class Study:
         self._log.verify()
         with one_thread():
             proposal = self.proposer(since.history, self._recipe, request, self._model.recall)
-        models = tuple(model.describe() for model in proposal.models) or None
         # Fixed values are logged if there are any, or if a key will be compared with them.
         held = self.space.to_json(request.fixed) if request.fixed or key is not None else None
-        asked = events.Asked(tuple(map(Point, proposal.points)), request.name, models, held)
+        asked = proposal.as_event(request.name, held)
         with self._lock:
             trials = self._log.commit(asked, key, since)
         self._diagnostics = proposal.diagnostics

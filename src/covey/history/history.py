@@ -136,6 +136,7 @@ class Ledger:
             self.models = self.models if event.models is None else event.models
             made = Batch("asked", self.rounds, first, points, place, event.strategy)
             made = replace(made, modelled=bool(event.models), after=event.after)
+            made = replace(made, reasons=event.reasons, nats=event.nats)
         else:
             origin: Origin = "enqueued" if isinstance(event, Enqueued) else "added"
             made = Batch(origin, None, first, points, place)
@@ -358,10 +359,17 @@ class History:
 
     def batch(self, trial: Trial | int) -> int | None:
         """The number of the batch this trial was asked for in, from 1; None if it was not."""
+        return self._home(self._id(trial)).round
+
+    def why(self, trial: Trial | int) -> str:
+        """Why this trial is in its batch, in words; empty if the log does not say."""
         id = self._id(trial)
+        return self._home(id).why(id)
+
+    def _home(self, id: int) -> Batch:
         with self._ledger.lock:
             batches = self._as_it_stood().batches
-            return batches[bisect_right(batches, id, key=attrgetter("first")) - 1].round
+            return batches[bisect_right(batches, id, key=attrgetter("first")) - 1]
 
     def _id(self, trial: Trial | int) -> int:
         (id,) = trial_ids([trial.id if isinstance(trial, Trial) else trial])

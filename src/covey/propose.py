@@ -85,7 +85,9 @@ def propose(
         posterior = replace(posterior, known=recall.told(posterior))
     with watch.timing("candidates"):
         every = where.promising(k, posterior, rng)
-        candidates = limit.thinned(every, Size(len(every), posterior.rows, k, posterior.size), rng)
+        searched = 0 if isinstance(where, FiniteSet) else recipe.space.width
+        size = Size(len(every), posterior.rows, k, posterior.size, searched)
+        candidates = limit.thinned(every, size, rng)
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
         belief = resolved(belief, history, recipe, request.fixed, posterior.data.at)

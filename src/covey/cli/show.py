@@ -285,7 +285,8 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
             for trial in trials
         ]
         put_json("covey.export/1", {"trials": listed})
-        return end(study)
+        if out is None:
+            return end(study)
     added, rare = sheets.export_columns(study.space.names), _rare_cells(study)
     columns = _columns(study, added, [name for name, texts in rare.items() if texts])
     rows = [

@@ -209,3 +209,11 @@ def test_advice_says_what_a_batch_would_gain(study):
     assert "says the model" in said.err
     assert study("advice", "--up-to", "0").code == 5
     assert study("advice", "--worth", "-1").code == 5
+
+
+def test_an_export_as_json_writes_the_file_too(study):
+    study("ask")
+    study("tell", "0=1")
+    done = study("export", "--json", "--out", "trials.csv")
+    assert len(done.json["trials"]) == 3
+    assert len(Path("trials.csv").read_text().splitlines()) == 4

@@ -1,7 +1,8 @@
 """Arrays of NumPy or torch: types, factorisations, order statistics, work chunk by chunk.
 
-Also threads, devices, and the logarithm of the normal distribution function. The only
-module that knows both array libraries. SciPy and torch are imported when first needed.
+Also threads, devices, rows that are close, and the logarithm of the normal distribution
+function. The only module that knows both array libraries. SciPy and torch are imported when
+first needed.
 """
 
 from __future__ import annotations
@@ -360,6 +361,44 @@ def side_by_side(work: Callable[[slice], Made], parts: Sequence[slice]) -> Itera
         finally:  # an interrupt does not wait for what is queued
             for future in ahead:
                 future.cancel()
+
+
+# Rows that are close: nearer to each other than ``least`` (d,) in every column.
+
+_FEW = 16  # points up to which a pass over the rows for each is quicker than a tree
+_EDGE = 1e-9  # relative: a distance this near to the limit is looked at column by column
+
+
+def close_to(at: Array, points: Array, least: Array) -> Mask:
+    """Which of the rows (n, d) are close to one of the points (m, d): (n,)."""
+    found = np.zeros(len(at), dtype=bool)
+    if len(at) == 0 or not (least > 0.0).all():
+        return found
+    if len(points) <= _FEW:
+        for point in points:
+            found[_close_rows(at, point, least)] = True
+        return found
+    from scipy.spatial import cKDTree
+
+    scaled = np.unique(points, axis=0) / least
+    edge = _EDGE + 8.0 * np.finfo(float).eps * float(np.abs(scaled).max())
+    tree = cKDTree(scaled)
+    for start in range(0, len(at), CACHE):
+        part = slice(start, start + CACHE)
+        near = tree.query(at[part] / least, p=np.inf, distance_upper_bound=1.0 + edge)[0]
+        found[part] = near < 1.0 - edge
+        # What rounding could decide either way is compared as it stands.
+        for i in start + np.flatnonzero((near >= 1.0 - edge) & (near <= 1.0 + edge)):
+            found[i] = len(_close_rows(points, at[i], least)) > 0
+    return found
+
+
+def _close_rows(at: Array, point: Array, least: Array) -> Indices:
+    """Indices of the rows close to a point; column by column, since few are left after each."""
+    close = np.flatnonzero(np.abs(at[:, 0] - point[0]) < least[0])
+    for j in range(1, len(least)):
+        close = close[np.abs(at[close, j] - point[j]) < least[j]]
+    return close
 
 
 @contextmanager

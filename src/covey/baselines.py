@@ -19,6 +19,7 @@ from covey.policies import (
     Restless,
     Score,
     enough,
+    in_words,
     judge,
     log_weight,
     only_falls,
@@ -28,7 +29,7 @@ from covey.policies import (
 )
 from covey.selection import Selection, distinct_maxima, enough_results, sequential_greedy
 
-_IN_TURN = "has the largest score of the policy, given the points before it"
+_EXPLORED = "has the largest variance of the relevant candidates, given the points before it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class PureExploration:
         batch = sequential_greedy(
             belief.on(among), first, k, lambda seen: 1.0 + _relative_variance(seen)
         )
-        return Selection(tuple(among[batch].tolist()), judgement.width, region)
+        first_words = f"first: {in_words(self.first, judgement.width)}"
+        reasons = (first_words, *(_EXPLORED,) * (k - 1))
+        return Selection(tuple(among[batch].tolist()), judgement.width, region, reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,10 @@ class Hallucinated:
         bounded = exploring or (only_falls(self.first) and not moving)
         size = None if bounded else len(belief)
         batch = sequential_greedy(belief, int(np.argmax(scores)), k, usual, size)
-        reasons = (_IN_TURN,) * k
+        first, then = in_words(lead, width), in_words(self.first, width)
+        reasons = (f"first: {first}", *(f"then, given the points before it: {then}",) * (k - 1))
+        if exploring:
+            reasons = ("has the largest variance, given the points before it",) * k
         return Selection(tuple(batch), width, reasons=reasons)
 
 
@@ -170,7 +176,10 @@ class LocalPenalization:
             scores = scores + log_penalty(belief, batch[-1], slope)
             scores[batch] = -np.inf
             batch.append(int(np.argmax(scores)))
-        return Selection(tuple(batch), judgement.width)
+        words = in_words(self.first, judgement.width)
+        away = f"then, away from the points before it: {words}"
+        reasons = (f"first: {words}", *(away,) * (k - 1))
+        return Selection(tuple(batch), judgement.width, reasons=reasons)
 
 
 def log_penalty(belief: Belief, j: int, slope: float) -> Array:
@@ -190,7 +199,8 @@ class Thompson:
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """k draws, k distinct maximisers."""
-        return Selection(distinct_maxima(weighed_draws(belief, rng, k)))
+        reasons = ("maximises a draw of f from the posterior",) * k
+        return Selection(distinct_maxima(weighed_draws(belief, rng, k)), reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +211,8 @@ class Random:
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """k candidates without replacement."""
-        return Selection(tuple(rng.choice(len(belief), size=k, replace=False).tolist()))
+        drawn = rng.choice(len(belief), size=k, replace=False).tolist()
+        return Selection(tuple(drawn), reasons=("drawn uniformly at random",) * k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,4 +224,4 @@ class Sobol:
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """The first k candidates."""
         del belief, rng
-        return Selection(tuple(range(k)))
+        return Selection(tuple(range(k)), reasons=("the next point of the Sobol sequence",) * k)

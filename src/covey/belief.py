@@ -18,6 +18,7 @@ from covey.arrays import (
     Mask,
     Whitening,
     cholesky,
+    close_to,
     like,
     namespace,
     plus_diagonal,
@@ -264,17 +265,9 @@ class Belief:
 
     def copies_of(self, points: Array) -> Mask:
         """Which candidates lie within the resolution of one of the points (m, d), (n,)."""
-        found = np.zeros(len(self), dtype=bool)
         if self.resolution is None:
-            return found
-        at = to_numpy(self.at)
-        for point in to_numpy(points):
-            # Column by column, since few are left after the first: a pool has a million rows.
-            close = np.arange(len(at))
-            for j, least in enumerate(self.resolution):
-                close = close[np.abs(at[close, j] - point[j]) < least]
-            found[close] = True
-        return found
+            return np.zeros(len(self), dtype=bool)
+        return close_to(to_numpy(self.at), to_numpy(points), self.resolution)
 
     def highest_lower(self, width: float) -> float:
         """The largest μ - width·σ among the candidates and the observed points."""

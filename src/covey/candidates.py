@@ -19,6 +19,7 @@ from covey.arrays import Array, Indices, Mask
 from covey.belief import Belief
 from covey.errors import ExhaustedError, several
 from covey.gp import Posterior
+from covey.history import History
 from covey.policies import weighed
 from covey.space import Pool, Space
 from covey.space.inside import many_inside, one_inside
@@ -443,3 +444,9 @@ def candidate_set(
     if grid is not None:
         return remaining_grid(space, grid, fixed, excluded)
     return ContinuousSet(space, fixed, excluded)
+
+
+def excluded(history: History, seed: int) -> Exclusions:
+    """Points that are pending, failed or told; cancelled and lost ones may be proposed again."""
+    points = [t.point for t in history.trials if t.status not in ("cancelled", "lost")]
+    return Exclusions(points, seed, history.asked_count)

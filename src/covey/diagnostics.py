@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from covey import dpp
-from covey.arrays import Array, to_numpy
+from covey.arrays import Array, cholesky, to_numpy
 from covey.belief import Belief
 from covey.selection import Selection
 
@@ -53,6 +53,8 @@ class Diagnostics:
             just below the rest (`covey.gp.observations.clipped_penalties`).
         reasons: why each point is in the batch, in the order of its trials, in words; empty where
             the strategy does not say.
+        nats: what each point tells about f beyond those before it, which is half the logarithm of
+            what it multiplies the determinant of the batch by; empty without a model.
     """
 
     strategy: str
@@ -71,6 +73,7 @@ class Diagnostics:
     left_out: int = 0
     penalties: int = 0
     reasons: tuple[str, ...] = ()
+    nats: tuple[float, ...] = ()
 
 
 def information_gain(belief: Belief, indices: Sequence[int]) -> float:
@@ -82,6 +85,19 @@ def information_gain(belief: Belief, indices: Sequence[int]) -> float:
     """
     at = np.asarray(indices, dtype=np.intp)
     return 0.5 * float(np.linalg.slogdet(to_numpy(belief.information().block(at, at)))[1])
+
+
+def information_in_turn(belief: Belief, indices: Sequence[int]) -> Array:
+    r"""I(f; y_b | y_1 ... y_{b-1}) of each of these candidates: (len(indices),), nats (MATH 8.1).
+
+    .. math:: \tfrac12 \log (\det L_{1..b} / \det L_{1..b-1}), \qquad L = I + \Sigma/\sigma^2
+
+    >>> belief = Belief.dense(np.zeros((2, 1)), [0, 0], np.ones((2, 2)), noise=1.0)
+    >>> information_in_turn(belief, [0, 1]).round(2)
+    array([0.35, 0.2 ])
+    """
+    at = np.asarray(indices, dtype=np.intp)
+    return np.log(np.diagonal(cholesky(to_numpy(belief.information().block(at, at)))))
 
 
 def information_capacity(belief: Belief, looks: int) -> tuple[float, float]:
@@ -205,5 +221,6 @@ def explain(
         sampler=selection.sampler,
         error=selection.error,
         reasons=selection.reasons,
+        nats=tuple(information_in_turn(belief, chosen).tolist()),
         seconds=dict(seconds),
     )

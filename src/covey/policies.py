@@ -416,7 +416,11 @@ def log_improvement(z: Array) -> Array:
 
 
 def relevant(
-    belief: Belief, judgement: Judgement, factor: float = 2.0, at_least: int = 1
+    belief: Belief,
+    judgement: Judgement,
+    factor: float = 2.0,
+    at_least: int = 1,
+    among: Indices | None = None,
 ) -> Indices:
     r"""The relevance region: candidates that may still be the maximiser (Contal et al. 2013).
 
@@ -426,23 +430,43 @@ def relevant(
     (Section 3.2 of the paper, MATH 5.) The maximum is over the candidates and the observed points,
     which in a finite space are no longer candidates. The factor c is 2 in the paper and 1 in
     Contal's code. Late in a run R⁺ can hold fewer points than a batch needs; it is then widened to
-    the ``at_least`` highest upper bounds (our choice: the paper does not say). Where candidates may
-    not count, all bounds are `weighed`, and only those that are likely to are inside; what was
-    observed counts. Cost n.
+    the ``at_least`` highest upper bounds (our choice: the paper does not say). ``among`` are the
+    candidates that are no copies, ascending; None: all. Where candidates may not count, all bounds
+    are `weighed`, and only those that are likely to are inside; what was observed counts. Cost n.
     """
+    some = np.arange(len(belief)) if among is None else among
     upper = belief.mean + factor * judgement.next_width * belief.std
     least = belief.highest_lower(judgement.width)  # y•
+    likely = np.ones(len(belief), dtype=bool)
     if belief.weight is not None:
         upper, least = _weighed_region(belief, upper, judgement.width)
-    inside = np.flatnonzero(upper >= least)
-    if belief.weight is not None:
-        likely = np.arange(len(belief))[counting(belief)]
-        inside = np.intersect1d(inside, likely)
-    wanted = min(at_least, len(belief))
-    if len(inside) >= wanted:
-        return inside
-    # A stable sort, so that ties go to the lowest index.
-    return np.sort(np.argsort(-upper, kind="stable")[:wanted])
+        likely[:] = False
+        likely[counting(belief)] = True
+    upper = upper[some]
+    inside = np.flatnonzero((upper >= least) & likely[some])
+    wanted = min(at_least, len(some))
+    if len(inside) < wanted:
+        # A stable sort, so that ties go to the lowest index.
+        inside = np.sort(np.argsort(-upper, kind="stable")[:wanted])
+    return some[inside]
+
+
+def in_words(policy: Policy, width: float) -> str:
+    """What the point has that a policy puts first, for the reasons of a batch.
+
+    >>> in_words(UCB(beta=4.0), 2.0)
+    'the largest upper bound (UCB, width 2)'
+    """
+    what = _BEST.get(type(policy), "the largest score")
+    return f"{what} ({type(policy).__name__}, width {width:.2g})"
+
+
+_BEST: dict[type, str] = {
+    UCB: "the largest upper bound",
+    EST: "the likeliest to reach the estimated maximum",
+    EI: "the largest expected improvement",
+    Restless: "the largest upper bound, or the likeliest gain where none is promised",
+}
 
 
 def _weighed_region(belief: Belief, upper: Array, width: float) -> tuple[Array, float]:

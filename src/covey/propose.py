@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from covey import dpp
-from covey.arrays import Array
+from covey.arrays import Array, close_to, to_numpy
 from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
-from covey.candidates import Candidates, CandidateSet, Exclusions, FiniteSet, candidate_set
+from covey.candidates import Candidates, CandidateSet, FiniteSet, candidate_set, excluded
 from covey.diagnostics import Diagnostics, explain
 from covey.gp import GP, PRIORS, Model, Recall, success
-from covey.history import History
+from covey.history import Asked, History, Point
 from covey.kernels import KERNELS, KernelMatrix
 from covey.large.budget import FIRST, Resources, Size, TimeLimit, thin
 from covey.large.lowrank import held_rows
@@ -30,6 +30,7 @@ from covey.selection import Selection, Strategy, Waits, checked_selection, crowd
 from covey.space import Pool
 
 _log = logging.getLogger("covey")
+_TOO_FEW = "the results so far are too few for a model, or all equal"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,14 @@ class Proposal:
     models: tuple[Model, ...]
     diagnostics: Diagnostics
 
+    def as_event(self, strategy: str, fixed: dict[str, Any] | None = None) -> Asked:
+        """The batch as a log holds it; without a model the strategy's name is reason enough."""
+        models = tuple(model.describe() for model in self.models) or None
+        reasons = self.diagnostics.reasons if models is not None else ()
+        nats = self.diagnostics.nats if reasons else ()
+        points = tuple(map(Point, self.points))
+        return Asked(points, strategy, models, fixed, reasons=reasons, nats=nats)
+
 
 Proposer = Callable[[History, Recipe, Request, Recall | None], Proposal]
 """The type of `propose`; another function may do the same in another process."""
@@ -66,7 +75,7 @@ def propose(
     belief about them, choose (MATH 0).
     """
     rng = np.random.default_rng([recipe.seed, history.asked_count])
-    where = candidate_set(recipe.space, request.fixed, excluded(history, recipe))
+    where = candidate_set(recipe.space, request.fixed, excluded(history, recipe.seed))
     if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
         return _without_model(where, history, recipe, request, rng)
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
@@ -76,7 +85,9 @@ def propose(
         posterior = replace(posterior, known=recall.told(posterior))
     with watch.timing("candidates"):
         every = where.promising(k, posterior, rng)
-        candidates = limit.thinned(every, Size(len(every), posterior.rows, k, posterior.size), rng)
+        searched = 0 if isinstance(where, FiniteSet) else recipe.space.width
+        size = Size(len(every), posterior.rows, k, posterior.size, searched)
+        candidates = limit.thinned(every, size, rng)
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
         belief = resolved(belief, history, recipe, request.fixed, posterior.data.at)
@@ -87,7 +98,8 @@ def propose(
     outcome = None if history.pending or history.failed else posterior.bound
     account = explain(belief, selection, request.name, outcome, watch.seconds)
     left_out, penalties = len(every) - len(candidates), posterior.data.penalties
-    account = replace(account, left_out=left_out, penalties=penalties)
+    reasons = with_neighbours(belief, selection, history, recipe)
+    account = replace(account, left_out=left_out, penalties=penalties, reasons=reasons)
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
@@ -113,10 +125,28 @@ def resolved(
     )
 
 
-def excluded(history: History, recipe: Recipe) -> Exclusions:
-    """Points that are pending, failed or told; cancelled and lost ones may be proposed again."""
-    points = [t.point for t in history.trials if t.status not in ("cancelled", "lost")]
-    return Exclusions(points, recipe.seed, history.asked_count)
+def with_neighbours(
+    belief: Belief, selection: Selection, history: History, recipe: Recipe
+) -> tuple[str, ...]:
+    """The reasons of a batch, with the trials that its points are copies of, if they are any."""
+    if not selection.reasons or belief.resolution is None:
+        return selection.reasons
+    at = to_numpy(belief.at[list(selection.indices)])
+    near = [p for p in (belief.seen_at, belief.under_way) if p is not None]
+    known = close_to(at, np.vstack(near), belief.resolution) if near else np.zeros(len(at), bool)
+    said = list(selection.reasons)
+    if known.any():
+        trials = [t for t in history.trials if t.status in ("told", "pending", "failed")]
+        places = recipe.space.encode([t.point for t in trials])
+        for b in np.flatnonzero(known).tolist():
+            beside = np.flatnonzero(close_to(places, at[[b]], belief.resolution))
+            if len(beside):
+                nearest = np.abs(places[beside] - at[b]).max(axis=1).argmin()
+                said[b] += f"; within the resolution of trial {trials[beside[nearest]].id}"
+    for b in range(1, len(at)):
+        if close_to(at[:b], at[[b]], belief.resolution).any():
+            said[b] += "; a copy of a point before it, as few others are left"
+    return tuple(said)
 
 
 def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
@@ -149,7 +179,7 @@ def _without_model(
     if request.strategy.needs_model and isinstance(where, FiniteSet) and history.counted:
         candidates = _unlike_pending(where.scattered(k, rng), history, recipe, k)
         drawn = rng.choice(len(candidates), size=k, replace=False)
-        selection = Selection(tuple(int(i) for i in drawn))
+        selection = Selection(tuple(int(i) for i in drawn), reasons=(f"at random: {_TOO_FEW}",) * k)
     elif request.strategy.needs_model and isinstance(where, FiniteSet):
         candidates = where.scattered(k, rng)
         offered = len(candidates)
@@ -158,7 +188,8 @@ def _without_model(
         left_out = offered - len(candidates)
         selection = _spread_out(candidates.at, recipe.gp, k, rng)
     elif request.strategy.needs_model:
-        candidates, selection = where.in_order(k), Selection(tuple(range(k)))
+        candidates = where.in_order(k)
+        selection = Selection(tuple(range(k)), reasons=(f"fills the space: {_TOO_FEW}",) * k)
     else:
         ordered = isinstance(request.strategy, Sobol)
         candidates = where.in_order(k) if ordered else where.scattered(k, rng)
@@ -167,6 +198,7 @@ def _without_model(
         selection = checked_selection(chosen, k, len(candidates))
     _log.info("chose %d points by %s, without a model", k, request.name)
     account = Diagnostics(request.name, k, len(candidates), seconds={}, left_out=left_out)
+    account = replace(account, reasons=selection.reasons)
     return Proposal(candidates.points(selection.indices), (), account)
 
 
@@ -186,7 +218,8 @@ def _spread_out(at: Array, gp: GP, k: int, rng: np.random.Generator) -> Selectio
     rest = np.flatnonzero(np.arange(len(at)) != head)
     kernel = belief.after_looking_at([head], on=rest).information()
     tail = dpp.maximize(kernel, k - 1) if k > 1 else []
-    return Selection((head, *(int(rest[i]) for i in tail)))
+    reasons = (f"at random: {_TOO_FEW}", *(f"unlike the others: {_TOO_FEW}",) * (k - 1))
+    return Selection((head, *(int(rest[i]) for i in tail)), reasons=reasons)
 
 
 def prior_belief(at: Array, gp: GP) -> Belief:

@@ -8,9 +8,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from covey.arrays import TIE, Array, Indices, Mask, first_largest, largest
+from covey.arrays import TIE, Array, Indices, Mask, close_to, first_largest, largest, to_numpy
 from covey.belief import Belief
-from covey.errors import StrategyError
+from covey.errors import StrategyError, brief, several
 
 _SHOWN = 12  # indices in a message
 
@@ -69,6 +69,12 @@ def checked_selection(chosen: Selection | Sequence[int], k: int, n: int) -> Sele
     if len(found) != k or len(set(found)) != k or min(found) < 0 or max(found) >= n:
         shown = ", ".join(map(str, found[:_SHOWN])) + (", ..." if len(found) > _SHOWN else "")
         raise StrategyError(f"{wanted}; it chose {len(found)}: ({shown}).")
+    reasons = chosen.reasons
+    if reasons and (len(reasons) != k or not all(isinstance(why, str) for why in reasons)):
+        raise StrategyError(
+            f"the reasons of a batch are {several(k, 'text')}, one for each point, or (); got "
+            f"{len(reasons)}: {brief(repr(reasons), 80)}."
+        )
     return chosen
 
 
@@ -161,6 +167,14 @@ def crowded(belief: Belief, batch: Sequence[int]) -> Mask:
             taken |= belief.copies_of(points)
     taken[list(batch)] = True
     return taken
+
+
+def is_copy(belief: Belief, one: int, others: Sequence[int]) -> bool:
+    """Whether a candidate lies within the resolution of one of these others."""
+    if belief.resolution is None or not others:
+        return False
+    at = to_numpy(belief.at[[one, *others]])
+    return bool(close_to(at[1:], at[:1], belief.resolution).any())
 
 
 def laxer(belief: Belief) -> Belief:

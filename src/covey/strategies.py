@@ -10,13 +10,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from covey import dpp
+from covey.arrays import Indices
 from covey.belief import Belief
 from covey.covariance import Covariance
-from covey.errors import StrategyError
-from covey.policies import Policy, enough, judge, relevant, weighed_draws
-from covey.selection import Selection, distinct_maxima
+from covey.errors import StrategyError, several
+from covey.policies import Policy, enough, in_words, judge, relevant, weighed_draws
+from covey.selection import Selection, crowded, is_copy, laxer
 
-_FIRST = "has the largest score of the policy"
+_DRAWN = "drawn with probability in proportion to the determinant"
+_AT_ONCE = 8  # points of a batch whose columns are computed together
 Method = Literal["auto", "spectral", "mixture", "walk", "swap"]
 
 
@@ -53,27 +55,53 @@ class DPP:
         return replace(self, seconds=seconds)
 
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
-        """The paper's batch, without repeats: the first point leaves the region (our choice)."""
-        judgement = judge(self.first, belief)
-        head = int(np.argmax(judgement.scores))  # x_{t,1}, MATH 0.3
-        region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))  # R⁺
-        if k == 1:
-            return Selection((head,), judgement.width, region, reasons=(_FIRST,))
-        inside = region[region != head]
-        kernel = belief.after_looking_at([head], on=inside).information()  # K_{t,1}, MATH 0.5-0.6
-        if self.then == "max":
-            tail, sampler, error = dpp.maximize(kernel, k - 1), "greedy", 0.0
-        else:
-            drawn, sampler = self._sampler(kernel, k - 1)
-            tail, error = drawn.draw(rng), drawn.error
-        batch = (head, *(int(inside[i]) for i in tail))
-        how = "by greedy maximisation of" if self.then == "max" else "by a draw with"
-        reasons = (_FIRST, *[f"chosen {how} the determinant, from the relevance region"] * (k - 1))
-        return Selection(batch, judgement.width, region, sampler, error, reasons)
+        """The paper's batch, without repeats: the first point leaves the region (our choice).
 
-    def _sampler(self, kernel: Covariance, k: int) -> tuple[dpp.Sampler, str]:
+        Where the belief has a resolution, a pick that is a copy of another or of a point under way
+        is put back. As many are then picked again, given those that stay, among candidates that
+        are no copies, so a batch without copies is the paper's.
+        """
+        judgement = judge(self.first, belief)
+        belief = replace(belief, seen_at=None)  # known points may be polished, as in the paper
+        taken = crowded(belief, [])
+        free = judgement.scores if taken.all() else np.where(taken, -np.inf, judgement.scores)
+        batch = [int(np.argmax(free))]  # x_{t,1}, MATH 0.3
+        region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))  # R⁺
+        began, sampler, error = time.perf_counter(), "", 0.0
+        reasons = [f"first: {in_words(self.first, judgement.width)}"]
+        taken[batch] = True  # of the first draw no more: most draws hold no copies
+        while len(batch) < k:
+            lacking, left = k - len(batch), int(np.sum(~taken))
+            if left < lacking:
+                belief = laxer(belief)  # copies are all that is left
+                taken = crowded(belief, batch)
+                continue
+            inside = region[~taken[region]]
+            if len(inside) < min(10 * lacking, left):  # copies filled the region
+                wanted, others = enough(lacking, len(belief)), np.flatnonzero(~taken)
+                inside = relevant(belief, judgement, self.factor, wanted, others)
+                region = np.union1d(region, inside)
+            kernel = _given(belief, batch, inside).information()  # MATH 0.5-0.6
+            tail, said, off = self._picked(kernel, lacking, rng, began)
+            sampler, error = sampler or said, min(1.0, error + off)  # the first has the most picks
+            longer = _without_copies(belief, batch, inside[tail].tolist(), self.then)
+            how = "picked for the largest determinant" if self.then == "max" else _DRAWN
+            why = f"{how} from {several(len(inside), 'relevant candidate')}"
+            reasons += [why] * (len(longer) - len(batch))
+            batch, taken = longer, crowded(belief, longer)
+        return Selection(tuple(batch), judgement.width, region, sampler, error, tuple(reasons))
+
+    def _picked(
+        self, kernel: Covariance, k: int, rng: np.random.Generator, began: float
+    ) -> tuple[Indices, str, float]:
+        """k picks by the kernel's determinant, how they were made, and the error of the draw."""
+        if self.then == "max":
+            return np.asarray(dpp.maximize(kernel, k), dtype=np.intp), "greedy", 0.0
+        sampler, said = self._sampler(kernel, k, began)
+        return np.asarray(sampler.draw(rng), dtype=np.intp), said, sampler.error
+
+    def _sampler(self, kernel: Covariance, k: int, began: float) -> tuple[dpp.Sampler, str]:
         """The sampler, cut to the time limit, and its description for the diagnostics."""
-        began = time.perf_counter()
         full = dpp.prepare(kernel, k, self.method)
         if not full.steps:
             return full, full.method
@@ -84,6 +112,30 @@ class DPP:
         return used, f"{full.method}, {used.steps} steps{cut}"
 
 
+def _given(belief: Belief, batch: list[int], inside: Indices) -> Belief:
+    """The belief about the region given the batch, a few points at a time to spare memory."""
+    for start in range(0, len(batch) - _AT_ONCE, _AT_ONCE):
+        belief = belief.after_looking_at(batch[start : start + _AT_ONCE])
+    last = (len(batch) - 1) // _AT_ONCE * _AT_ONCE
+    return belief.after_looking_at(batch[last:], on=inside)
+
+
+def _without_copies(
+    belief: Belief, batch: list[int], picks: list[int], then: Literal["max", "sample"]
+) -> list[int]:
+    """The batch and the picks that are no copies; of a greedy choice, those before the first copy.
+
+    What is picked greedily after a copy was picked given that copy.
+    """
+    stay = list(batch)
+    for i in picks:
+        if not is_copy(belief, i, stay):
+            stay.append(i)
+        elif then == "max":
+            break
+    return stay
+
+
 @dataclass(frozen=True, slots=True)
 class DPPThompson:
     r"""DPP-TS (Nava, Mutný & Krause 2022): Thompson draws that repel each other.
@@ -91,7 +143,8 @@ class DPPThompson:
     .. math:: P(x_1 \dots x_B) \propto \prod_b p_{\max}(x_b)\, \det(I + \sigma^{-2}\Sigma_{1..B})
 
     A Metropolis chain: replace one point by a new Thompson draw, and accept with the ratio of
-    determinants (p_max cancels; MATH 10). Cost k³ a step beside the draws.
+    determinants (p_max cancels; MATH 10). Cost k³ a step beside the draws. Where the belief has a
+    resolution, batches with copies have no weight, if there are others.
     """
 
     steps: int = field(default=50)
@@ -102,15 +155,24 @@ class DPPThompson:
         if k == len(belief):
             return Selection(tuple(range(k)))
         draws = weighed_draws(belief, rng, k + self.steps)
-        batch = list(distinct_maxima(islice(draws, k)))
+        belief = replace(belief, seen_at=None)
+        batch: list[int] = []
+        for draw in islice(draws, k):
+            while (taken := crowded(belief, batch)).all():
+                belief = laxer(belief)  # copies are all that is left
+            batch.append(int(np.argmax(np.where(taken, -np.inf, draw))))
         kernel = belief.information()
         value = dpp.log_determinant(kernel, batch)
         for proposal in [int(np.argmax(draw)) for draw in draws]:
             if proposal in batch:
                 continue
             trial = list(batch)
-            trial[int(rng.integers(k))] = proposal
+            trial[place := int(rng.integers(k))] = proposal
+            if is_copy(belief, proposal, [*trial[:place], *trial[place + 1 :]]):
+                continue  # a copy: this batch has no weight
             proposed = dpp.log_determinant(kernel, trial)
             if np.log(rng.random()) < proposed - value:  # min(1, det'/det)
                 batch, value = trial, proposed
-        return Selection(tuple(batch), sampler=f"thompson chain, {self.steps} steps")
+        reasons = ("maximises a draw of f, kept for the determinant of the batch",) * k
+        sampler = f"thompson chain, {self.steps} steps"
+        return Selection(tuple(batch), sampler=sampler, reasons=reasons)

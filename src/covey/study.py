@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
-from covey import advice, arguments
+from covey import advice, arguments, gains
 from covey.advice import Prediction, Recommendation
 from covey.arguments import (
     Points,
@@ -32,8 +32,9 @@ from covey.errors import (
     StrategyError,
     several,
 )
+from covey.gains import Advice
 from covey.gp import GP
-from covey.history import History, Point, Trial, events
+from covey.history import History, Trial, events
 from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, progress_bar
 from covey.learn import Goal, LastModel, Recipe
 from covey.log.disk import Mutex
@@ -278,10 +279,9 @@ class Study:
         self._log.verify()
         with one_thread():
             proposal = self.proposer(since.history, self._recipe, request, self._model.recall)
-        models = tuple(model.describe() for model in proposal.models) or None
         # Fixed values are logged if there are any, or if a key will be compared with them.
         held = self.space.to_json(request.fixed) if request.fixed or key is not None else None
-        asked = events.Asked(tuple(map(Point, proposal.points)), request.name, models, held)
+        asked = proposal.as_event(request.name, held)
         with self._lock:
             trials = self._log.commit(asked, key, since)
         self._diagnostics = proposal.diagnostics
@@ -466,6 +466,17 @@ class Study:
             if anywhere:
                 return advice.recommend_anywhere(posterior, self._recipe)
             return advice.recommend_told(posterior, self._recipe, self.history)
+
+    def advice(self, up_to: int = 96, *, worth: float | None = None) -> Advice:
+        """What batches of 1, 2, 4 ... ``up_to`` points are expected to gain, and whether to stop.
+
+        ``worth`` is the least gain that counts, in your units; None: 1 % of the range of the
+        results. ``print(study.advice())`` says it in words. Takes about as long as eight asks.
+        """
+        k, least = arguments.checked_count(up_to), gains.checked_worth(worth)
+        request = Request(k, self._strategy, self._name, resources=self._resources)
+        with self._computing, one_thread():
+            return gains.advise(self.history, self._recipe, request, self.proposer, least)
 
     def __repr__(self) -> str:
         return f"Study(goal={self.goal!r}, strategy={self._name!r}, {self.history!r})"

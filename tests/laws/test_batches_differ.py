@@ -1,4 +1,4 @@
-"""No two points of a batch of the default are alike: each differs by the resolution somewhere."""
+"""No two points of a batch are alike, of the default or of a DPP: each differs somewhere."""
 
 import math
 from dataclasses import replace
@@ -12,6 +12,7 @@ from covey.baselines import Hallucinated
 from covey.belief import Belief
 from covey.policies import UCB, Restless
 from covey.spread import SpreadUCB
+from covey.strategies import DPP
 
 BEFORE = Hallucinated(UCB(beta=4.0), scout=Restless())  # the default of 0.1
 
@@ -88,6 +89,81 @@ def test_of_the_default_before_more_were(case):
     """The negative control."""
     found, asked = copies(*CASES[case], BEFORE)
     assert found > 0.1 * asked
+
+
+DPPS = ("ucb-dpp-max", "ucb-dpp-sample", "est-dpp-max", "est-dpp-sample")
+
+
+@pytest.mark.parametrize("strategy", DPPS)
+@pytest.mark.parametrize("case", CASES)
+def test_of_a_dpp_at_most_a_tenth_are_copies(case, strategy):
+    found, asked = copies(*CASES[case], strategy)
+    assert found <= 0.1 * asked
+
+
+def test_of_dpp_ts_at_most_a_tenth_are_copies():
+    found, asked = copies(CROWDED, near, "dpp-ts")
+    assert found <= 0.1 * asked
+
+
+@pytest.mark.parametrize(
+    ("case", "strategy"),
+    [
+        ("levels and options", "est-dpp-max"),
+        ("levels and options", "est-dpp-sample"),
+        ("integers", "ucb-dpp-sample"),
+        ("a pool", "dpp-ts"),
+    ],
+)
+def test_of_the_papers_more_are(case, strategy):
+    """The negative control: a resolution of nought is the paper's strategy as it stands."""
+    found, asked = copies(*CASES[case], strategy, resolution=0.0)
+    assert found > 0.1 * asked
+
+
+@pytest.mark.parametrize("strategy", DPPS)
+def test_a_dpp_does_not_ask_again_for_what_is_under_way(strategy):
+    study = after_some(WHOLE, near, strategy)
+    at = WHOLE.encode([trial.point for _ in range(4) for trial in study.ask(4)])
+    assert alike(at) == 0
+
+
+@pytest.mark.parametrize("strategy", DPPS)
+def test_a_plate_of_96_by_a_dpp_holds_no_copies(strategy):
+    at = CROWDED.encode([t.point for t in after_some(CROWDED, near, strategy).ask(96)])
+    assert alike(at) <= 9
+
+
+def smooth_belief(n: int = 60) -> Belief:
+    """Candidates on a line, many of them closer than a hundredth, and a noise that lets them in."""
+    at = np.sort(np.random.default_rng(3).random((n, 1)), axis=0)
+    cov = np.exp(-np.square(at - at.T) / 0.05)
+    return Belief.dense(at, np.zeros(n), cov, noise=1.0)
+
+
+@pytest.mark.parametrize("then", ["max", "sample"])
+def test_a_batch_of_a_dpp_that_holds_no_copies_is_the_papers(then):
+    paper = smooth_belief()
+    ours = replace(paper, resolution=np.array([0.01]))
+    changed = 0
+    for seed in range(40):
+        chosen, as_in_paper = (
+            DPP(UCB(), then=then).choose(belief, 6, np.random.default_rng(seed)).indices
+            for belief in (ours, paper)
+        )
+        assert alike(paper.at[list(chosen)]) == 0
+        if alike(paper.at[list(as_in_paper)]):
+            changed += 1
+        else:
+            assert chosen == as_in_paper
+    assert (changed > 0) == (then == "sample")  # the control: there are copies to put back
+
+
+@pytest.mark.parametrize("then", ["max", "sample"])
+def test_of_a_dpp_too_where_copies_are_all_that_is_left_they_are_taken(then):
+    belief = replace(smooth_belief(12), resolution=np.array([0.5]))
+    chosen = DPP(UCB(), then=then).choose(belief, 8, np.random.default_rng(0)).indices
+    assert len(set(chosen)) == 8
 
 
 def test_a_resolution_of_nought_lets_a_batch_polish():

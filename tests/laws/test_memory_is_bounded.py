@@ -19,6 +19,9 @@ def peak(strategy, memory):
     study.add(
         [study.space.point(i) for i in range(RESULTS)], np.cos(40 * ROWS[:RESULTS]).sum(axis=1)
     )
+    small = Study(Pool(ROWS[:300]), seed=0, strategy=strategy)  # what is imported lazily
+    small.add([{"x0": 0.1, "x1": 0.2, "x2": x} for x in (0.1, 0.5, 0.7)], [1.0, 2.0, 1.5])
+    small.ask(2)
     tracemalloc.start()
     try:
         study.ask(BATCH)

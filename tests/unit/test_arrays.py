@@ -16,6 +16,7 @@ from covey.arrays import (
     _BLOCK,
     Whitening,
     cholesky,
+    close_to,
     each_chunk,
     largest,
     log_normal_cdf,
@@ -188,3 +189,39 @@ def test_progress_is_reported_to_whoever_asked():
     assert len(seen) == 16
     list(each_chunk(lambda part: None, rows, 2**20))
     assert sum(seen) == 1000
+
+
+def close_by_hand(at, points, least):
+    return (np.abs(at[:, None] - points) < least).all(axis=2).any(axis=1)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    count=st.sampled_from([0, 1, 16, 17, 60]),
+    width=st.integers(1, 5),
+    steps=st.sampled_from([0, 3, 100]),
+)
+def test_rows_close_to_points_are_those_found_by_hand(seed, count, width, steps):
+    """Few points go one by one, many by a tree; steps of a hundredth put rows on the very edge."""
+    rng = np.random.default_rng(seed)
+    at, points = rng.random((80, width)), rng.random((count, width))
+    if steps:
+        at, points = np.round(at * steps) / steps, np.round(points * steps) / steps
+    least = rng.choice([0.01, 0.1, 0.3], size=width)
+    assert np.array_equal(close_to(at, points, least), close_by_hand(at, points, least))
+
+
+def test_nothing_is_closer_than_nought():
+    at = np.zeros((3, 2))
+    assert not close_to(at, at, np.array([0.0, 1.0])).any()
+    assert not close_to(at[:0], at, np.array([1.0, 1.0])).any()
+
+
+def test_a_tree_beside_rows_by_the_ten_thousand(monkeypatch):
+    """More rows than a chunk holds."""
+    monkeypatch.setattr(arrays, "CACHE", 64)
+    rng = np.random.default_rng(0)
+    at, points, least = rng.random((500, 2)), rng.random((40, 2)), np.array([0.02, 0.05])
+    found = close_to(at, points, least)
+    assert 0 < found.sum() < 500
+    assert np.array_equal(found, close_by_hand(at, points, least))

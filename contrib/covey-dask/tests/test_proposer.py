@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -358,6 +359,19 @@ def test_greedy_on_a_large_region_goes_by_core_sets(plain, few):
     found = choose(DPP(UCB(), then="max"), far, K, np.random.default_rng(0), team, 16)
     assert found.sampler == "greedy"
     assert {"region", "core_set", "check"} <= set(plain.tasks)
+
+
+def test_copies_are_put_back_as_on_one_machine(plain, few):
+    belief, far, team = case(plain)
+    coarse = np.full(belief.at.shape[1], 0.5)
+    strategy = DPP(UCB(), then="max")
+    before = choose(strategy, far, K, np.random.default_rng(0), team, 16)
+    here = strategy.choose(replace(belief, resolution=coarse), K, np.random.default_rng(0))
+    rough = replace(far, resolution=coarse)
+    there = choose(strategy, rough, K, np.random.default_rng(0), team, 16)
+    assert there.indices == here.indices
+    assert there.indices != before.indices  # there were some
+    assert len(there.reasons) == len(before.reasons) == K
 
 
 def test_a_small_region_is_chosen_from_here(plain):

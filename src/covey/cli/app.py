@@ -21,7 +21,7 @@ from covey.cli.init import init
 from covey.cli.next import next
 from covey.cli.output import ExitCode, Stop, code_of, say, sentence
 from covey.cli.run import run_command
-from covey.cli.show import best, export, logs, report, status
+from covey.cli.show import advice, best, export, logs, report, status
 from covey.cli.tell import tell
 from covey.errors import CoveyError, did_you_mean
 
@@ -106,6 +106,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "next": next,
     "status": status,
     "best": best,
+    "advice": advice,
     "export": export,
     "logs": logs,
     "report": report,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -13,7 +13,7 @@ import typer
 
 import covey
 from covey.cli import sheets
-from covey.cli.options import FILE, Batch, Config, DryRun, Json, Out, Strategy
+from covey.cli.options import FILE, Batch, Config, DryRun, Explain, Json, Out, Strategy
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import fixed_from_text, point_to_json
@@ -21,7 +21,8 @@ from covey.cli.show import end, look_at
 from covey.errors import several
 
 if TYPE_CHECKING:
-    from covey.history import Trial
+    from covey.history import History, Trial
+    from covey.space import Pool, Space
     from covey.study import Study
 
 
@@ -34,6 +35,7 @@ def ask(
     strategy: Strategy = None,
     fix: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold it fixed.")] = [],
     out: Out = None,
+    explain: Explain = False,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -51,7 +53,7 @@ def ask(
     if output is not None:
         output = replace(output, ours=partial(_is_known_sheet, study))
         output.require_free()
-    show = partial(_show, study, as_json=as_json, output=output, tabular=out is None)
+    show = partial(_show, study.space, _Form(as_json, out is None, explain, output))
     pending = study.history.pending
     if pending and not new:
         if batch or fix or strategy:
@@ -59,7 +61,7 @@ def ask(
                 ExitCode.USAGE,
                 f"{_open(study)}; --batch, --fix and --strategy are for a new batch: add --new.",
             )
-        show(pending)
+        show(study.history, pending)
         say(f"{_open(study)}; `covey tell` takes results, `covey ask --new` asks for more.")
         return None
     k = batch or settings.batch
@@ -67,15 +69,14 @@ def ask(
     told = several(len(study.history.counted), "result")
     say(f"choosing {several(k, 'point')} after {told} ...")
     if dry_run:
-        points = _proposed(study, k, strategy or settings.strategy or "auto", fixed)
-        first = len(study.history)
-        show([covey.Trial(first + i, p) for i, p in enumerate(points)])
+        after = _proposed(study, k, strategy or settings.strategy or "auto", fixed)
+        show(after, after.trials[len(study.history) :])
         say("dry run: nothing was recorded.")
         return end(study)
     # Two processes that ask at once get one batch: the second finds the first one's key.
     key = None if new else f"covey-ask-{study.history.rounds + 1}"
     trials = study.ask(k, strategy=strategy, fixed=fixed, key=key)
-    show(trials)
+    show(study.history, trials)
     made = several(len(trials), "trial")
     say(f"batch {study.history.rounds} is open: {made} recorded in {settings.journal}.")
     sheet = out or "results.csv"
@@ -91,14 +92,26 @@ def _study(settings: Settings, dry_run: bool) -> Study:
     return covey.Study(settings.space, settings.goal, settings.strategy, settings.seed)
 
 
-def _proposed(study: Study, k: int, strategy: str, fixed: Mapping[str, Any]) -> list[Any]:
+def reasons_of(history: History, trials: Sequence[Trial]) -> list[str]:
+    """Why each of these trials was chosen, in words, as far as the log says."""
+    unsaid = {
+        "asked": "chosen without a model",
+        "enqueued": "enqueued by you",
+        "added": "measured elsewhere",
+    }
+    return [history.why(trial) or unsaid[trial.origin] for trial in trials]
+
+
+def _proposed(study: Study, k: int, strategy: str, fixed: Mapping[str, Any]) -> History:
+    """The history as it would be with the next batch."""
     from covey.arrays import one_thread
     from covey.catalog import strategy_of
     from covey.propose import Request, propose
 
     name, chosen = strategy_of(strategy)
     with one_thread():
-        return propose(study.history, study.recipe, Request(k, chosen, name, fixed)).points
+        made = propose(study.history, study.recipe, Request(k, chosen, name, fixed))
+    return study.history.then(made.as_event(name))
 
 
 def _open(study: Study) -> str:
@@ -124,15 +137,15 @@ def _is_known_sheet(study: Study, file: BinaryIO) -> bool:
 
     Filled-in values are in the journal once they were told; empty cells hold nothing to lose.
     """
-    columns, rows = _sheet(study, study.history.trials)
+    columns, rows = _sheet(study.space, study.history.trials)
     for row, trial in zip(rows, study.history.trials, strict=True):
         row["value"] = "failed" if trial.status == "failed" else trial.value
     return sheets.says_only(file, columns, rows, {"value": ("",)})
 
 
-def _sheet(study: Study, trials: Sequence[Trial]) -> tuple[list[str], list[dict[str, Any]]]:
+def _sheet(space: Space | Pool, trials: Sequence[Trial]) -> tuple[list[str], list[dict[str, Any]]]:
     """Columns and rows of a sheet: ids, points, and an empty column for values."""
-    columns = ["id", *map(sheets.heading, study.space.names), "value"]
+    columns = ["id", *map(sheets.heading, space.names), "value"]
     rows = [{"id": t.id} | {sheets.heading(n): v for n, v in t.point.items()} for t in trials]
     return columns, rows
 
@@ -147,18 +160,33 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def _show(
-    study: Study, trials: Sequence[Trial], as_json: bool, output: Output | None, tabular: bool
-) -> None:
+@dataclass(frozen=True)
+class _Form:
+    """How a batch is shown."""
+
+    as_json: bool
+    tabular: bool  # as a table, where stdout is a terminal
+    explain: bool
+    output: Output | None  # the file to write
+
+
+def _show(space: Space | Pool, form: _Form, history: History, trials: Sequence[Trial]) -> None:
     """The points: as a file, as JSON, as a table for a terminal, or as a sheet."""
-    names = list(study.space.names)
-    if output is not None:
-        output.write(sheets.sheet_text(*_sheet(study, trials)))
-        say(f"{several(len(trials), 'point')} written to {output.path}; fill in the column value.")
-    if as_json:
-        listed = [{"id": t.id, "point": point_to_json(study.space, t.point)} for t in trials]
+    names, why = list(space.names), reasons_of(history, trials)
+    if form.output is not None:
+        form.output.write(sheets.sheet_text(*_sheet(space, trials)))
+        count = several(len(trials), "point")
+        say(f"{count} written to {form.output.path}; fill in the column value.")
+    if form.as_json:
+        listed = [
+            {"id": t.id, "point": point_to_json(space, t.point), "why": said}
+            for t, said in zip(trials, why, strict=True)
+        ]
         put_json("covey.ask/1", {"trials": listed})
-    elif tabular and sys.stdout.isatty():
+    elif form.tabular and sys.stdout.isatty():
         put(table(["id", *names], [[t.id, *(t.point.get(n) for n in names)] for t in trials]))
-    elif output is None:
-        put_exactly(sheets.sheet_text(*_sheet(study, trials)))
+    elif form.output is None:
+        put_exactly(sheets.sheet_text(*_sheet(space, trials)))
+    if form.explain:
+        for trial, said in zip(trials, why, strict=True):
+            say(f"trial {trial.id}: {said}")

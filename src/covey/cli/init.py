@@ -85,14 +85,18 @@ def init(
     text = "\n".join([*lines, *_run_lines(command or [])]) + "\n"
     _require_utf8(text)
     settings = parse_settings(text, config)  # what is written must be readable, the pool included
-    if dry_run:
+    described = {"path": str(config), "parameters": list(parameters)}
+    if dry_run and as_json:
+        put_json("covey.init/1", {**described, "text": text})
+    elif dry_run:
         put_exactly(text)
+    if dry_run:
         return
     for line in space_lines(settings.space):
         say(line)
     output.write(text)
     if as_json:
-        put_json("covey.init/1", {"path": str(config), "parameters": list(parameters)})
+        put_json("covey.init/1", described)
     else:
         put_exactly(str(config))
     say(f"next: look at it, then  covey {'run' if command else 'ask'}")

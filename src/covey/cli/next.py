@@ -14,6 +14,7 @@ import typer
 
 import covey
 from covey.cli import sheets
+from covey.cli.ask import reasons_of
 from covey.cli.init import parameters_of, require_one_space, space_lines
 from covey.cli.options import (
     FILE,
@@ -22,6 +23,7 @@ from covey.cli.options import (
     Config,
     Direction,
     DryRun,
+    Explain,
     Integers,
     Json,
     Labels,
@@ -74,6 +76,7 @@ def next(
     strategy: Strategy = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
     out: Out = None,
+    explain: Explain = False,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -96,7 +99,7 @@ def next(
         "seed": seed,
     }
     settings = replace(settings, **{name: v for name, v in wanted.items() if v is not None})
-    output = None if out is None or dry_run or as_json else _output(settings, results, out)
+    output = None if out is None or dry_run else _output(settings, results, out)
     for line in space_lines(settings.space):
         say(line)
     found = _read(settings.space, results, value)
@@ -108,18 +111,20 @@ def next(
     study = _study(settings, found)
     say(f"choosing {several(settings.batch, 'point')}, goal {settings.goal} ...")
     trials = study.ask(settings.batch)
-    if as_json:
-        points = [point_to_json(study.space, trial.point) for trial in trials]
-        put_json("covey.next/1", {"points": points})
-        return
+    why = reasons_of(study.history, trials)
     rows = [{_column(n, columns): v for n, v in t.point.items()} for t in trials]
     text = sheets.sheet_text(columns, rows)
-    if output is None:
-        put_exactly(text)
-    else:
+    if output is not None:
         output.write(text)
         count = several(len(rows), "point")
         say(f"{count} written to {output.path}; fill in the column {value}.")
+    if as_json:
+        points = [point_to_json(study.space, trial.point) for trial in trials]
+        put_json("covey.next/1", {"points": points, "why": why})
+    elif output is None:
+        put_exactly(text)
+    for place, said in enumerate(why if explain else (), start=1):
+        say(f"point {place}: {said}")
 
 
 def _settings(

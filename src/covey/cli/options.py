@@ -24,6 +24,9 @@ Config = Annotated[
     Path, typer.Option("--config", "-c", envvar="COVEY_CONFIG", help="The study's file.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Say why each point is in the batch, on stderr.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; write nothing.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
 Batch = Annotated[int | None, typer.Option("--batch", "-b", min=1, help="Points per batch.")]

@@ -67,7 +67,7 @@ def run_command(
     batch = batch or settings.batch
     program = _checked(settings, plan, batch)
     if dry_run:
-        _dry_run(settings, plan, program, batch)
+        _dry_run(settings, plan, program, batch, as_json=as_json)
         return
     settings = replace(settings, journal=settings.journal.absolute())
     os.chdir(settings.path.absolute().parent)  # the command runs in the folder of covey.toml
@@ -117,10 +117,16 @@ def _say_how_it_ended(study: Study, before: int, budget: int) -> None:
         say(f"the budget of {whole} was used up before; raise --rounds to go on.")
 
 
-def _dry_run(settings: Settings, plan: RunSettings, command: Command, batch: int) -> None:
+def _dry_run(
+    settings: Settings, plan: RunSettings, command: Command, batch: int, *, as_json: bool
+) -> None:
     example = covey.Study(settings.space, strategy="random", seed=0).ask(1)[0].point
     words = command.words(example, trial=0, seed=0, result="RESULT.json")
-    put(shlex.join(words))
+    if as_json:
+        numbers = {"batch": batch, "rounds": plan.rounds, "workers": plan.workers}
+        put_json("covey.run/1", {"dry_run": True, "command": words, **numbers})
+    else:
+        put(shlex.join(words))
     say(
         f"dry run: {several(plan.rounds, 'batch')} of {batch}, {plan.workers} at a time, each as "
         "above; nothing was run or recorded."

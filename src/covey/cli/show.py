@@ -160,6 +160,36 @@ def best(config: Config = FILE, as_json: Json = False) -> None:
     return end(study)
 
 
+def advice(
+    up_to: Annotated[int, typer.Option("--up-to", help="The largest batch in question.")] = 96,
+    worth: Annotated[
+        float | None, typer.Option(help="The least gain that counts; else 1 % of the range.")
+    ] = None,
+    config: Config = FILE,
+    as_json: Json = False,
+) -> None:
+    """What batches of each size are expected to gain, and whether to stop.
+
+    \b
+    covey advice
+    covey advice --up-to 24
+    covey advice --worth 0.5 --json
+    """
+    study = look_at(read_settings(config))
+    found = study.advice(up_to, worth=worth)
+    if as_json:
+        put_json("covey.advice/1", found.to_json())
+        return end(study)
+    rows = [
+        [str(g.size), f"{g.expected_best:.4g}", f"{g.gain:.3g}", f"{g.share:.0%}"]
+        for g in found.gains
+    ]
+    put(table(["points", "expected best", "gain", "of the largest"], rows))
+    for words in found.words():
+        say(words)
+    return end(study)
+
+
 def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]:
     return [word, value, *(point.get(name) for name in study.space.names)]
 
@@ -255,7 +285,8 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
             for trial in trials
         ]
         put_json("covey.export/1", {"trials": listed})
-        return end(study)
+        if out is None:
+            return end(study)
     added, rare = sheets.export_columns(study.space.names), _rare_cells(study)
     columns = _columns(study, added, [name for name, texts in rare.items() if texts])
     rows = [

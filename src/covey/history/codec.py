@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from covey.errors import CoveyError, JournalError
+from covey.errors import CoveyError, JournalError, is_whole
 from covey.history.events import (
     Added,
     Amended,
@@ -75,6 +75,8 @@ def event_to_json(
         value = getattr(event, name)
         if name not in out and not _is_empty(value):
             out[name] = list(value) if isinstance(value, tuple) else value
+    if "reasons" in out:
+        out["reasons"] = _said_once(out["reasons"])
     return out
 
 
@@ -107,6 +109,8 @@ def event_from_json(
         if "points" in given:
             given["points"] = tuple(point_from_json(point) for point in given["points"])
             _compare_ids(obj, len(given["points"]), first_id)
+        if "reasons" in given:
+            given["reasons"] = _said_again(given["reasons"])
         event = kind(**given)
     except CoveyError:
         raise
@@ -127,6 +131,38 @@ def _version(event: Event) -> int:
 def _is_empty(value: object) -> bool:
     """Whether a field is left out: no models, no known standard error."""
     return value is None or (isinstance(value, tuple) and all(item is None for item in value))
+
+
+def _said_once(words: Sequence[str]) -> list[str | int]:
+    """Words as they are for the first time, and after that the place where they stand.
+
+    Most points of a batch have the reason of another. Words and not codes, so that a log is
+    understood without the covey that wrote it, and words may change from one to the next.
+
+    >>> _said_once(["scouts", "bound", "bound"])
+    ['scouts', 'bound', 1]
+    """
+    first: dict[str, int] = {}
+    return [
+        said if first.setdefault(said, place) == place else first[said]
+        for place, said in enumerate(words)
+    ]
+
+
+def _said_again(items: Sequence[str | int]) -> tuple[str, ...]:
+    """The words of each, from what `_said_once` made of them."""
+    words: list[str] = []
+    for item in items:
+        if is_whole(item, 0) and item < len(words):
+            words.append(words[item])
+        elif isinstance(item, str):
+            words.append(item)
+        else:
+            raise JournalError(
+                f"a reason is a text, or the place of an earlier one; got {item!r}. The log was "
+                "edited by hand, or damaged."
+            )
+    return tuple(words)
 
 
 def _compare_ids(obj: Mapping[str, Any], count: int, first_id: int | None) -> None:

@@ -1,8 +1,7 @@
 """The events of a study: one frozen dataclass for each kind, well formed by construction.
 
 One batch is one event, so half a batch cannot exist. Each event checks itself when it is built
-(numbers finite, lengths equal, no id twice); whether it fits what happened before is checked by
-``History.check``.
+(numbers finite, lengths equal, no id twice); ``History.check`` whether it fits those before it.
 """
 
 from __future__ import annotations
@@ -162,11 +161,9 @@ def trial_ids(values: Iterable[object]) -> tuple[int, ...]:
     ids = tuple(_id(value) for value in values)
     if not ids:
         raise HistoryError("no trial was given; an event needs at least one.")
-    seen: set[int] = set()
-    for trial in ids:
-        if trial in seen:
-            raise HistoryError(f"trial {trial} was given twice; give each trial once.")
-        seen.add(trial)
+    if len(set(ids)) < len(ids):
+        twice = next(trial for i, trial in enumerate(ids) if trial in ids[:i])
+        raise HistoryError(f"trial {twice} was given twice; give each trial once.")
     return ids
 
 
@@ -215,15 +212,12 @@ def plain_metrics(
     return tuple(plain_object(one, "metrics") if one else None for one in given)
 
 
-def plain_models(models: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+def plain_models(models: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Hyper-parameters as plain JSON."""
     # Through JSON, so that the running study and the reloaded one start from equal numbers.
-    try:
-        plain = json.loads(json.dumps([dict(model) for model in models], allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise HistoryError(
-            f"models must be plain JSON, one object with finite numbers each: {error}."
-        ) from error
+    plain = plain_object({"all": models}, "models")["all"]
+    if not isinstance(plain, list) or not all(isinstance(model, dict) for model in plain):
+        raise HistoryError(f"models must be plain JSON, one object each; got {models!r}.")
     return tuple(plain)
 
 
@@ -233,7 +227,8 @@ class Asked:
 
     ``models`` are the hyper-parameters it used, and ``fixed`` the parameters that were held fixed,
     both as JSON; None where a log does not say. The batch was chosen from the events up to number
-    ``after``; None: from all that precede it.
+    ``after``; None: from all that precede it. ``reasons`` say why each point was chosen, ``nats``,
+    to three digits, what it tells beyond those before it; () where a log does not.
     """
 
     points: tuple[Point, ...]
@@ -241,11 +236,18 @@ class Asked:
     models: tuple[dict[str, Any], ...] | None = None
     fixed: dict[str, Any] | None = None
     after: int | None = None
+    reasons: tuple[str, ...] = ()
+    nats: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        points = points_of(self.points)
+        reasons = sized(self.reasons, len(points) if self.reasons else 0, "point", "reason")
+        nats = sized(self.nats, len(points) if self.nats else 0, "point", "gain in nats")
         _assign(
             self,
-            points=points_of(self.points),
+            points=points,
+            reasons=tuple(text(reason, "a reason") for reason in reasons),
+            nats=tuple(float(f"{finite_value(gain, 'nats', ''):.3g}") for gain in nats),
             strategy=text(self.strategy, "strategy"),
             models=None if self.models is None else plain_models(self.models) or None,
             fixed=None if self.fixed is None else plain_object(self.fixed, "fixed"),
@@ -341,8 +343,7 @@ class Amended:
 
     def __post_init__(self) -> None:
         (trial,) = trial_ids([self.id])
-        reason = text(self.reason, "reason")
-        if not reason.strip():
+        if not text(self.reason, "reason").strip():
             raise HistoryError(
                 f"trial {trial}: say why the value changes: study.amend({trial}, value, reason)."
             )
@@ -350,7 +351,6 @@ class Amended:
             self,
             id=trial,
             value=trial_outcome(self.value, trial),
-            reason=reason,
             sem=standard_error(self.sem, f"trial {trial}"),
         )
 

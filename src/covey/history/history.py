@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Which event may follow, and what it does to the trials.
-
-
 def check(event: Event, trials: Sequence[Trial]) -> None:
     """Raise HistoryError unless the event may follow on these trials; O(size of the event)."""
     if type(event) not in _RULES:
@@ -61,12 +58,8 @@ def known(i: int, trials: Sequence[Trial]) -> Trial:
     """The trial of this id; HistoryError if there is none."""
     if 0 <= i < len(trials):
         return trials[i]
-    if not trials:
-        so_far = "no trial has been asked yet"
-    elif len(trials) == 1:
-        so_far = "the only id so far is 0"
-    else:
-        so_far = f"ids so far are 0 to {len(trials) - 1}"
+    several = f"ids so far are 0 to {len(trials) - 1}" if trials else "no trial has been asked yet"
+    so_far = "the only id so far is 0" if len(trials) == 1 else several
     raise HistoryError(f"trial {i} was never asked; {so_far}.")
 
 
@@ -136,6 +129,7 @@ class Ledger:
             self.models = self.models if event.models is None else event.models
             made = Batch("asked", self.rounds, first, points, place, event.strategy)
             made = replace(made, modelled=bool(event.models), after=event.after)
+            made = replace(made, reasons=event.reasons, nats=event.nats)
         else:
             origin: Origin = "enqueued" if isinstance(event, Enqueued) else "added"
             made = Batch(origin, None, first, points, place)
@@ -362,6 +356,11 @@ class History:
         with self._ledger.lock:
             batches = self._as_it_stood().batches
             return batches[bisect_right(batches, id, key=attrgetter("first")) - 1].round
+
+    def why(self, trial: Trial | int) -> str:
+        """Why this trial is in its batch, in words; empty if the log does not say."""
+        id, batches = self._id(trial), self.batches
+        return batches[bisect_right(batches, id, key=attrgetter("first")) - 1].why(id)
 
     def _id(self, trial: Trial | int) -> int:
         (id,) = trial_ids([trial.id if isinstance(trial, Trial) else trial])

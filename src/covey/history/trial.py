@@ -135,6 +135,21 @@ class Batch:
     strategy: str = ""  # the one that chose it
     modelled: bool = False  # whether a model chose it
     after: int | None = None  # number of events it was chosen from, if not all before it
+    reasons: tuple[str, ...] = field(default=(), repr=False)  # why each is in it, if that is known
+    nats: tuple[float, ...] = field(default=(), repr=False)  # what each tells beyond those before
+
+    def why(self, id: int) -> str:
+        """Why this trial is in the batch, in words; empty if nobody said.
+
+        >>> points = (Point(x=0.1), Point(x=0.9))
+        >>> Batch("asked", 1, 0, points, 0, reasons=("first", "drawn"), nats=(1.2, 0.84)).why(1)
+        'drawn; adds 0.84 nats given those before it'
+        """
+        if id not in self.ids or not self.reasons:
+            return ""
+        place = id - self.first
+        more = f"; adds {self.nats[place]:.2g} nats given those before it" if self.nats else ""
+        return f"{self.reasons[place]}{more}"
 
     @property
     def known(self) -> int:

@@ -130,8 +130,10 @@ def _bytes(memory: int | str) -> int:
 _ROW, _KERNEL, _FIT = 66_000.0, 92.0, 8e7
 _COLUMN, _COLUMN_BYTES = 1.2e7, 2e5  # terms and bytes per input to search a continuous space
 _PICKS = 1.5  # terms per candidate and squared batch size, where greedy reads the whole pool
+_PICK = 2000.0  # terms per pick and candidate on the short list, of which there are at most _LISTED
+_LISTED = 16_384
 _LITTLE, _TYPICAL = 2e10, 5e-11  # terms below which no speed is measured; typical seconds a term
-OPEN_CANDIDATES = 3000  # candidates of an ask in a continuous space, about
+OPEN_CANDIDATES, _OPEN_PER_POINT = 4000, 16  # of an ask in a continuous space: about, and a point
 _PROBE_ROWS, _PROBE_RESULTS = 4096, 512  # size of the speed measurement
 
 
@@ -168,7 +170,7 @@ def estimate(size: Size, memory: int) -> Cost:
     """The cost of an ask on the host that may take ``memory`` bytes."""
     m = max(1, size.results)
     terms = _learning(m, size.members) + size.candidates * _looking(m, size)
-    terms += _COLUMN * size.searched
+    terms += _COLUMN * size.searched + _PICK * size.batch * min(size.candidates, _LISTED)
     whole = 8.0 * size.members * m * size.candidates
     # Rows V that do not fit are streamed in chunks; those of a region or short list are held.
     held = whole if whole <= memory / SHARE else min(whole, memory / 8.0)
@@ -181,7 +183,10 @@ def estimate(size: Size, memory: int) -> Cost:
 
 def affordable(size: Size, seconds: float) -> int:
     """The number of candidates that an ask can evaluate in so many seconds, after the fit."""
-    return int(seconds / (_looking(max(1, size.results), size) * second_per_term()))
+    # In a pool few of the candidates are on the short list; of a search all of them are.
+    choosing = _PICK * size.batch if size.searched else 0.0
+    terms = _looking(max(1, size.results), size) + choosing
+    return int(seconds / (terms * second_per_term()))
 
 
 def _looking(m: int, size: Size) -> float:
@@ -219,13 +224,18 @@ def second_per_term() -> float:
 _SHARE = 0.7  # share of the time left that goes to the belief; the rest is for choosing
 FIRST = 50_000  # candidates of a first batch, which is only to be spread out (our choice)
 _LEAST = 2000  # candidates kept in any case, or ten for each point of the batch
+_CLIMBED = 32  # the first of a search: among them all that were climbed to, which are kept
 
 
-def thin(candidates: Candidates, most: int, rng: np.random.Generator) -> Candidates:
-    """A random subset of ``most`` candidates, in order; all of them if there are no more."""
+def thin(candidates: Candidates, most: int, rng: np.random.Generator, kept: int = 0) -> Candidates:
+    """A random subset of ``most`` candidates, in order, the first ``kept`` among them.
+
+    All of them if there are no more.
+    """
     if most >= len(candidates):
         return candidates
-    return candidates.some(np.sort(rng.choice(len(candidates), most, replace=False)))
+    drawn = rng.choice(len(candidates) - kept, most - kept, replace=False)
+    return candidates.some(np.concatenate([np.arange(kept), kept + np.sort(drawn)]))
 
 
 @dataclass(frozen=True)
@@ -243,11 +253,14 @@ class TimeLimit:
         return max(0.0, self.use.seconds - (time.perf_counter() - self.began))
 
     def thinned(self, candidates: Candidates, size: Size, rng: np.random.Generator) -> Candidates:
-        """A random subset that can be evaluated in time on the host; all if there is no limit."""
+        """A random subset that can be evaluated in time on the host; all if there is no limit.
+
+        Of a search, the points that were climbed to stay.
+        """
         if self.use.seconds is None or not self.use.on_host:
             return candidates
         most = max(_LEAST, 10 * size.batch, affordable(size, _SHARE * self.left))
-        return thin(candidates, most, rng)
+        return thin(candidates, most, rng, _CLIMBED if size.searched else 0)
 
     def apply(self, strategy: Strategy) -> Strategy:
         """The strategy limited to the time left, if it is `TimeLimited`; else unchanged."""
@@ -266,7 +279,9 @@ _GLANCE = 1e-7  # seconds per candidate for a strategy that needs no model
 def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
     """The estimated cost of an ask; no more seconds than its time limit, if it has one."""
     space, use = recipe.space, request.resources
-    many, searched = (space.size, 0) if isinstance(space, Pool) else (OPEN_CANDIDATES, space.width)
+    searched = 0 if isinstance(space, Pool) else space.width
+    many = OPEN_CANDIDATES + _OPEN_PER_POINT * request.k
+    many = space.size if isinstance(space, Pool) else many
     if not request.strategy.needs_model:
         return Cost(many * _GLANCE * (1 + searched), 16.0 * many * (1 + searched))
     many = many if history.counted else min(many, max(FIRST, 10 * request.k))

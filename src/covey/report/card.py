@@ -132,20 +132,20 @@ def reason(trial: Trial, repeated: bool, past: PastForecast | None) -> Reason:
     return "exploit" if past.chance >= LEAST_CHANCE else "explore"
 
 
-def repeats(space: Space | Pool, trials: Sequence[Trial], ids: Iterable[int]) -> set[int]:
-    """Which of these ids have the point of an earlier trial.
+def repeats(space: Space | Pool, trials: Sequence[Trial], ids: Iterable[int]) -> dict[int, int]:
+    """Which of these ids have the point of an earlier trial, and the first trial that has it.
 
     Cost O(trials · d): each is encoded once and found by its bytes.
     """
     wanted = set(ids)
-    seen: set[bytes] = set()
-    found: set[int] = set()
+    seen: dict[bytes, int] = {}
+    found: dict[int, int] = {}
     for trial, row in zip(trials, space.encode([t.point for t in trials]), strict=True):
         key = row.tobytes()
         if trial.id in wanted and key in seen:
-            found.add(trial.id)
+            found[trial.id] = seen[key]
         if trial.status not in ("cancelled", "lost"):
-            seen.add(key)
+            seen.setdefault(key, trial.id)
     return found
 
 
@@ -197,6 +197,7 @@ class Row:
     reason: Reason
     chance: float | None  # probability that it is better than every point told by then
     excluded: bool = False
+    why: str = ""  # it is in the batch, in words; empty where the log does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +335,7 @@ def _rows(
     history: History, recipe: Recipe, batches: tuple[Batch, ...], past: Mapping[int, PastForecast]
 ) -> tuple[Row, ...]:
     space, trials = recipe.space, history.trials
-    again = repeats(space, trials, [i for batch in batches for i in batch.ids]) if trials else set()
+    again = repeats(space, trials, [i for batch in batches for i in batch.ids]) if trials else {}
     rows = []
     for batch in batches:
         for i in batch.ids:
@@ -353,9 +354,15 @@ def _rows(
                     reason=reason(trial, i in again, seen),
                     chance=None if seen is None else seen.chance,
                     excluded=trial.excluded,
+                    why=_why(batch, i, again.get(i)),
                 )
             )
     return tuple(rows)
+
+
+def _why(batch: Batch, i: int, earlier: int | None) -> str:
+    """Why a trial is there, in words: it has the point of an earlier one, or what the log says."""
+    return plain_text(batch.why(i)) if earlier is None else f"replicate of trial {earlier}"
 
 
 def _latest(history: History, trials: Sequence[Trial]) -> tuple[Failure, ...]:

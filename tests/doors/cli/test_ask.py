@@ -127,3 +127,24 @@ def test_options_that_are_lists_tables_or_dates_are_shown_as_they_are(call):
 
 def test_the_advice_names_the_sheet_that_was_written(study):
     assert "covey tell batch.csv" in study("ask", "--out", "batch.csv").err
+
+
+def test_each_point_says_why_it_is_there_also_after_a_restart(study):
+    study("ask", "--batch", "12", "--strategy", "sobol")
+    study("tell", *(f"{i}={(i * 7) % 5 + 0.1 * i}" for i in range(12)))
+    planned = study("ask", "--dry-run", "--strategy", "ucb-dpp-sample", "--json", "--explain")
+    asked = study("ask", "--strategy", "ucb-dpp-sample", "--explain")
+    shown = study("ask", "--json", "--explain")
+    why = [trial["why"] for trial in shown.json["trials"]]
+    assert why[0].startswith("first: the largest upper bound (UCB, width ")
+    assert all("determinant from" in said for said in why[1:])
+    assert planned.json == shown.json
+    for done in (planned, asked, shown):
+        assert all(f"trial {12 + i}: {said}" in done.err for i, said in enumerate(why))
+    assert "determinant" not in study("ask").err
+    assert "determinant" in study("report", "--json").out
+
+
+def test_a_point_of_ones_own_says_so(study):
+    asked = study("ask", "--strategy", "random", "--json").json["trials"]
+    assert {trial["why"] for trial in asked} == {"chosen without a model"}

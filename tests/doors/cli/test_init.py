@@ -35,6 +35,15 @@ def test_an_existing_file_is_kept_unless_forced(call):
     assert call("init", "--real", "y=0:1", "--force", "--json").json["parameters"] == ["y"]
 
 
+def test_a_dry_run_prints_json_where_that_is_wanted(call):
+    words = ["init", "--real", "x=0:1", "--dry-run"]
+    shown = call(*words, "--json", "--seed", "1").json
+    assert shown["schema"] == "covey.init/1"
+    assert shown["parameters"] == ["x"]
+    assert shown["text"] == call(*words, "--seed", "1").out
+    assert not Path("covey.toml").exists()
+
+
 def test_a_dry_run_prints_the_file(call):
     assert "[parameters.x]" in call("init", "--real", "x=0:1", "--dry-run").out
     assert not Path("covey.toml").exists()

@@ -180,3 +180,11 @@ def test_next_repeats_the_space_it_understood(call):
     done = call("next", "--choice", "s=DMF,1,4-dioxane", "--real", "x=1:2:log", "--batch", "1")
     assert "s: one of 'DMF', '1', '4-dioxane'" in done.err
     assert "x: real, 1.0 to 2.0, log" in done.err
+
+
+def test_each_point_says_why_it_is_there(results):
+    words = ["next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2"]
+    done = results(*words, "--json", "--out", "plate.csv", "--explain")
+    assert len(done.json["why"]) == len(done.json["points"]) == 2
+    assert all(f"point {i}: {why}" in done.err for i, why in enumerate(done.json["why"], start=1))
+    assert len(Path("plate.csv").read_text().splitlines()) == 3  # the file is written too

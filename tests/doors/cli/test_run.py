@@ -60,6 +60,13 @@ def test_a_run_from_the_file(folder):
     assert len(Path("ended").read_text().split()) == 8
 
 
+def test_a_dry_run_shows_json_where_that_is_wanted(folder):
+    shown = folder("run", "--dry-run", "--rounds", "3", "--json").json
+    assert (shown["schema"], shown["dry_run"], shown["rounds"]) == ("covey.run/1", True, 3)
+    assert shown["command"]
+    assert not Path("covey.jsonl").exists()
+
+
 def test_a_dry_run_shows_the_command(folder):
     done = folder("run", "--dry-run", "--rounds", "3")
     assert done.out.startswith(f"{sys.executable} f.py --x=0.")

@@ -195,3 +195,25 @@ def test_the_page_lists_what_failed_and_why(failing):
     assert "\x1b" not in page
     (one,) = failing("report", "--json").json["failures"]
     assert (one["id"], one["status"]) == (1, "failed")
+
+
+def test_advice_says_what_a_batch_would_gain(study):
+    assert study("advice").code in (3, 7)
+    study("ask")
+    study("tell", "0=1.5", "1=2.5", "2=2.0")
+    found = study("advice", "--up-to", "4", "--json").json
+    assert [gain["size"] for gain in found["gains"]] == [1, 2, 4]
+    said = study("advice", "--up-to", "4")
+    assert said.code == 0
+    assert "of the largest" in said.out
+    assert "says the model" in said.err
+    assert study("advice", "--up-to", "0").code == 5
+    assert study("advice", "--worth", "-1").code == 5
+
+
+def test_an_export_as_json_writes_the_file_too(study):
+    study("ask")
+    study("tell", "0=1")
+    done = study("export", "--json", "--out", "trials.csv")
+    assert len(done.json["trials"]) == 3
+    assert len(Path("trials.csv").read_text().splitlines()) == 4

@@ -333,8 +333,8 @@ def test_repeats_are_of_points_looked_at(line):
     line.cancel(free)
     line.enqueue([{"x": 0.5}, {"x": 0.7}, {"x": 0.7}])
     trials = line.history.trials
-    assert repeats(line.space, trials, range(len(trials))) == {1, 3, 5}
-    assert repeats(line.space, trials, [3, 4]) == {3}
+    assert repeats(line.space, trials, range(len(trials))) == {1: 0, 3: 0, 5: 4}
+    assert repeats(line.space, trials, [3, 4]) == {3: 0}
 
 
 def test_a_label_does_not_make_another_point():
@@ -342,7 +342,7 @@ def test_a_label_does_not_make_another_point():
     study = covey.Study(pool, seed=0)
     study.add([{"t": 1}], [1.0])
     study.enqueue([{"t": 1, "name": "a"}, {"t": 2}])
-    assert repeats(pool, study.history.trials, [1, 2]) == {1}
+    assert repeats(pool, study.history.trials, [1, 2]) == {1: 0}
 
 
 def test_a_point_near_the_best_exploits_and_one_far_away_explores():
@@ -360,3 +360,19 @@ def test_a_point_near_the_best_exploits_and_one_far_away_explores():
     words = [reason(history.trial(i), False, found[i]) for i in (14, 15, 16)]
     assert words[0] == "exploit"
     assert words[1] == "explore"
+
+
+def test_a_replicate_is_said_to_be_one(line):
+    line.add([{"x": 0.2}, {"x": 0.5}], [1.0, 2.0])
+    line.enqueue([{"x": 0.5}, {"x": 0.6}])
+    again, fresh = covey.report.card(line).rows
+    assert (again.reason, again.why) == ("repeat", "replicate of trial 1")
+    assert (fresh.reason, fresh.why) == ("yours", "")
+
+
+def test_each_point_of_the_last_batch_says_why_it_is_there(line):
+    line.tell(line.ask(12), [((i * 5) % 12) / 3.0 for i in range(12)])
+    batch = line.ask(4, strategy="est-dpp-max")
+    rows = covey.report.card(line).rows
+    assert [row.why for row in rows] == [line.history.why(trial) for trial in batch]
+    assert "picked for the largest determinant from" in covey.report.page(covey.report.card(line))

@@ -39,6 +39,11 @@ A, B = Point(x=1.0), Point(x=2.0)
             | {"models": [{"noise": 0.1}]},
         ),
         (
+            Asked((A, B, A), "auto", reasons=("first", "drawn", "drawn"), nats=(1.0, 0.8444, 1e-9)),
+            {"type": "asked", "ids": [7, 8, 9], "points": [A, B, A], "strategy": "auto"}
+            | {"reasons": ["first", "drawn", 1], "nats": [1.0, 0.844, 1e-9]},
+        ),
+        (
             Asked((A,), "random"),
             {"type": "asked", "ids": [7], "points": [A], "strategy": "random"},
         ),
@@ -174,3 +179,10 @@ def test_ids_written_down_are_compared():
     with pytest.raises(JournalError, match=r"with ids \[4, 5\], but the next free id is 3"):
         event_from_json(written, Point, first_id=3)
     assert event_from_json(written, Point) == Enqueued((A, B))
+
+
+@pytest.mark.parametrize("odd", [[0], ["first", 1], ["first", True], ["first", None], 3, [{}]])
+def test_a_reason_is_a_text_or_the_place_of_one(odd):
+    line = {"type": "asked", "v": 1, "points": [A, B], "strategy": "auto", "reasons": odd}
+    with pytest.raises(JournalError, match=r"reason|iterable"):
+        event_from_json(line, dict)

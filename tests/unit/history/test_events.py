@@ -319,3 +319,17 @@ def test_the_rest_of_an_event_is_checked_too():
     for wrong in (-1, True, 1.0):
         with pytest.raises(HistoryError, match="attempt must be a whole number"):
             whole(wrong, "attempt")
+
+
+def test_reasons_are_one_for_each_point_or_none():
+    said = Asked((X, X), "auto", reasons=["first", "drawn"], nats=[np.float64(0.12345), 2])
+    assert said.reasons == ("first", "drawn")
+    assert said.nats == (0.123, 2.0)  # as a log holds them
+    with refuses("2 points but 1 reason"):
+        Asked((X, X), "auto", reasons=("first",))
+    with refuses("2 points but 1 gain in nats"):
+        Asked((X, X), "auto", nats=(1.0,))
+    with refuses("a reason must be a string"):
+        Asked((X,), "auto", reasons=(3,))
+    with refuses("nats: value must be finite"):
+        Asked((X,), "auto", nats=(float("nan"),))

@@ -274,6 +274,31 @@ def test_an_ask_in_haste_says_what_it_left_out(strategy):
     assert len({tuple(t.point.values()) for t in batch}) == 40
 
 
+def test_a_search_in_haste_keeps_what_was_climbed_to():
+    """The largest upper bounds of a search are found by gradient: they are not left to chance."""
+    space = Space({f"x{i}": Real(0.0, 1.0) for i in range(3)})
+    rng = np.random.default_rng(0)
+    at = rng.random((40, 3))
+    points = [dict(zip(space.names, row, strict=True)) for row in at.tolist()]
+    values = np.sin(5.0 * at[:, 0]) + at[:, 1] * at[:, 2]
+    for seed in range(5):
+        heads = []
+        for seconds in (None, 1e-6):
+            made = Study(space, seed=seed, strategy=DPP(UCB(beta=4.0)))
+            made.add(points, values)
+            heads.append(made.ask(2, time_budget=seconds)[0].point)
+        assert made.diagnostics.candidates == 2000
+        assert made.diagnostics.left_out > 1000
+        assert heads[0] == heads[1]
+
+
+def test_a_large_batch_from_a_search_costs_what_its_picks_do():
+    space = Space({f"x{i}": Real(0.0, 1.0) for i in range(6)})
+    made = Study(space, seed=0)
+    made.add([dict.fromkeys(space.names, v) for v in (0.1, 0.5, 0.8)], [0.1, 0.5, 0.2])
+    assert made.cost(1000).seconds > 20.0 * made.cost(10).seconds
+
+
 def test_a_walk_in_haste_says_so():
     made = study(strategy=DPP(UCB(), method="walk"))
     made.ask(40, time_budget=1e-6)

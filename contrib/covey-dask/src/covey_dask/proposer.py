@@ -14,18 +14,18 @@ import numpy as np
 from distributed.scheduler import KilledWorker
 
 from covey import dpp
-from covey.arrays import Array, Indices
+from covey.arrays import Array, Indices, close_to, to_numpy
 from covey.baselines import PureExploration
 from covey.belief import Belief
-from covey.candidates import Candidates, remaining_pool
+from covey.candidates import Candidates, excluded, remaining_pool
 from covey.diagnostics import explain
 from covey.errors import CoveyError, SpaceError, StrategyError
 from covey.gp import Posterior, Recall
 from covey.history import History
 from covey.learn import Recipe, understand
-from covey.policies import Judgement, enough, judge, relevant
-from covey.propose import Proposal, Request, Stopwatch, excluded, propose, ready, resolved
-from covey.selection import Selection, Strategy, checked_selection
+from covey.policies import Judgement, enough, in_words, judge, relevant
+from covey.propose import Proposal, Request, Stopwatch, propose, ready, resolved
+from covey.selection import Selection, Strategy, checked_selection, is_copy
 from covey.space import Pool
 from covey.strategies import DPP, Method
 from covey_dask import scatter
@@ -117,7 +117,7 @@ class DaskProposer:
         recall = Recall() if recall is None else recall
         rng = np.random.default_rng([recipe.seed, history.asked_count])
         watch = Stopwatch()
-        listed = remaining_pool(self._pool, request.fixed, excluded(history, recipe))
+        listed = remaining_pool(self._pool, request.fixed, excluded(history, recipe.seed))
         candidates = listed.everything(request.k)
         with watch.timing("fit"):
             posterior = understand(history, recipe, rng, recall=recall)
@@ -249,9 +249,25 @@ def choose(
     if isinstance(strategy, PureExploration) and len(belief.parts) > 1:
         return strategy.choose(belief, k, rng)  # it averages variances, and no kernel has those
     found = _greedy(belief, judgement, region, k, workers, checks)
+    first = f"first: {in_words(strategy.first, judgement.width)}"
+    rest = f"picked for the largest determinant from {len(region)} relevant candidates"
+    found = replace(found, reasons=(first, *(rest,) * (k - 1)))
+    if isinstance(strategy, DPP) and _holds_copies(belief, found.indices):
+        return strategy.choose(belief, k, rng)  # it puts them back, one after the other
     # Pure exploration gives no name to what it does.
     explores = isinstance(strategy, PureExploration) and found.sampler == "greedy"
     return replace(found, sampler="") if explores else found
+
+
+def _holds_copies(belief: Belief, batch: tuple[int, ...]) -> bool:
+    """Whether one of a batch is a copy of another, or of a point under way."""
+    if belief.resolution is None:
+        return False
+    if belief.under_way is not None:
+        at = to_numpy(belief.at[list(batch)])
+        if close_to(at, belief.under_way, belief.resolution).any():
+            return True
+    return any(is_copy(belief, one, batch[:place]) for place, one in enumerate(batch))
 
 
 def _greedy(

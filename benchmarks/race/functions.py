@@ -94,3 +94,18 @@ FUNCTIONS = {
     "sphere20": Function(_sphere, ((0.0, 1.0),) * 20, 0.0),
 }
 """Smooth and multimodal, of 1 to 20 dimensions (the number ends the name)."""
+
+
+def _first_six(x: Array) -> Array:
+    return hartmann6_values(x[:, :6])
+
+
+MANY_INPUTS = {
+    f"{name}{d}": Function(f, (box,) * d, optimum)
+    for d in (20, 50)
+    for name, f, box, optimum in (
+        ("hartmann6of", _first_six, (0.0, 1.0), FUNCTIONS["hartmann6"].optimum),
+        ("levy", _levy, (-10.0, 10.0), 0.0),
+    )
+}
+"""Of many inputs, of which six matter or all."""

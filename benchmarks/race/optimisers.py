@@ -53,6 +53,7 @@ class Covey:
 PEERS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "botorch": ("botorch", "BoTorch", ("botorch", "gpytorch", "torch")),
     "hebo": ("hebo", "Hebo", ("HEBO", "GPy", "pymoo", "torch")),
+    "turbo": ("turbo", "Turbo", ("botorch", "gpytorch", "torch")),
     "optuna-gp": ("optuna", "Optuna", ("optuna", "torch")),
     "vizier": ("vizier", "Vizier", ("google-vizier", "jax")),
 }

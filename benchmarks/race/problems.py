@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.race.functions import FUNCTIONS, Function
+from benchmarks.race.functions import FUNCTIONS, MANY_INPUTS, Function
 from covey import Integer, Pool, Real, Space
 from covey.space import Choice
 
@@ -53,7 +53,7 @@ def _of_function(function: Function, point: Mapping[str, Any]) -> float:
 
 
 def _continuous(name: str) -> Problem:
-    function = FUNCTIONS[name]
+    function = {**FUNCTIONS, **MANY_INPUTS}[name]
     space = Space({f"x{i}": Real(low, high) for i, (low, high) in enumerate(function.box)})
     low, high = np.array(function.box).T
     many = low + np.random.default_rng(0).random((4096, len(low))) * (high - low)
@@ -150,6 +150,7 @@ def names() -> Iterator[str]:
     """Every problem that can be had here; pools need the folder named in COVEY_DATA."""
     for name in (*FUNCTIONS, *_mixed()):
         yield from (f"{name}{suffix}" for suffix in NOISES)
+    yield from MANY_INPUTS
     if "COVEY_DATA" in os.environ:
         yield from CATALOGUES
 

@@ -154,7 +154,7 @@ def test_every_strategy_of_ours_is_entered():
     from covey.catalog import STRATEGIES
 
     assert {f"covey-{name}" for name in STRATEGIES} <= set(OPTIMISERS)
-    assert set(PEERS) == {"botorch", "hebo", "optuna-gp", "vizier"} <= set(OPTIMISERS)
+    assert set(PEERS) == {"botorch", "hebo", "optuna-gp", "turbo", "vizier"} <= set(OPTIMISERS)
     assert "levy4~1%" in set(names())
 
 

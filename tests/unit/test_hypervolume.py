@@ -1,0 +1,108 @@
+"""Fronts and hypervolume, against brute force and inclusion-exclusion."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from covey.hypervolume import (
+    Front,
+    boxes,
+    chebyshev,
+    front_of,
+    hypervolume,
+    nondominated,
+    spread_over,
+)
+
+
+def by_inclusion_exclusion(values, worst):
+    """The volume of a union of boxes: with signs, of all their intersections."""
+    values = np.maximum(values - worst, 0.0)
+    return sum(
+        (-1) ** (size + 1) * np.prod(values[list(some)].min(axis=0))
+        for size in range(1, len(values) + 1)
+        for some in combinations(range(len(values)), size)
+    )
+
+
+def dominates(a, b):
+    return bool((a >= b).all() and (a > b).any())
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
+def test_hypervolume_is_that_of_inclusion_exclusion(m):
+    rng = np.random.default_rng(m)
+    for _ in range(20):
+        values = rng.random((rng.integers(1, 7), m))
+        worst = rng.random(m) * 0.3
+        assert np.isclose(hypervolume(values, worst), by_inclusion_exclusion(values, worst))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("tied", [False, True])
+def test_gains_are_differences_of_hypervolumes(m, tied):
+    rng = np.random.default_rng(m)
+    worst = np.full(m, 0.1)
+    for _ in range(60):
+        known, new = rng.random((rng.integers(0, 12), m)), rng.random((15, m))
+        if tied:
+            known, new = np.round(4.0 * known) / 4.0, np.round(4.0 * new) / 4.0
+        found = boxes(front_of(known), worst)
+        before = hypervolume(known, worst)
+        after = [hypervolume(np.vstack([known, one]), worst) for one in new]
+        assert np.allclose(found.gains(new), np.array(after) - before, atol=1e-12)
+        assert len(found.lower) <= 2 * len(front_of(known)) + 1
+
+
+def test_boxes_are_disjoint():
+    rng = np.random.default_rng(0)
+    for m in (2, 3):
+        found = boxes(front_of(rng.random((30, m))), np.zeros(m))
+        middle = rng.random((2000, m))
+        inside = (middle[:, None] > found.lower) & (middle[:, None] <= found.upper)
+        assert inside.all(axis=2).sum(axis=1).max() <= 1
+
+
+def test_nondominated_against_brute_force():
+    rng = np.random.default_rng(1)
+    for m in (1, 2, 3, 4):
+        values = np.round(5.0 * rng.random((60, m)))
+        slow = [not any(dominates(b, a) for b in values) for a in values]
+        assert nondominated(values).tolist() == slow
+
+
+def test_scores_are_gains_or_how_far_a_value_is_from_one():
+    front = Front(np.array([[1.0, 3.0], [2.0, 2.0]]), np.zeros(2))
+    scores = front.scores(np.array([[3.0, 1.0], [1.0, 2.0], [1.5, 1.0], [-1.0, 9.0]]))
+    assert scores[0] == pytest.approx(1.0)  # adds the square beyond (2, 1)
+    assert scores[1] == 0.0  # on the edge of what is dominated
+    assert scores[2] == pytest.approx(-0.5)  # 0.5 better in both, and it would be
+    assert scores[3] == pytest.approx(-1.0)  # below the worst of the first goal
+    raised = front.scores(np.array([[1.5, 1.0]]) + 0.5 + 1e-6)
+    assert raised[0] > 0.0
+
+
+def test_four_goals_are_scored_at_one_weighting_a_turn():
+    weightings = np.eye(4)
+    front = Front(np.full((1, 4), 0.5), np.zeros(4), weightings)
+    better = 0.5 + 0.1 * np.eye(4)
+    for turn in range(4):
+        now = front.with_values(np.zeros((0, 4)), turn)
+        assert int(np.argmax(now.scores(better))) == turn
+    assert not front.exact
+
+
+def test_chebyshev_reaches_the_middle_of_a_concave_front():
+    angle = np.linspace(0.0, np.pi / 2, 41)
+    front = np.column_stack([np.cos(angle), np.sin(angle)]) ** 2.5  # between the ends it is hollow
+    equal = chebyshev(front, np.array([0.5, 0.5]), np.ones(2))
+    assert int(np.argmax(equal)) == 20
+    assert int(np.argmax(front.sum(axis=1))) in (0, 40)  # a weighted sum finds an end
+
+
+def test_spread_over_takes_the_ends_first():
+    values = np.column_stack([np.linspace(0, 1, 50), np.linspace(1, 0, 50)])
+    assert set(spread_over(values, 2)) == {0, 49}
+    assert len(set(spread_over(values, 7).tolist())) == 7
+    assert spread_over(values[:3], 7).tolist() == [0, 1, 2]

@@ -31,13 +31,18 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "core lines": Budget(
-        10_000,
+        10_700,
         6_500,
         "four ways to draw from a k-DPP, two array libraries and the events of 0.2 belong to it; "
         "batches without copies, and the reasons of their points, took 250 lines more, where "
-        "trials fail 300.",
+        "trials fail 300, beliefs about several goals 600.",
     ),
-    "files": Budget(122, 120, "where trials fail, and what a batch is expected to gain."),
+    "files": Budget(
+        128,
+        120,
+        "where trials fail, what a batch is expected to gain, and goals and limits, a chapter each "
+        "in math, model, log, report and commands.",
+    ),
     "floors": Budget(10, 10),
     "names defined twice": Budget(1, 0, "covey.maximize and covey.dpp.maximize are both public."),
     "files of an ask": Budget(

@@ -53,8 +53,10 @@ __all__ = [
 # Whole modules, for `covey.report.draw_run(...)` after `import covey`.
 _MODULES = (
     *("arrays", "baselines", "belief", "bench", "candidates", "catalog", "covariance"),
-    *("diagnostics", "dpp", "errors", "gp", "history", "integrations", "kernels", "log"),
+    *("diagnostics", "dpp", "errors", "gp", "history", "hypervolume", "integrations", "kernels"),
     *(
+        "log",
+        "outcomes",
         "policies",
         "propose",
         "report",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from covey.arrays import Array
 from covey.candidates import Exclusions, candidate_set
+from covey.errors import HistoryError, StrategyError
 from covey.gp import Posterior
 from covey.history import History, Trial
-from covey.learn import Recipe
+from covey.hypervolume import chebyshev, front_of
+from covey.learn import Recipe, understand_several
+from covey.outcomes import PLAIN, Outcomes, complete
 from covey.policies import weighed
 from covey.space import Pool
 
@@ -38,14 +41,25 @@ class Prediction(_Moments):
     success: Array | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """A point to use, with the mean and standard deviation of f there; ``trial`` if it was told."""
+class Estimate(NamedTuple):
+    """Mean and standard deviation of one outcome at one point, in the user's units."""
 
-    point: Mapping[str, Any]
     mean: float
     std: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """A point to use, with the mean and standard deviation of f there; ``trial`` if it was told.
+
+    Where outcomes have names, ``expected`` has mean and standard deviation of each.
+    """
+
+    point: Mapping[str, Any]
+    mean: float  # of the only goal; nan if there are several
+    std: float
     trial: Trial | None = None
+    expected: Mapping[str, Estimate] = field(default_factory=dict)  # of outcomes that have names
 
 
 def predict(
@@ -83,3 +97,81 @@ def recommend_anywhere(posterior: Posterior, recipe: Recipe) -> Recommendation:
     i = int(np.argmax(weighed(mean, belief)))
     point = candidates.points([i])[0]
     return Recommendation(point, recipe.sign * float(mean[i]), float(std[i]))
+
+
+# Outcomes that have names.
+
+
+def predict_each(
+    posteriors: Mapping[str, Posterior], recipe: Recipe, points: tuple[Mapping[str, Any], ...]
+) -> dict[str, Prediction]:
+    """Mean and standard deviation of every outcome at the points."""
+    return {name: predict(one, recipe.of(name), points) for name, one in posteriors.items()}
+
+
+def checked_weights(weights: Mapping[str, float] | None, outcomes: Outcomes) -> dict[str, float]:
+    """How much each goal counts, one number each; alike if none is given.
+
+    Raises:
+        StrategyError: A name is no goal, or a weight is negative, or all are zero.
+    """
+    if weights is None:
+        return dict.fromkeys(outcomes.goals, 1.0)
+    if not isinstance(weights, Mapping) or weights.keys() != outcomes.goals.keys():
+        raise StrategyError(
+            f"weights has a number for each goal ({', '.join(outcomes.goals)}); got {weights!r}."
+        )
+    numbers = [isinstance(w, int | float | np.integer | np.floating) for w in weights.values()]
+    if not all(numbers) or not all(0.0 <= w < np.inf for w in weights.values()):
+        raise StrategyError(f"weights are numbers of at least 0; got {dict(weights)!r}.")
+    if not any(weights.values()):
+        raise StrategyError("one of the weights must be above 0, or no goal counts at all.")
+    return {name: float(weights[name]) for name in outcomes.goals}
+
+
+def recommend_by_weights(
+    posteriors: Mapping[str, Posterior],
+    recipe: Recipe,
+    history: History,
+    weights: Mapping[str, float],
+    *,
+    anywhere: bool = False,
+) -> Recommendation:
+    """The point of best means at these weights: told and keeping the limits, or anywhere.
+
+    Raises:
+        HistoryError: No told trial keeps the limits.
+    """
+    outcomes = recipe.outcomes or Outcomes({PLAIN: recipe.goal})
+    if anywhere:
+        points, trials = _likely_points(recipe, history, outcomes), None
+    else:
+        trials = complete(history, outcomes)
+        points = [trial.point for trial in trials]
+    if not points:
+        limits = ", ".join(map(str, outcomes.limits))
+        raise HistoryError(
+            "no trial that counts has a value of every goal"
+            + (f" and keeps {limits}" if limits else "")
+            + "; tell more results, or ask for recommend(anywhere=True)."
+        )
+    found = predict_each(posteriors, recipe, tuple(points))
+    means = outcomes.signs() * np.column_stack([found[name].mean for name in outcomes.goals])
+    front = front_of(means)
+    span = np.ptp(front, axis=0)
+    scale = np.array(list(weights.values())) / np.where(span > 0.0, span, 1.0)
+    i = int(np.argmax(chebyshev(means, scale, front.max(axis=0))))
+    expected = {n: Estimate(float(p.mean[i]), float(p.std[i])) for n, p in found.items()}
+    only = expected.get(outcomes.only, Estimate(np.nan, np.nan))
+    return Recommendation(points[i], *only, None if trials is None else trials[i], expected)
+
+
+def _likely_points(recipe: Recipe, history: History, outcomes: Outcomes) -> list[dict[str, Any]]:
+    """Promising points of the whole space that are likelier than not to keep the limits."""
+    rng = np.random.default_rng(recipe.seed)
+    posteriors = understand_several(history, recipe, outcomes, rng)
+    where = candidate_set(recipe.space, {}, Exclusions((), recipe.seed, 0))
+    candidates = where.promising(1, posteriors, rng)
+    chance = posteriors.kept(candidates.at)
+    likely = np.arange(len(candidates)) if chance is None else np.flatnonzero(chance >= 0.5)
+    return candidates.points([int(i) for i in likely])

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from covey.errors import HistoryError, JournalError, SpaceError, StrategyError, is_whole
 from covey.gp import GP
 from covey.history import History, Trial, events
+from covey.learn import Goal, Recipe
+from covey.outcomes import Outcomes, refuse_parameters
+from covey.selection import Strategy
 from covey.space import Frame, Pool, Space, records_of
 
 _LONGEST = 1e9  # seconds of a time budget
@@ -96,6 +101,121 @@ def sequence_of(values: Any, what: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
+# Of coordinates: a search holds about 25,000 rows at a time, which is 1 GB. (Our choice.)
+_MOST_COLUMNS = 5000
+
+
+@dataclass(frozen=True)
+class StudyArguments:
+    """What a user passes to `Study`; None where a journal, or a default, decides."""
+
+    space: Space | Pool
+    goal: Goal | Mapping[str, Goal]
+    strategy: str | Strategy | None
+    seed: int | None
+    gp: GP | None
+    resolution: float | None = None
+    limits: Mapping[str, tuple[str, float]] | None = None
+    record: Sequence[str] | None = None
+    worst: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.space, Space | Pool):
+            raise SpaceError(
+                f"a study needs a covey.Space or a covey.Pool; got {type(self.space)!r}."
+            )
+        if isinstance(self.space, Space):
+            _refuse_too_wide(self.space)
+        if self.outcomes is not None:
+            refuse_parameters(self.outcomes, self.space.names)
+
+    @cached_property
+    def outcomes(self) -> Outcomes | None:
+        """Goals, limits and records, if they have names."""
+        return Outcomes.of(self.goal, self.limits, self.record, self.worst)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of a new study."""
+        gp, seed, named = checked_gp(self.gp), checked_seed(self.seed), self.outcomes
+        goal: Goal = "min" if self.goal == "min" else "max"
+        goal = goal if named is None else next(iter(named.goals.values()))
+        resolution = checked_resolution(self.resolution)
+        return Recipe(self.space, goal, gp, seed, resolution, named)
+
+
+def _refuse_too_wide(space: Space) -> None:
+    """Raise if the coordinates of a search would take more memory than a study should."""
+    if space.width <= _MOST_COLUMNS:
+        return
+    name = max(space.names, key=lambda name: space.parameters[name].width)
+    raise SpaceError(
+        f"the coordinates of this space have {space.width} columns, {name!r} alone "
+        f"{space.parameters[name].width}, one for each option; a study takes at most "
+        f"{_MOST_COLUMNS}. Write Choice(..., ordered=True) if the options have an order; else "
+        "describe each option by numbers and list them in a covey.Pool."
+    )
+
+
+# Results, of one outcome or of several by name.
+
+
+class Results(NamedTuple):
+    """Values for an event, what is recorded beside them, and the name of the only goal."""
+
+    values: tuple[Any, ...]
+    metrics: tuple[dict[str, Any] | None, ...] = ()
+    goal: str | None = None
+
+
+def results_of(
+    values: Sequence[Any], ids: Sequence[int], history: History, outcomes: Outcomes | None
+) -> Results:
+    """The results of trials; an outcome that was told before need not be told again."""
+    whose = [f"trial {id}" for id in ids]
+    if outcomes is None:
+        refuse_names(values, whose)
+        return Results(tuple(values))
+    known = [
+        history.trial(id).values if is_whole(id, 0) and id < len(history) else {} for id in ids
+    ]
+    return _named(values, whose, known, outcomes)
+
+
+def new_results(values: Sequence[Any], count: int, outcomes: Outcomes | None) -> Results:
+    """The results of so many points from elsewhere."""
+    whose = [f"point {i} of {count}" for i in range(1, count + 1)]
+    if outcomes is None:
+        refuse_names(values, whose)
+        return Results(tuple(values))
+    return _named(values, whose, [{}] * count, outcomes)
+
+
+def _named(
+    values: Sequence[Any],
+    whose: Sequence[str],
+    known: Sequence[Mapping[str, float]],
+    outcomes: Outcomes,
+) -> Results:
+    if len(values) != len(whose):
+        return Results(tuple(values))  # the event says what is wrong
+    checked = [outcomes.checked(*one) for one in zip(values, whose, known, strict=True)]
+    points = tuple(point for point, _ in checked)
+    goal = outcomes.only if any(outcomes.only in point for point in points) else ""
+    return Results(points, tuple(beside for _, beside in checked), goal)
+
+
+def correction(value: Any, whose: str, outcomes: Outcomes | None) -> Any:
+    """A corrected value, or those by name that change."""
+    if outcomes is None:
+        refuse_names([value], [whose])
+        return value
+    point, beside = outcomes.checked(value, whose, outcomes.names)
+    if beside:
+        raise HistoryError(f"{whose}: {', '.join(beside)} is only recorded; amend outcomes.")
+    return point
+
+
 def refuse_names(values: Iterable[Any], whose: Iterable[str]) -> None:
     """Raise if values are given by name: the log can hold them, but a study has one outcome."""
     for value, name in zip(values, whose, strict=False):  # the lengths are compared later
@@ -103,10 +223,14 @@ def refuse_names(values: Iterable[Any], whose: Iterable[str]) -> None:
             events.finite_value(value, name, "")  # raises
 
 
-def each(sem: Any, count: int) -> tuple[Any, ...]:
-    """Standard errors for ``count`` values; one number stands for all."""
+def each(sem: Any, count: int, outcomes: Outcomes | None = None) -> tuple[Any, ...]:
+    """Standard errors for ``count`` values of the only goal; one number stands for all."""
     if sem is None:
         return ()
+    if outcomes is not None and not outcomes.only:
+        raise HistoryError(
+            f"sem belongs to one goal, and there are {', '.join(outcomes.goals)}; leave it out."
+        )
     return (sem,) * count if _is_single(sem) else tuple(sem)
 
 

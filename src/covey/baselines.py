@@ -110,7 +110,7 @@ class Hallucinated:
         width = _scores(start, frozen(lead), widen, exploring=exploring)[1]
         # C' times EST's ν, a minimum over candidates that rises as they are observed.
         moving = widen != 1.0 and isinstance(self.first, EST | Restless)
-        bounded = exploring or (only_falls(self.first) and not moving)
+        bounded = exploring or (only_falls(self.first) and not moving and belief.only_falls)
         size = None if bounded else len(belief)
         batch = sequential_greedy(belief, int(np.argmax(scores)), k, usual, size)
         first, then = in_words(lead, width), in_words(self.first, width)
@@ -129,7 +129,10 @@ def _scores(
     if exploring:
         return _relative_variance(seen), width
     widened = [_widened(m, one, widen) for m, one in zip(seen.members, each, strict=True)]
-    return np.mean(widened, axis=0), width
+    scored = zip(each, widened, strict=True)
+    return seen.combined(
+        [replace(one, scores=s, width=widen * one.width) for one, s in scored]
+    ), width
 
 
 def _widened(belief: Belief, judged: Judgement, widen: float) -> Array:

@@ -6,9 +6,10 @@ draw of the hyper-parameters, and is what strategies and policies take.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NoReturn, Protocol, Self
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from covey.arrays import (
     to_numpy,
 )
 from covey.covariance import Covariance, Dense, Information, RandomFunction
-from covey.errors import NumericsError
+from covey.errors import NumericsError, StrategyError
+from covey.hypervolume import Front
 from covey.large.lowrank import (
     Evidence,
     ExplainedCovariance,
@@ -40,6 +42,7 @@ from covey.large.lowrank import (
 # observations explain, V (m, n).
 
 _EXACT_DRAW = 4000  # candidates up to which a joint draw factorises Σ; above it is pathwise
+_TINY = 1e-300  # probability from which on candidates that hardly count are told apart
 LEAST_VARIANCE = 1e-12  # as a fraction of the prior variance; smaller ones are rounding errors
 
 
@@ -152,6 +155,20 @@ class Gaussian:
             yield self.mean + here(some) - to_numpy(wrong).T
 
 
+class Scored(Protocol):
+    """What a policy says of one member: scores (n,), and the width of the band behind them."""
+
+    @property
+    def scores(self) -> Array:
+        """Scores of the candidates."""
+        ...
+
+    @property
+    def width(self) -> float:
+        """√β."""
+        ...
+
+
 @dataclass(frozen=True)
 class Belief:
     """The joint posterior of f at n candidates: the only thing a strategy sees.
@@ -205,6 +222,15 @@ class Belief:
             return (self,)
         return tuple(replace(self, parts=(part,)) for part in self.parts)
 
+    def combined(self, each: Sequence[Scored]) -> Array:
+        """The score of each candidate, (n,), from what a policy says of the members: their mean."""
+        return np.asarray(np.mean([one.scores for one in each], axis=0))
+
+    @property
+    def only_falls(self) -> bool:
+        """Whether `combined` falls wherever all bounds μ + wσ do, and as picks are looked at."""
+        return True
+
     @cached_property
     def mean(self) -> Array:
         """μ (n,)."""
@@ -239,7 +265,7 @@ class Belief:
         spread = np.array([part.mean - self.mean for part in self.parts])
         return np.asarray(within + spread.T @ spread[:, cols] / len(self.parts))
 
-    def on(self, indices: Sequence[int] | Indices) -> Belief:
+    def on(self, indices: Sequence[int] | Indices) -> Self:
         """The belief about a subset of the candidates."""
         keep = np.asarray(indices, dtype=np.intp)
         parts = tuple(part.on(keep) for part in self.parts)
@@ -247,7 +273,7 @@ class Belief:
 
     def after_looking_at(
         self, indices: Sequence[int] | Indices, on: Sequence[int] | Indices | None = None
-    ) -> Belief:
+    ) -> Self:
         """The belief after future observations of these candidates, whose values are unknown.
 
         Only the covariance changes, and it does not depend on the values, so the next point of a
@@ -317,6 +343,132 @@ class Belief:
             slope = part.prior.gradient(part.evidence.at, part.evidence.weights)
             gradient = gradient + slope / len(self.parts)
         return float(np.linalg.norm(gradient, axis=1).max())
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a belief about several goals knows of one of them."""
+
+    name: str
+    size: int  # how many of the parts are about it
+    unit: Callable[[Array], Array]  # values of its belief in the units of the front
+    best: float  # largest value observed, in units of its belief
+    told: tuple[Array, Array] | None = None  # mean and standard deviation where values are known
+
+
+@dataclass(frozen=True)
+class Beliefs(Belief):
+    """Beliefs about several goals at the same candidates, and the front of what is known.
+
+    As a `Belief` it has the parts of all goals, goal by goal, so the kernel of a DPP is the mean of
+    the goals' I + Σ/σ², and an observation tells about all of them. It has no one mean. What a
+    policy's bounds μ + wσ are worth together is what they add to the hypervolume of the front
+    (Ponweiser et al. 2008); with one goal that orders candidates as the bounds do.
+    """
+
+    goals: tuple[Goal, ...] = ()
+    known: bool = True  # whether a point is known that keeps all limits
+    front: Front = field(default_factory=lambda: Front(np.zeros((0, 1)), np.zeros(1)))
+
+    @property
+    def each(self) -> tuple[Belief, ...]:
+        """The belief about each goal."""
+        plain = Belief(self.at, (), np.nan, self.round, self.looks, weight=self.weight)
+        plain = replace(plain, shortlisted_from=self.shortlisted_from)
+        found, first = [], 0
+        for goal in self.goals:
+            parts = self.parts[first : first + goal.size]
+            found.append(replace(plain, parts=parts, best=goal.best, told=goal.told))
+            first += goal.size
+        return tuple(found)
+
+    @property
+    def members(self) -> tuple[Belief, ...]:
+        """The members of each goal's belief, goal by goal."""
+        return tuple(member for belief in self.each for member in belief.members)
+
+    def combined(self, each: Sequence[Scored]) -> Array:
+        """The gains of bounds as wide as the members' are: their scores are of one goal each."""
+        return self.gains([one.width for one in each])
+
+    def gains(self, widths: Sequence[float]) -> Array:
+        """What the bounds μ + wσ add to the hypervolume, (n,); below zero where they add nothing.
+
+        The widths w are given by member.
+        """
+        return self.front.scores(self.bounds(widths))
+
+    def weighed(self, gains: Array) -> Array:
+        """Gains (n,), of which nothing is left where a candidate does not count.
+
+        Until a known point counts, to find one comes first: log p, and gains between those alike.
+        """
+        if self.weight is None:
+            return gains
+        if self.known:
+            return np.where(gains > 0.0, self.weight * gains, gains - (1.0 - self.weight))
+        return np.log(np.maximum(self.weight, _TINY)) + gains / (1.0 + np.abs(gains))
+
+    def bounds(self, widths: Sequence[float]) -> Array:
+        """μ + wσ of every goal in the units of the front, (n, m), w being given by member."""
+        bounds, first = [], 0
+        for goal, belief in zip(self.goals, self.each, strict=True):
+            some = zip(belief.members, widths[first : first + goal.size], strict=True)
+            upper = np.mean([member.mean + width * member.std for member, width in some], axis=0)
+            bounds.append(goal.unit(upper))
+            first += goal.size
+        return np.column_stack(bounds)
+
+    @property
+    def only_falls(self) -> bool:
+        """Whether scores are gains of hypervolume, which fall as the front grows."""
+        return self.front.exact
+
+    def after_looking_at(
+        self, indices: Sequence[int] | Indices, on: Sequence[int] | Indices | None = None
+    ) -> Self:
+        """The beliefs after future observations; the means there join the front.
+
+        Those of candidates that hardly count do not.
+        """
+        seen = super().after_looking_at(indices, on)
+        cols = np.asarray(indices, dtype=np.intp)
+        counts = cols if self.weight is None else cols[self.weight[cols] >= 0.5]
+        means = self.on(counts).bounds([0.0] * len(self.parts))
+        return replace(seen, front=self.front.with_values(means, len(cols)))
+
+    def each_draw(self, rng: np.random.Generator, draws: int) -> Iterator[Array]:
+        """What joint draws of all goals add to the hypervolume, (n,) each."""
+        drawn = [belief.draw(rng, draws) for belief in self.each]
+        for rows in zip(*drawn, strict=True):
+            values = [goal.unit(row) for goal, row in zip(self.goals, rows, strict=True)]
+            yield self.front.scores(np.column_stack(values))
+
+    def draw(self, rng: np.random.Generator, draws: int) -> Array:
+        """The draws of `each_draw`, (draws, n)."""
+        return np.array(list(self.each_draw(rng, draws)))
+
+    @cached_property
+    def mean(self) -> Array:
+        """Raise: every goal has its own."""
+        return self._no_single("mean")
+
+    @cached_property
+    def var(self) -> Array:
+        """Raise: every goal has its own."""
+        return self._no_single("variance")
+
+    @property
+    def slope(self) -> float:
+        """Raise: every goal has its own."""
+        return self._no_single("slope")
+
+    def _no_single(self, what: str) -> NoReturn:
+        names = ", ".join(goal.name for goal in self.goals)
+        raise StrategyError(
+            f"this strategy reads the {what} of one goal, and there are several ({names}). Use "
+            "another: auto, a DPP strategy, bucb or thompson; or read belief.each."
+        )
 
 
 def _guarded(array: Array) -> Array:

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from covey.arrays import Array, Indices, Mask
 from covey.belief import Belief
 from covey.errors import ExhaustedError, several
-from covey.gp import Posterior
+from covey.gp import Posterior, Posteriors
 from covey.history import History
 from covey.policies import weighed
 from covey.space import Pool, Space
 from covey.space.inside import many_inside, one_inside
 
+Objective = Callable[[Array], tuple[Array, Array]]  # points (s, d) -> values, gradients
 BLOCK = 1024  # a power of two: Sobol blocks stay balanced
 
 
@@ -57,7 +58,9 @@ class CandidateSet(Protocol):
         """At least k candidates, spread uniformly."""
         ...
 
-    def promising(self, k: int, posterior: Posterior, rng: np.random.Generator, /) -> Candidates:
+    def promising(
+        self, k: int, posterior: Posterior | Posteriors, rng: np.random.Generator, /
+    ) -> Candidates:
         """At least k candidates, more of them where the model expects much."""
         ...
 
@@ -130,7 +133,9 @@ class FiniteSet:
         del rng
         return self.everything(k)
 
-    def promising(self, k: int, posterior: Posterior, rng: np.random.Generator, /) -> Candidates:
+    def promising(
+        self, k: int, posterior: Posterior | Posteriors, rng: np.random.Generator, /
+    ) -> Candidates:
         """All remaining rows."""
         del posterior, rng
         return self.everything(k)
@@ -188,11 +193,25 @@ def read_points(space: Space, at: Array, fixed: Mapping[str, Any]) -> list[dict[
 def ascend(
     posterior: Posterior, starts: Array, width: float, free: Mask, lowest: float = 0.0
 ) -> Array:
-    """Maximise μ + width·σ from each start (m, d) by L-BFGS-B, in the free columns (d,) only.
+    """Maximise μ + width·σ from each start (m, d), in the free columns (d,) only.
 
     Where trials may fail, what is maximised is what it is above ``lowest`` times the probability of
-    success, as strategies weigh it. The starts are independent, so one run maximises the sum over
-    them. Returns (m, d).
+    success, as strategies weigh it.
+    """
+
+    def bound(at: Array) -> tuple[Array, Array]:
+        value, gradient = posterior.upper(at, width)
+        if posterior.success is None:
+            return value, gradient
+        return posterior.success.climbed(value - lowest, gradient, at)
+
+    return climb(bound, starts, free)
+
+
+def climb(objective: Objective, starts: Array, free: Mask) -> Array:
+    """Maximise an objective from each start (m, d) by L-BFGS-B, in the free columns (d,) only.
+
+    The starts are independent, so one run maximises the sum over them. Returns (m, d).
     """
     from scipy.optimize import minimize
 
@@ -202,9 +221,7 @@ def ascend(
     def loss(flat: Array) -> tuple[float, Array]:
         at = starts.copy()
         at[:, free] = flat.reshape(len(starts), -1)
-        value, gradient = posterior.upper(at, width)
-        if posterior.success is not None:
-            value, gradient = posterior.success.climbed(value - lowest, gradient, at)
+        value, gradient = objective(at)
         return -float(value.sum()), -gradient[:, free].reshape(-1)
 
     first = starts[:, free].reshape(-1)
@@ -269,13 +286,19 @@ class ContinuousSet:
             self._gather(sobol_blocks(self.space.width, rng), max(k, BLOCK), rng, k)
         )
 
-    def promising(self, k: int, posterior: Posterior, rng: np.random.Generator, /) -> Candidates:
+    def promising(
+        self, k: int, posterior: Posterior | Posteriors, rng: np.random.Generator, /
+    ) -> Candidates:
         """A fresh Sobol set, points near the best observed ones, and gradient ascents from both."""
         wide = self._gather(sobol_blocks(self.space.width, rng), max(_WIDE, 16 * k), rng, k)
         near = self._around(self._anchors(posterior), wide, rng)
         at = self._admissible(np.vstack([wide, near]))
-        belief = posterior.belief(at)
-        climbed = [_climbed(posterior, belief, w, self._free) for w in _WIDTHS]
+        if isinstance(posterior, Posteriors):
+            starts = posterior.climbs(at, _WIDTHS, _ASCENTS, rng)
+            climbed = [climb(objective, some, self._free) for some, objective in starts]
+        else:
+            belief = posterior.belief(at)
+            climbed = [_climbed(posterior, belief, w, self._free) for w in _WIDTHS]
         at = self._admissible(np.vstack([_merged(np.vstack(climbed)), at]))
         return self._candidates(self._apart(at, k))
 
@@ -370,8 +393,10 @@ class ContinuousSet:
             left=found,
         )
 
-    def _anchors(self, posterior: Posterior) -> Array:
-        """The `_ANCHORS` observed points of highest posterior mean."""
+    def _anchors(self, posterior: Posterior | Posteriors) -> Array:
+        """The `_ANCHORS` observed points of highest posterior mean; twice as many of a front."""
+        if isinstance(posterior, Posteriors):
+            return posterior.anchors(2 * _ANCHORS)
         at = posterior.data.at
         mean = posterior.belief(at).mean if posterior.known is None else posterior.known[0]
         return at[np.argsort(-mean, kind="stable")[:_ANCHORS]]

@@ -51,6 +51,7 @@ class Diagnostics:
         seconds: time spent, by stage.
         penalties: results that were treated as penalties, such as -1e6 for a crash, and raised to
             just below the rest (`covey.gp.observations.clipped_penalties`).
+        note: what to know of how several goals were traded off; empty if there is nothing.
         reasons: why each point is in the batch, in the order of its trials, in words; empty where
             the strategy does not say.
         nats: what each point tells about f beyond those before it, which is half the logarithm of
@@ -74,6 +75,7 @@ class Diagnostics:
     penalties: int = 0
     reasons: tuple[str, ...] = ()
     nats: tuple[float, ...] = ()
+    note: str = ""
 
 
 def information_gain(belief: Belief, indices: Sequence[int]) -> float:

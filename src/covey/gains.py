@@ -132,7 +132,15 @@ def advise(
     """Advice on batches of 1, 2, 4 ... up to ``request.k`` points; ``choose`` proposes each.
 
     Cost: one proposal for each size.
+
+    Raises:
+        StrategyError: Outcomes have names: gains are foretold for one plain value.
     """
+    if recipe.outcomes is not None:
+        raise StrategyError(
+            "advice is about one plain value, and this study has outcomes by name; study.front and "
+            "the report card show what each batch has added."
+        )
     posterior = understand(history, recipe, _rng(history, recipe), waiting=False)
     most = left_in(history, recipe, request)
     sizes = (replace(request, k=k) for k in sizes_up_to(most))

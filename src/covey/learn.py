@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -16,26 +17,32 @@ from covey.arrays import Array
 from covey.errors import HistoryError
 from covey.gp import (
     GP,
+    Bound,
     Failures,
     Model,
     Observations,
     Posterior,
+    Posteriors,
     Recall,
     Success,
     Warp,
     fit_best,
+    learnt_worst,
     observe,
     outgrown,
+    scaled,
     success,
 )
 from covey.gp.fit import MANY
-from covey.history import Asked, History
+from covey.history import Asked, History, Trial
+from covey.hypervolume import EXACT, Front, front_of
+from covey.outcomes import Outcomes, Sense, goal_values, history_of_outcome
 from covey.space import Pool, Space
 
 _log = logging.getLogger("covey")
 
 
-Goal = Literal["max", "min"]
+Goal = Sense
 RESOLUTION = 0.01  # of a range: points of a batch closer than this in every coordinate are copies
 
 
@@ -48,6 +55,7 @@ class Recipe:
     gp: GP
     seed: int
     resolution: float | None = None  # share of a range within which points are copies; None: 1 %
+    outcomes: Outcomes | None = None  # goals and limits by name; None: one plain value
 
     @property
     def alike(self) -> float:
@@ -58,6 +66,12 @@ class Recipe:
     def sign(self) -> float:
         """Turns the user's values into something to maximise, and back."""
         return 1.0 if self.goal == "max" else -1.0
+
+    def of(self, name: str) -> Recipe:
+        """The recipe of a study of this outcome alone."""
+        if self.outcomes is None:
+            return self
+        return replace(self, goal=self.outcomes.sense(name), outcomes=None)
 
 
 def understand(
@@ -184,6 +198,94 @@ def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array]:
     return recipe.space.encode([t.point for t in told]), values, sems
 
 
+# Several outcomes: each is learnt as by a study that knows no other.
+
+_DRAWN = 64  # weightings of the goals that a batch goes through, where there are more than three
+
+
+def understand_each(
+    history: History, recipe: Recipe, outcomes: Outcomes, *, waiting: bool = True
+) -> dict[str, Posterior]:
+    """The posterior of every outcome; where one is not known yet, its trial is pending for it.
+
+    Random numbers depend on the name of an outcome and not on its place among them.
+    """
+    found = {}
+    for name in outcomes.names:
+        rng = np.random.default_rng([recipe.seed, history.asked_count, crc32(name.encode())])
+        own, plain, recall = history_of_outcome(history, name), recipe.of(name), Recall()
+        posterior = understand(own, plain, rng, waiting=waiting, recall=recall)
+        models = tuple(replace(model, outcome=name) for model in posterior.models)
+        posterior = replace(posterior, known=recall.told(posterior))
+        found[name] = replace(posterior, models=models)
+    return found
+
+
+def understand_several(
+    history: History, recipe: Recipe, outcomes: Outcomes, rng: np.random.Generator
+) -> Posteriors:
+    """The posteriors of all outcomes, and the front of the means of the goals at known points.
+
+    Points under way join the front at their means, so that a batch does not repeat them.
+    """
+    each = understand_each(history, recipe, outcomes)
+    goals = tuple(each[name] for name in outcomes.goals)
+    signs = dict(zip(each, (recipe.of(name).sign for name in each), strict=True))
+    limits = tuple(
+        Bound.of(
+            each[limit.name],
+            signs[limit.name] * limit.bound,
+            above=(limit.sign == ">=") == (signs[limit.name] > 0.0),
+        )
+        for limit in outcomes.limits
+    )
+    told = [t for t in history.told if not t.excluded and outcomes.goals.keys() <= {*t.values}]
+    means = _means(goals, recipe, told)
+    worst = _worst(means, told, outcomes)
+    scale = scaled(means, worst)
+    kept = np.array([outcomes.keeps(trial.values) for trial in told], dtype=bool)
+    values = front_of(scale(means[kept]))
+    front = Front(values, np.zeros(len(goals)))
+    if len(goals) > EXACT:
+        front = replace(front, weightings=rng.dirichlet(np.ones(len(goals)), size=_DRAWN))
+    at = recipe.space.encode([trial.point for trial in told])[kept]
+    others = tuple(each[name] for name in each if name not in outcomes.goals)
+    made = Posteriors(tuple(outcomes.goals), goals, limits, others, scale, front, at)
+    waiting = [t for t in history.trials if t.status == "pending" or _incomplete(t, outcomes)]
+    return replace(made, front=_awaited(made, recipe, waiting)) if waiting else made
+
+
+def _means(goals: tuple[Posterior, ...], recipe: Recipe, trials: list[Trial]) -> Array:
+    """Posterior means of the goals at trials, in the units of the outcomes, (n, m)."""
+    at = recipe.space.encode([trial.point for trial in trials])
+    return np.column_stack([goal.outcome(goal.belief(at).mean) for goal in goals])
+
+
+def _worst(means: Array, told: list[Trial], outcomes: Outcomes) -> Array:
+    """The reference point (m,): given, or learnt from the results."""
+    if outcomes.worst is None:
+        return learnt_worst(goal_values(told, outcomes) if len(told) > 1 else means)
+    return outcomes.signs() * np.array([outcomes.worst[name] for name in outcomes.goals])
+
+
+def _incomplete(trial: Trial, outcomes: Outcomes) -> bool:
+    return trial.status == "told" and not trial.excluded and bool(outcomes.lacks(trial))
+
+
+def _awaited(made: Posteriors, recipe: Recipe, trials: list[Trial]) -> Front:
+    """The front with points under way at their means, those that are likely to keep the limits."""
+    at = recipe.space.encode([trial.point for trial in trials])
+    chance = made.kept(at)
+    at = at if chance is None else at[chance >= _LIKELY]
+    if not len(at):
+        return made.front
+    means = np.column_stack([goal.outcome(goal.belief(at).mean) for goal in made.goals])
+    return made.front.with_values(made.scale(means))
+
+
+_LIKELY = 0.5  # probability from which on a point is taken to keep the limits
+
+
 class LastModel:
     """The posterior of a log, kept until the log grows: the same log gives the same posterior.
 
@@ -193,10 +295,19 @@ class LastModel:
     def __init__(self, recipe: Recipe) -> None:
         self._recipe, self.recall = recipe, Recall()
         self._kept: tuple[int, Posterior] | None = None
+        self._each: tuple[int, dict[str, Posterior]] | None = None
 
     def forget(self) -> None:
         """Free the posterior, whose factor is large with many results: the log is about to grow."""
-        self._kept = None
+        self._kept = self._each = None
+
+    def each(self, history: History, outcomes: Outcomes) -> dict[str, Posterior]:
+        """The posterior of every outcome, after all results."""
+        length = len(history.events)
+        if self._each is None or self._each[0] != length:
+            found = understand_each(history, self._recipe, outcomes, waiting=False)
+            self._each = (length, found)
+        return self._each[1]
 
     def of(self, history: History) -> Posterior:
         """The posterior after all results; pending and failed trials play no part."""

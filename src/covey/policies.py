@@ -1,8 +1,8 @@
 """Policies: acquisition scores of the candidates of a belief, and the relevance region.
 
-Notation: μ, σ posterior mean and standard deviation (n,), w = √β the width of a policy's confidence
-band μ ± wσ, t the round, n the number of candidates, m̂ the estimated maximum of f, p the
-probability that a candidate counts (`Belief.weight`).
+Notation: μ, σ posterior mean and standard deviation (n,), w = √β the width of the confidence band
+μ ± wσ, t the round, n the number of candidates, m̂ the estimated maximum of f, p the probability
+that a candidate counts (`Belief.weight`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, Protocol, Self, TypeAlias
 import numpy as np
 
 from covey.arrays import Array, Indices, Mask, log_normal_cdf
-from covey.belief import Belief
+from covey.belief import Belief, Beliefs
 from covey.errors import StrategyError
 
 _log = logging.getLogger("covey")
@@ -57,7 +57,7 @@ def judge(policy: Policy, belief: Belief) -> Judgement:
     """The mean of a policy's judgements of the members of a belief, the scores `weighed`."""
     each = [policy.judge(member) for member in belief.members]
     return Judgement(
-        weighed(np.mean([one.scores for one in each], axis=0), belief, policy),
+        weighed(belief.combined(each), belief, policy),
         float(np.mean([one.width for one in each])),
         float(np.mean([one.next_width for one in each])),
     )
@@ -86,6 +86,8 @@ def weighed(
     """
     if belief.weight is None:
         return scores
+    if isinstance(belief, Beliefs):
+        return belief.weighed(scores)
     own: Callable[[Array, Array], Array] | None = getattr(policy, "weighed", None)
     if own is not None:
         return own(scores, belief.weight)
@@ -117,11 +119,10 @@ def log_weight(belief: Belief) -> Array | float:
     return 0.0 if belief.weight is None else np.log(np.maximum(belief.weight, _LEAST))
 
 
-def counting(belief: Belief) -> Mask | slice:
-    """The candidates that are likely to count; all, if none is."""
-    if belief.weight is None or not (belief.weight >= _LIKELY).any():
-        return slice(None)
-    return belief.weight >= _LIKELY
+def counting(belief: Belief) -> Mask:
+    """The candidates that are likely to count, (n,); all, if none is."""
+    likely = None if belief.weight is None else belief.weight >= _LIKELY
+    return likely if likely is not None and likely.any() else np.ones(len(belief), dtype=bool)
 
 
 def theory_beta(n: int, t: int, delta: float) -> float:
@@ -430,25 +431,35 @@ def relevant(
     (Section 3.2 of the paper, MATH 5.) The maximum is over the candidates and the observed points,
     which in a finite space are no longer candidates. The factor c is 2 in the paper and 1 in
     Contal's code. Late in a run R⁺ can hold fewer points than a batch needs; it is then widened to
-    the ``at_least`` highest upper bounds (our choice: the paper does not say). ``among`` are the
-    candidates that are no copies, ascending; None: all. Where candidates may not count, all bounds
-    are `weighed`, and only those that are likely to are inside; what was observed counts. Cost n.
+    the ``at_least`` highest upper bounds (our choice: the paper does not say). Where candidates may
+    not count, all bounds are `weighed`, and only those that are likely to are inside; what was
+    observed counts. Of several goals the region is where the upper bounds add to the front.
+    ``among`` are the candidates to choose among, ascending; None: all. Cost n.
     """
     some = np.arange(len(belief)) if among is None else among
+    if isinstance(belief, Beliefs):
+        return _adding(belief, factor * judgement.next_width, some, at_least)
     upper = belief.mean + factor * judgement.next_width * belief.std
     least = belief.highest_lower(judgement.width)  # y•
-    likely = np.ones(len(belief), dtype=bool)
     if belief.weight is not None:
         upper, least = _weighed_region(belief, upper, judgement.width)
-        likely[:] = False
-        likely[counting(belief)] = True
-    upper = upper[some]
-    inside = np.flatnonzero((upper >= least) & likely[some])
+    inside = (upper[some] >= least) & counting(belief)[some]
+    return _widened(some, inside, upper, at_least)
+
+
+def _adding(belief: Beliefs, width: float, some: Indices, at_least: int) -> Indices:
+    """The candidates whose upper bounds add to the front of several goals, likely to count."""
+    gains = weighed(belief.gains([width] * len(belief.parts)), belief)
+    return _widened(some, (counting(belief) & (gains > 0.0))[some], gains, at_least)
+
+
+def _widened(some: Indices, inside: Mask, upper: Array, at_least: int) -> Indices:
+    """Those inside; or, where they are too few, the ``at_least`` of them with highest bounds."""
     wanted = min(at_least, len(some))
-    if len(inside) < wanted:
-        # A stable sort, so that ties go to the lowest index.
-        inside = np.sort(np.argsort(-upper, kind="stable")[:wanted])
-    return some[inside]
+    if inside.sum() >= wanted:
+        return np.asarray(some[inside])
+    # A stable sort, so that ties go to the lowest index.
+    return np.asarray(some[np.sort(np.argsort(-upper[some], kind="stable")[:wanted])])
 
 
 def in_words(policy: Policy, width: float) -> str:

@@ -20,12 +20,14 @@ from covey.baselines import Sobol
 from covey.belief import Belief, Gaussian
 from covey.candidates import Candidates, CandidateSet, FiniteSet, candidate_set, excluded
 from covey.diagnostics import Diagnostics, explain
-from covey.gp import GP, PRIORS, Model, Recall, success
+from covey.gp import GP, PRIORS, Model, Posterior, Posteriors, Recall, success
 from covey.history import Asked, History, Point
+from covey.hypervolume import EXACT
 from covey.kernels import KERNELS, KernelMatrix
 from covey.large.budget import FIRST, Resources, Size, TimeLimit, thin
 from covey.large.lowrank import held_rows
-from covey.learn import Recipe, understand
+from covey.learn import Recipe, understand, understand_several
+from covey.outcomes import Outcomes, history_of_outcome
 from covey.selection import Selection, Strategy, Waits, checked_selection, crowded
 from covey.space import Pool
 
@@ -81,8 +83,7 @@ def propose(
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
     watch, limit = Stopwatch(), TimeLimit(use)
     with watch.timing("fit"):
-        posterior = understand(history, recipe, rng, recall=recall)
-        posterior = replace(posterior, known=recall.told(posterior))
+        posterior = learnt(history, recipe, rng, recall)
     with watch.timing("candidates"):
         every = where.promising(k, posterior, rng)
         searched = 0 if isinstance(where, FiniteSet) else recipe.space.width
@@ -95,12 +96,36 @@ def propose(
         chosen = limit.apply(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
     _log.info("chose %d points by %s: %s", k, request.name, watch.seconds)
-    outcome = None if history.pending or history.failed else posterior.bound
+    outcome = None
+    if isinstance(posterior, Posterior) and not history.pending and not history.failed:
+        outcome = posterior.bound
     account = explain(belief, selection, request.name, outcome, watch.seconds)
     left_out, penalties = len(every) - len(candidates), posterior.data.penalties
     reasons = with_neighbours(belief, selection, history, recipe)
     account = replace(account, left_out=left_out, penalties=penalties, reasons=reasons)
+    account = replace(account, note=noted(recipe))
     return Proposal(candidates.points(selection.indices), posterior.models, account)
+
+
+def learnt(
+    history: History, recipe: Recipe, rng: np.random.Generator, recall: Recall
+) -> Posterior | Posteriors:
+    """What the results say: about one outcome, or about each of several."""
+    if recipe.outcomes is not None:
+        return understand_several(history, recipe, recipe.outcomes, rng)
+    posterior = understand(history, recipe, rng, recall=recall)
+    return replace(posterior, known=recall.told(posterior))
+
+
+def noted(recipe: Recipe) -> str:
+    """What a user should know of how several goals are traded off; empty if there is nothing."""
+    goals = {} if recipe.outcomes is None else recipe.outcomes.goals
+    if len(goals) <= EXACT:
+        return ""
+    return (
+        f"with {len(goals)} goals each point is chosen at a weighting of them drawn at random; "
+        f"what it adds to the front is computed for up to {EXACT}"
+    )
 
 
 def resolved(
@@ -154,12 +179,30 @@ def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
 
     Failures that are modelled say as much as results, but no more than there are results.
     """
+    if recipe.outcomes is not None:
+        return _all_ready(history, recipe, recipe.outcomes, strategy)
     values = np.array([t.value for t in history.counted], dtype=float)
     if len(history.failed) >= success.ENOUGH:
         values = np.resize(values, len(values) + min(len(values), len(history.failed)))
     if not len(values) or not isinstance(strategy, Waits):
         return len(values) > 0
     return strategy.ready(values, recipe.space.width)
+
+
+def _counting(history: History) -> bool:
+    """Whether there is any result that counts."""
+    return any(not trial.excluded for trial in history.told)
+
+
+def _all_ready(history: History, recipe: Recipe, outcomes: Outcomes, strategy: Strategy) -> bool:
+    """Whether every outcome has results, and one of the goals as many as the strategy waits for.
+
+    Of one goal only, since another may well be the same everywhere so far.
+    """
+    each = {name: history_of_outcome(history, name) for name in outcomes.names}
+    told = [t for t in history.told if not t.excluded and not outcomes.lacks(t)]
+    plain = (ready(each[name], recipe.of(name), strategy) for name in outcomes.goals)
+    return bool(told) and all(h.counted for h in each.values()) and any(plain)
 
 
 def _without_model(
@@ -176,7 +219,7 @@ def _without_model(
     the edges of the set, and the optimum is more likely where there are many rows.
     """
     k, left_out = request.k, 0
-    if request.strategy.needs_model and isinstance(where, FiniteSet) and history.counted:
+    if request.strategy.needs_model and isinstance(where, FiniteSet) and _counting(history):
         candidates = _unlike_pending(where.scattered(k, rng), history, recipe, k)
         drawn = rng.choice(len(candidates), size=k, replace=False)
         selection = Selection(tuple(int(i) for i in drawn), reasons=(f"at random: {_TOO_FEW}",) * k)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from covey.arrays import Array, Mask, to_numpy
-from covey.belief import Belief
+from covey.belief import Belief, Beliefs
 from covey.errors import StrategyError
-from covey.policies import UCB, Policy, Restless, Score, best_known, counting, weighing
+from covey.policies import (
+    UCB,
+    Policy,
+    Restless,
+    Score,
+    best_known,
+    counting,
+    weighing,
+)
 from covey.selection import Selection, crowded, enough_results, laxer, sequential_greedy
 
 _TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
@@ -25,6 +34,8 @@ _SCOUT = "scouts: the largest upper bound, or where nothing promises a gain the 
 _POLISH = "polishes: the largest upper bound, which may lie beside a known point"
 _BOUND = "has the largest upper bound of those unlike known points and the batch, if there are any"
 _BOXED = "has the largest upper bound near the best results, unlike known points and the batch"
+_FRONT = "adds the most to the front: the hypervolume of its upper bounds, given those before it"
+_WEIGHTED = "is the best, by upper bounds, at the weighting of the goals that was drawn for it"
 _DISSENT = "takes another level than most of the batch, if one is left; drawn by determinant"
 
 
@@ -88,6 +99,9 @@ class SpreadUCB:
     def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
         """A scout, one point that polishes, upper bounds away from what is known, then others."""
         width = 1.0 + 2.0 / belief.at.shape[1] if self.width is None else self.width
+        if isinstance(belief, Beliefs):
+            # Bounds of m goals at once are as optimistic as one goal's if each is √m narrower.
+            return self._trade_off(belief, k, width / math.sqrt(len(belief.goals)), rng)
         score, scout = scoring(UCB(width**2), belief), scoring(self.scout, belief)
         # A share of a small batch is a chance, so that batches of one dissent at times.
         share = self.dissent if belief.levels else self.explore
@@ -125,6 +139,22 @@ class SpreadUCB:
 
         return boxed
 
+    def _trade_off(
+        self, belief: Beliefs, k: int, width: float, rng: np.random.Generator
+    ) -> Selection:
+        """For several goals: in turn, what the upper bounds add to the front the most."""
+        score = scoring(UCB(width**2), belief)
+        size = None if belief.only_falls else len(belief)
+        others = int(self.dissent * k + rng.random()) if belief.levels else 0
+        near = replace(belief, seen_at=None)  # for those that may polish
+        lead = sequential_greedy(near, _first(near, score), min(_POLISHING, k), score, size)
+        lead = sequential_greedy(belief, lead, max(len(lead), k - others), score, size)
+        why = _FRONT if belief.front.exact else _WEIGHTED
+        keep = len(lead) if not belief.levels else min(len(lead), k - others)
+        batch = _with_dissent(belief, lead, keep, k, rng) if keep < k else lead
+        reasons = (*[why] * keep, *[_DISSENT] * (k - keep))
+        return Selection(tuple(batch), width, reasons=reasons)
+
 
 def _box(at: Array, mean: Array) -> tuple[Array, Array]:
     """Lowest and highest coordinates (d,) of the best fifth of the results (n, d), and a margin.
@@ -144,7 +174,7 @@ def scoring(policy: Policy, belief: Belief) -> Score:
 
     def score(seen: Belief) -> Array:
         each = zip(frozen, seen.members, strict=True)
-        return np.mean([policy.judge(member).scores for policy, member in each], axis=0)
+        return seen.combined([policy.judge(member) for policy, member in each])
 
     return weighing(score, belief, policy)
 
@@ -177,8 +207,7 @@ def _with_dissent(
         return among[_with_dissent(belief.on(among), here, keep, k, rng)].tolist()
     order = rng.permutation(len(belief.levels))
     # An option that always fails has no results, and would have every turn.
-    likely = np.zeros(len(belief), dtype=bool)
-    likely[counting(belief)] = True
+    likely = counting(belief)
     batch = lead[:keep]
     for turn in range(k - keep):
         columns = belief.levels[order[turn % len(order)]]
@@ -235,7 +264,14 @@ def _drawn(
     seen = belief.after_looking_at(batch, on=some) if batch else belief.on(some)
     scores = scoring(UCB(beta=4.0), belief)(seen)
     best = np.argsort(-scores, kind="stable")[: max(_LEAST, round(_TIGHT * len(some)))]
-    odds = 1.0 + seen.var[best] / seen.noise
+    odds = _odds(seen)[best]
     if seen.weight is not None:
         odds = odds * np.maximum(seen.weight[best], _SAME)
     return int(some[rng.choice(best, p=odds / odds.sum())])
+
+
+def _odds(belief: Belief) -> Array:
+    """1 + σ²(x)/σ², (n,); of several goals, the mean of theirs."""
+    if isinstance(belief, Beliefs):
+        return to_numpy(belief.information().diagonal)
+    return np.asarray(1.0 + belief.var / belief.noise)

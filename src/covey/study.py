@@ -7,18 +7,11 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Unpack
 
-from covey import advice, arguments, gains
+from covey import advice, arguments, gains, outcomes
 from covey.advice import Prediction, Recommendation
-from covey.arguments import (
-    Points,
-    Trials,
-    checked_gp,
-    checked_path,
-    checked_resolution,
-    checked_seed,
-)
+from covey.arguments import Points, StudyArguments, Trials, checked_path
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
@@ -28,8 +21,6 @@ from covey.errors import (
     JournalConflict,
     JournalDamaged,
     JournalError,
-    SpaceError,
-    StrategyError,
     several,
 )
 from covey.gains import Advice
@@ -41,6 +32,7 @@ from covey.log.disk import Mutex
 from covey.log.header import header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
 from covey.log.log import Log, Logbook, ReadOnlyLog, exists, no_collector
+from covey.outcomes import PLAIN, Outcomes
 from covey.propose import Proposer, Request, propose
 from covey.selection import Strategy
 from covey.space import Pool, Space, space_from_description
@@ -51,50 +43,6 @@ if TYPE_CHECKING:
 
 
 # Opening a study: its recipe and its log, from the user's arguments and an existing journal.
-
-# Of coordinates: a search holds about 25,000 rows at a time, which is 1 GB. (Our choice.)
-_MOST_COLUMNS = 5000
-
-
-@dataclass(frozen=True)
-class StudyArguments:
-    """What a user passes to `Study`; None where a journal, or a default, decides."""
-
-    space: Space | Pool
-    goal: Goal
-    strategy: str | Strategy | None
-    seed: int | None
-    gp: GP | None
-    resolution: float | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.space, Space | Pool):
-            raise SpaceError(
-                f"a study needs a covey.Space or a covey.Pool; got {type(self.space)!r}."
-            )
-        if isinstance(self.space, Space):
-            _refuse_too_wide(self.space)
-        if self.goal not in ("max", "min"):
-            raise StrategyError(f'goal must be "max" or "min"; got {self.goal!r}.')
-
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe of a new study."""
-        gp, seed = checked_gp(self.gp), checked_seed(self.seed)
-        return Recipe(self.space, self.goal, gp, seed, checked_resolution(self.resolution))
-
-
-def _refuse_too_wide(space: Space) -> None:
-    """Raise if the coordinates of a search would take more memory than a study should."""
-    if space.width <= _MOST_COLUMNS:
-        return
-    name = max(space.names, key=lambda name: space.parameters[name].width)
-    raise SpaceError(
-        f"the coordinates of this space have {space.width} columns, {name!r} alone "
-        f"{space.parameters[name].width}, one for each option; a study takes at most "
-        f"{_MOST_COLUMNS}. Write Choice(..., ordered=True) if the options have an order; else "
-        "describe each option by numbers and list them in a covey.Pool."
-    )
 
 
 @dataclass(frozen=True)
@@ -160,10 +108,17 @@ def _resume(wanted: StudyArguments, log: Log) -> OpenedStudy:
         raise
 
 
+Value: TypeAlias = float | Mapping[str, Any]
+"""A result: a number; or outcomes by name, and what is recorded beside them."""
+
+
 class SearchOptions(ResourceOptions, total=False):
     """Those of a study that few give."""
 
     resolution: float | None
+    limits: Mapping[str, tuple[str, float]] | None
+    record: Sequence[str] | None
+    worst: Mapping[str, float] | None
 
 
 class Study:
@@ -174,7 +129,7 @@ class Study:
 
     Args:
         space: what is searched: a `Space`, or a `Pool` of candidates.
-        goal: "max" or "min".
+        goal: "max" or "min"; or several outcomes by name, {"yield": "max", "cost": "min"}.
         strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`; None is what
             an existing journal says, else "auto".
         seed: of all randomness; None draws one and logs it.
@@ -182,6 +137,10 @@ class Study:
         gp: the Gaussian process to use.
         resolution: share of each range within which two points of a batch of "auto" would be
             copies, which it avoids; None is 0.01, and 0 lets a whole batch polish a summit.
+        limits: outcomes that must keep a bound, such as {"impurity": ("<=", 2.0)}.
+        record: names of what is told beside the outcomes, to be kept and shown.
+        worst: the reference point of several goals: values no better than these are worth
+            nothing, {"yield": 20, "cost": 90}; None learns it.
         resources: device="cuda", memory="8 GiB", precision="float32" (see `Resources`).
 
     >>> from covey import Real
@@ -196,21 +155,22 @@ class Study:
     def __init__(
         self,
         space: Space | Pool,
-        goal: Goal = "max",
+        goal: Goal | Mapping[str, Goal] = "max",
         strategy: str | Strategy | None = None,
         seed: int | None = None,
         journal: str | Path | Log | None = None,
         gp: GP | None = None,
         **options: Unpack[SearchOptions],
     ) -> None:
-        resolution = options.pop("resolution", None)
-        opened = open_study(StudyArguments(space, goal, strategy, seed, gp, resolution), journal)
+        # Not among the resources: these belong to the recipe.
+        rare = [options.pop(name, None) for name in ("resolution", "limits", "record", "worst")]  # type: ignore[misc]
+        opened = open_study(StudyArguments(space, goal, strategy, seed, gp, *rare), journal)
         self._computing, self._lock = Mutex(), Mutex()  # _lock is held for moments only
         self._diagnostics: Diagnostics | None = None
         self._recipe, self._log = opened.recipe, opened.book
         self._model = LastModel(opened.recipe)
         self._name, self._strategy = opened.name, opened.strategy
-        self._resources = Resources(**options)  # type: ignore[misc] # the resolution is popped
+        self._resources = Resources(**options)  # type: ignore[misc] # the rest is popped
         self.proposer: Proposer = propose  # computes a batch; see contrib/covey-dask
 
     @classmethod
@@ -303,7 +263,7 @@ class Study:
     def tell(
         self,
         trials: Trials,
-        values: float | Sequence[float] | Array,
+        values: Value | Sequence[Value] | Array,
         sem: float | Sequence[float | None] | Array | None = None,
         *,
         key: str | None = None,
@@ -312,14 +272,16 @@ class Study:
 
         Args:
             trials: trials or their ids, in any order; or one of them.
-            values: as many finite numbers; or one.
+            values: as many finite numbers; or one. Outcomes that have names are told by name,
+                {"yield": 61, "cost": 33}; None for one that comes later, with another tell.
             sem: standard error of each value where it is known; one number stands for all.
             key: names this message: sent again with the same key, it is taken once.
         """
         ids = self._own_ids(trials)
         told = (values,) if arguments.is_one(trials) else arguments.sequence_of(values, "values")
-        arguments.refuse_names(told, [f"trial {id}" for id in ids])
-        self._commit(events.Told(ids, told, arguments.each(sem, len(ids))), key)
+        found = arguments.results_of(told, ids, self.history, self._recipe.outcomes)
+        sems = arguments.each(sem, len(ids), self._recipe.outcomes)
+        self._commit(events.Told(ids, found.values, sems, found.metrics, found.goal), key)
 
     def fail(self, trials: Trials, reason: str = "", *, key: str | None = None) -> None:
         """Record that these failed: not proposed again; batches learn where trials fail."""
@@ -330,14 +292,14 @@ class Study:
         self._commit(events.Cancelled(self._own_ids(trials)), key)
 
     def amend(
-        self, trial: Trial | int, value: float, reason: str, *, key: str | None = None
+        self, trial: Trial | int, value: Value, reason: str, *, key: str | None = None
     ) -> None:
-        """Correct a told value; the log keeps both."""
+        """Correct a told value, or some of those that have names; the log keeps both."""
         if not arguments.is_one(trial):
             raise HistoryError(f"amend takes one trial or its id; got {trial!r}.")
         (id,) = self._own_ids(trial)
-        arguments.refuse_names([value], [f"trial {id}"])
-        self._commit(events.Amended(id, value, reason), key)
+        corrected = arguments.correction(value, f"trial {id}", self._recipe.outcomes)
+        self._commit(events.Amended(id, corrected, reason), key)
 
     def exclude(self, trials: Trials, reason: str, *, key: str | None = None) -> None:
         """Leave results out of the model and of `best`.
@@ -357,17 +319,18 @@ class Study:
     def add(
         self,
         points: Points,
-        values: Sequence[float] | Array,
+        values: Sequence[Value] | Array,
         sem: float | Sequence[float | None] | Array | None = None,
         *,
         key: str | None = None,
     ) -> list[Trial]:
         """Record results from elsewhere; points outside a `Pool` only train the model."""
         checked = arguments.checked_points(points, self.space)
-        told, sems = arguments.sequence_of(values, "values"), arguments.each(sem, len(checked))
-        count = len(checked)
-        arguments.refuse_names(told, [f"point {i} of {count}" for i in range(1, count + 1)])
-        return self._commit(events.Added(checked, told, sems), key)
+        told, outcomes = arguments.sequence_of(values, "values"), self._recipe.outcomes
+        found = arguments.new_results(told, len(checked), outcomes)
+        sems = arguments.each(sem, len(checked), outcomes)
+        added = events.Added(checked, found.values, sems, found.metrics, found.goal)
+        return self._commit(added, key)
 
     def run(
         self,
@@ -418,9 +381,15 @@ class Study:
         return self._recipe.space
 
     @property
-    def goal(self) -> Goal:
-        """Whether it maximises or minimises."""
-        return self._recipe.goal
+    def goal(self) -> Goal | dict[str, Goal]:
+        """Whether it maximises or minimises; of each goal, where they have names."""
+        outcomes = self._recipe.outcomes
+        return self._recipe.goal if outcomes is None else dict(outcomes.goals)
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """Goals, limits and records; of a plain study the one goal "value"."""
+        return self._recipe.outcomes or Outcomes({PLAIN: self._recipe.goal})
 
     @property
     def seed(self) -> int:
@@ -439,29 +408,59 @@ class Study:
 
     @property
     def best(self) -> Trial | None:
-        """The best trial told so far, by its value; the first of equals."""
-        return self.history.best(self.goal)
+        """The best trial told so far that keeps the limits, by its value; the first of equals.
 
-    def predict(self, points: Points) -> Prediction:
+        Raises:
+            StrategyError: There are several goals, so there is no one best trial; see `front`.
+        """
+        if self._recipe.outcomes is None:
+            return self.history.best(self._recipe.goal)
+        return outcomes.best_trial(self.history, self._recipe.outcomes)
+
+    @property
+    def front(self) -> list[Trial]:
+        """The told trials that keep the limits and that no other such trial dominates.
+
+        None other is as good in every goal and better in one. Excluded trials play no part.
+        """
+        return list(outcomes.front(self.history, self.outcomes))
+
+    def predict(self, points: Points) -> Prediction | dict[str, Prediction]:
         """What the model expects at some points: mean and standard deviation of f.
 
         f is the mean of a measurement there, in your units and sign, also where outcomes were
         warped for the model. The standard deviation leaves out the noise of a measurement. From
-        the third failure on, ``success`` of what is returned is the probability of success.
+        the third failure on, ``success`` of what is returned is the probability of success. Where
+        outcomes have names, there is one prediction for each, by its name.
         """
         wanted = arguments.checked_points(points, self.space)
         with self._computing, one_thread():
-            return advice.predict(self._model.of(self.history), self._recipe, wanted)
+            if self._recipe.outcomes is None:
+                return advice.predict(self._model.of(self.history), self._recipe, wanted)
+            each = self._model.each(self.history, self.outcomes)
+            return advice.predict_each(each, self._recipe, wanted)
 
-    def recommend(self, *, anywhere: bool = False) -> Recommendation:
+    def recommend(
+        self, weights: Mapping[str, float] | None = None, *, anywhere: bool = False
+    ) -> Recommendation:
         """The point of best posterior mean among those told; or ``anywhere`` in the space.
+
+        Limits are kept, as far as is known. Of several goals ``weights`` say how much each counts:
+        the point comes closest to the best value of every goal at once, the distance in each goal
+        being its share of the front's range times its weight.
 
         With noise this is a better answer than `best`, which may owe its value to luck. The mean is
         that of a measurement, as of `predict`. Noise is taken to be alike everywhere (after the
         warp, if outcomes were warped): where it grows along an axis and is skewed, the point
         follows the median, and GP(warp=False), which averages values as told, is the safer model.
         """
+        named = advice.checked_weights(weights, self.outcomes)
         with self._computing, one_thread():
+            if self._recipe.outcomes is not None:
+                each = self._model.each(self.history, self.outcomes)
+                return advice.recommend_by_weights(
+                    each, self._recipe, self.history, named, anywhere=anywhere
+                )
             posterior = self._model.of(self.history)
             if anywhere:
                 return advice.recommend_anywhere(posterior, self._recipe)

@@ -221,7 +221,7 @@ def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
 def export_columns(parameters: Iterable[str]) -> dict[str, str]:
     """The columns that only an export has, renamed where a parameter has the same name."""
     taken = [*COLUMNS, *map(heading, parameters)]
-    from covey.history.history import own_column
+    from covey.history.frame import own_column
 
     return {name: own_column(name, taken) for name in (*EXPORT_ONLY, *EXPORT_RARE)}
 

@@ -6,16 +6,19 @@ from covey.gp.likelihood import Likelihood
 from covey.gp.model import GP, PRIORS, Model, Priors
 from covey.gp.observations import Observations, Warp, observe
 from covey.gp.posterior import Posterior, Recall, condition
+from covey.gp.several import Bound, Posteriors, learnt_worst, scaled
 from covey.gp.success import Success
 
 __all__ = [
     "GP",
     "PRIORS",
+    "Bound",
     "Failures",
     "Likelihood",
     "Model",
     "Observations",
     "Posterior",
+    "Posteriors",
     "Priors",
     "Recall",
     "Success",
@@ -24,6 +27,8 @@ __all__ = [
     "fit",
     "fit_best",
     "informative",
+    "learnt_worst",
     "observe",
     "outgrown",
+    "scaled",
 ]

@@ -177,6 +177,7 @@ class Model:
     noise: float  # σ², the variance of one observation
     mean: float = 0.0  # m, the constant prior mean
     bent: bool = False  # whether the outcomes were warped first; a log calls it so
+    outcome: str = ""  # the name of the outcome, where they have names
 
     def suits(self, gp: GP, width: int) -> bool:
         """Whether it has the kernel of this process and this number of encoded inputs."""
@@ -185,6 +186,7 @@ class Model:
     def describe(self) -> dict[str, Any]:
         """Plain data for a log; floats survive the round trip exactly."""
         name = next(name for name, made in KERNELS.items() if type(self.kernel) is made)
+        named = {"outcome": self.outcome} if self.outcome else {}
         return {
             "kernel": name,
             "lengths": list(self.kernel.lengths),
@@ -192,6 +194,7 @@ class Model:
             "noise": self.noise,
             "mean": self.mean,
             "bent": self.bent,
+            **named,
         }
 
     @staticmethod

@@ -18,8 +18,6 @@ import numpy as np
 from covey.errors import HistoryError, is_whole, several
 from covey.history.trial import Point
 
-# Checks of the fields of an event: finite numbers, ids, points, texts.
-
 MOST = 1e100  # largest absolute value or error: squares must not overflow
 
 
@@ -83,14 +81,14 @@ def is_named(event: Event) -> bool:
 def checked_goal(
     goal: object, values: Sequence[float | Point], sems: Sequence[float | None]
 ) -> str | None:
-    """The name of the only goal among values by name; None if there are several, or no names."""
+    """The name of the only goal among values by name; empty: several goals; None: not said."""
     named = [value for value in values if isinstance(value, Point)]
     if len(named) not in (0, len(values)):
         raise HistoryError("some values have names and some have none; name all of them, or none.")
-    if goal is not None:
-        lacking = [value for value in values if not isinstance(value, Point) or goal not in value]
-        if lacking:
-            raise HistoryError(f"the goal {goal!r} has no value in {lacking[0]!r}; name it there.")
+    if goal:
+        # Where a value lacks it, it comes later.
+        if not any(goal in value for value in named):
+            raise HistoryError(f"the goal {goal!r} has no value in {values[0]!r}; name it there.")
         return text(goal, "goal")
     for value, sem in zip(values, sems, strict=True):
         if sem is not None and isinstance(value, Point) and len(value) > 1:
@@ -98,7 +96,7 @@ def checked_goal(
                 f"a standard error belongs to one value, and {dict(value)} are several; leave it "
                 "out, or say which of them is the goal."
             )
-    return None
+    return None if goal is None else text(goal, "goal")
 
 
 def standard_error(sem: object, name: str) -> float | None:
@@ -272,6 +270,7 @@ class Added:
     points: tuple[Point, ...]
     values: tuple[float | Point, ...]  # as of `Told`
     sems: tuple[float | None, ...] = ()  # () for none known
+    metrics: tuple[dict[str, Any] | None, ...] = ()
     goal: str | None = None
 
     def __post_init__(self) -> None:
@@ -282,8 +281,9 @@ class Added:
         hint = "Leave out points without a result."
         values = tuple(outcome(v, name, hint) for v, name in zip(given, names, strict=True))
         sems = standard_errors(self.sems, places, "point")
+        metrics = plain_metrics(self.metrics, places)
         goal = checked_goal(self.goal, values, sems)
-        _assign(self, points=points, values=values, sems=sems, goal=goal)
+        _assign(self, points=points, values=values, sems=sems, metrics=metrics, goal=goal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +291,8 @@ class Told:
     """The results of these trials came in, in the user's sign.
 
     A value is a number; or, where there are several goals or limits, an object {name: number}, and
-    ``goal`` names the only goal among them. What else is to be recorded, of any type, is in
-    ``metrics``, which no model ever sees.
+    ``goal`` names the only goal among them; it is empty if there are several. Those that are not
+    known yet come with a further event. What else is to be recorded is in ``metrics``.
     """
 
     ids: tuple[int, ...]

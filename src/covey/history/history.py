@@ -8,12 +8,12 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from covey.errors import HistoryError, MissingExtraError
+from covey.errors import HistoryError
 from covey.history.events import (
     Added,
     Amended,
@@ -50,6 +50,9 @@ def check(event: Event, trials: Sequence[Trial]) -> None:
     rule = _RULES[type(event)]
     for i in ids_in(event):
         rule(known(i, trials))
+    if isinstance(event, Told):
+        for i, value in zip(event.ids, event.values, strict=True):
+            _require_untold(trials[i], value)
     if isinstance(event, Amended):
         _require_named_so(trials[event.id], event.value)
 
@@ -82,7 +85,7 @@ class Ledger:
 
     __slots__ = (
         *("asked_count", "attempts", "batches", "events", "lock", "models", "notes", "reasons"),
-        *("reports", "rounds", "trials"),
+        *("metrics", "reports", "rounds", "trials"),
     )
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -93,6 +96,7 @@ class Ledger:
         self.reasons: dict[int, str] = {}  # trial id -> why it failed, was lost or is excluded
         self.notes: dict[int, list[str]] = {}
         self.reports: dict[int, list[Reported]] = {}
+        self.metrics: dict[int, dict[str, Any]] = {}  # trial id -> what was recorded beside values
         self.asked_count = 0
         self.rounds = 0
         self.models: tuple[dict[str, Any], ...] | None = None
@@ -121,6 +125,11 @@ class Ledger:
                 self._change(event)
         self.events.append(event)
 
+    def _record(self, event: Told | Added, ids: Iterable[int]) -> None:
+        for i, found in zip(ids, event.metrics, strict=True):
+            if found is not None:
+                self.metrics[i] = {**self.metrics.get(i, {}), **found}
+
     def _create(self, event: Creating) -> None:
         first, place, points = len(self.trials), len(self.events), event.points
         if isinstance(event, Asked):
@@ -136,6 +145,8 @@ class Ledger:
         self.batches.append(made)
         new = [Trial(i, p, origin=made.origin) for i, p in zip(made.ids, points, strict=True)]
         self.trials += _told(event, new) if isinstance(event, Added) else new
+        if isinstance(event, Added):
+            self._record(event, made.ids)
 
     def _change(self, event: Changing) -> None:
         trials = [self.trials[i] for i in ids_in(event)]
@@ -144,11 +155,14 @@ class Ledger:
             return
         if isinstance(event, Told):
             changed = _told(event, trials)
+            self._record(event, event.ids)
         else:
             changed = [replace(trial, **_CHANGES[type(event)]) for trial in trials]
         reason = event.reason if isinstance(event, Failed | Lost | Excluded) else None
         for trial in changed:
             self.trials[trial.id] = trial
+            if isinstance(event, Told) and trial.excluded:
+                continue  # a further value; why it is excluded stays
             self.reasons.pop(trial.id, None)
             if reason is not None:
                 self.reasons[trial.id] = reason
@@ -169,11 +183,14 @@ def _require_pending(trial: Trial) -> None:
     )
 
 
-def _require_untold(trial: Trial) -> None:
-    # A late result is never discarded: failed, cancelled and lost trials may still be told.
-    if trial.status == "told":
+def _require_untold(trial: Trial, value: float | Point) -> None:
+    # A late result is never discarded: failed, cancelled and lost trials may still be told. Values
+    # by name may come one after the other.
+    names = value.keys() if isinstance(value, Point) and trial.named is not None else trial.values
+    if trial.status == "told" and not {*trial.values}.isdisjoint(names):
+        was = trial.value if trial.named is None else trial.values
         raise HistoryError(
-            f"trial {trial.id} was already told {trial.value}; tell each trial once, "
+            f"trial {trial.id} was already told {was}; tell each trial once, "
             f"or correct it with study.amend({trial.id}, value, reason)."
         )
 
@@ -218,10 +235,9 @@ def _any(_trial: Trial) -> None:
 
 
 _RULES: dict[type[Event], Callable[[Trial], None]] = {
-    **dict.fromkeys((Asked, Enqueued, Added, Extended, Noted, Reported), _any),
+    **dict.fromkeys((Asked, Enqueued, Added, Extended, Noted, Reported, Told), _any),
     **dict.fromkeys((Failed, Cancelled, Lost, Dispatched), _require_pending),
     **dict.fromkeys((Amended, Late), _require_told),
-    Told: _require_untold,
     Retried: _require_failed,
     Excluded: _require_counted,
     Included: _require_excluded,
@@ -234,20 +250,6 @@ def _require_named_so(trial: Trial, value: float | Point) -> None:
         raise HistoryError(
             f"trial {trial.id} was told {trial.values}; amend values by these names, got {value!r}."
         )
-
-
-_COLUMNS = ("id", "status", "value", "sem", "origin")
-
-
-def own_column(name: str, taken: Container[str]) -> str:
-    """The name of a column of ours; parameters keep theirs.
-
-    >>> own_column("batch", ["x"]), own_column("batch", ["x", "batch"])
-    ('batch', 'trial.batch')
-    """
-    while name in taken:
-        name = f"trial.{name}"
-    return name
 
 
 class History:
@@ -331,6 +333,12 @@ class History:
         id = self._id(trial)
         with self._ledger.lock:
             return self._as_it_stood().reasons.get(id, "")
+
+    def metrics(self, trial: Trial | int) -> dict[str, Any]:
+        """What was recorded beside the values of this trial."""
+        id = self._id(trial)
+        with self._ledger.lock:
+            return dict(self._as_it_stood().metrics.get(id, {}))
 
     def notes(self, trial: Trial | int) -> tuple[str, ...]:
         """What people wrote about this trial, in order."""
@@ -446,38 +454,19 @@ class History:
     def to_frame(self) -> pd.DataFrame:
         """One row per trial: id, status, value, sem, origin, the parameters, batch and reason.
 
-        A parameter that bears the name of one of the first five is called ``point.<name>``. Its
-        ``batch`` is the number of the ask that made it; the ``reason`` says why it failed, was
+        A parameter that bears the name of one of the first five is called ``point.<name>``. Values
+        told by name, and what was recorded beside them, have a column each after the parameters.
+        Its ``batch`` is the number of the ask that made it; the ``reason`` says why it failed, was
         lost or is excluded (there is a column ``excluded`` if one is). Where a parameter has their
         name, they are ``trial.batch`` and so on.
 
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingExtraError("pandas", "frames") from error
-        trials = self.trials
-        data: dict[str, Any] = {
-            name: [getattr(trial, name) for trial in trials] for name in _COLUMNS
-        }
-        data |= {name: pd.Series(data[name], dtype="float64") for name in ("value", "sem")}
-        names = dict.fromkeys(name for trial in trials for name in trial.point)
-        for name in names:
-            column = name
-            while column in _COLUMNS or (column != name and column in names):
-                column = f"point.{column}"
-            data[column] = [trial.point.get(name) for trial in trials]
+        from covey.history.frame import frame_of
+
         with self._ledger.lock:
-            ledger = self._as_it_stood()
-            rounds = [batch.round for batch in ledger.batches for _ in batch.ids]
-            reasons = [ledger.reasons.get(trial.id, "") for trial in trials]
-        data[own_column("batch", data)] = pd.Series(rounds, dtype="Int64")
-        data[own_column("reason", data)] = reasons
-        if any(trial.excluded for trial in trials):
-            data[own_column("excluded", data)] = [trial.excluded for trial in trials]
-        return pd.DataFrame(data)
+            return frame_of(self._as_it_stood())
 
     def _prefix(self) -> tuple[Event, ...]:
         return tuple(self._ledger.events[: self._length])

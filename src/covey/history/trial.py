@@ -77,12 +77,17 @@ class Trial:
         return {} if self.value is None else {self.goal: self.value}
 
     def told(self, value: float | Point, sem: float | None, goal: str | None = None) -> Trial:
-        """This trial with its result, a number or several by name, of which one is the goal's."""
+        """This trial with its result, a number or several by name, of which one is the goal's.
+
+        Values by name join those that were told before.
+        """
         if not isinstance(value, Point):  # quicker than `replace`, and no other field is set
             return Trial(self.id, self.point, value, "told", sem, self.origin)
-        only = goal or (next(iter(value)) if len(value) == 1 else "")
-        now = replace(self, value=value.get(only), status="told", sem=sem)
-        return replace(now, named=value, goal=only)
+        only = goal if goal is not None else next(iter(value)) if len(value) == 1 else ""
+        named = Point({**(self.named or {}), **value})
+        sem = self.sem if sem is None else sem
+        now = replace(self, value=named.get(only), status="told", sem=sem)
+        return replace(now, named=named, goal=only)
 
     def amended(self, value: float | Point, sem: float | None) -> Trial:
         """This trial with some of its values corrected; ``sem=None`` keeps the one it had."""

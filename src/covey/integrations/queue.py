@@ -68,7 +68,16 @@ def revive(
     try:
         space = _space(header, name, space)
         chosen = _strategy(header, strategy)
-        study = Study(space, header["goal"], chosen, header["seed"], gp=GP(**header["gp"]))
+        study = Study(
+            space,
+            header["goal"],
+            chosen,
+            header["seed"],
+            gp=GP(**header["gp"]),
+            limits=header.get("limits"),
+            record=header.get("record"),
+            worst=header.get("worst"),
+        )
     except (KeyError, TypeError) as error:
         raise JournalError(
             f"{name} is not the journal of a study that this covey understands ({error!r})."

@@ -192,7 +192,7 @@ class CoveySearch(Searcher):
             ) from error
         if self._mode not in (None, out.study.goal):
             raise JournalError(f"{path} belongs to a search with mode {out.study.goal!r}.")
-        self._queue, self._space, self._mode = out, out.study.space, out.study.goal
+        self._queue, self._space, self._mode = out, out.study.space, out.study.recipe.goal
         self._metric = self._metric or notes.get("metric")
 
 

@@ -284,8 +284,12 @@ def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
     many = space.size if isinstance(space, Pool) else many
     if not request.strategy.needs_model:
         return Cost(many * _GLANCE * (1 + searched), 16.0 * many * (1 + searched))
-    many = many if history.counted else min(many, max(FIRST, 10 * request.k))
-    size = Size(many, len(history.counted), request.k, max(1, recipe.gp.samples), searched)
+    results = len(history.counted if recipe.outcomes is None else history.told)
+    many = many if results else min(many, max(FIRST, 10 * request.k))
+    members = max(1, recipe.gp.samples) * (
+        1 if recipe.outcomes is None else len(recipe.outcomes.names)
+    )
+    size = Size(many, results, request.k, members, searched)
     cost = estimate(size, use.bytes)
     if not use.on_host:
         # On a device the pass takes next to no time; the fit, on the host, does.

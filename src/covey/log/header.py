@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 from covey.errors import JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
 from covey.learn import Recipe
+from covey.outcomes import PLAIN, Outcomes
 from covey.space import Pool
 
-_HEADER = {
+_HEADER: dict[str, Any] = {
     "space": dict,
     "fingerprint": str,
-    "goal": str,
+    "goal": str | dict,
     "strategy": dict,
     "seed": int,
     "gp": dict,
@@ -25,10 +26,12 @@ _HEADER = {
 
 def header_of(recipe: Recipe, strategy: Mapping[str, Any]) -> dict[str, Any]:
     """The header of a new log; a strategy that is an object can only be named in it."""
+    named = {} if recipe.outcomes is None else recipe.outcomes.describe()
     header = {
         "space": recipe.space.describe(),
         "fingerprint": recipe.space.fingerprint,
         "goal": recipe.goal,
+        **named,
         "strategy": dict(strategy),
         "seed": recipe.seed,
         "gp": recipe.gp.describe(),
@@ -48,6 +51,7 @@ def require_study(header: Mapping[str, Any], name: str | Path) -> None:
         odd = ["strategy"]
     if odd:
         raise JournalError(f"{name}: its header makes no sense of {', '.join(odd)}.")
+    outcomes_in(header)
 
 
 def strategy_in(header: Mapping[str, Any]) -> str:
@@ -75,9 +79,10 @@ def gp_in(header: Mapping[str, Any]) -> GP:
 def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP | None) -> Recipe:
     """The recipe a journal was started with, if it agrees with what is given (None: not given)."""
     made = Recipe(given.space, given.goal, gp_in(header), header["seed"], header.get("resolution"))
+    made = replace(made, outcomes=outcomes_in(header))
     for what, written, now in (
         ("space", header["fingerprint"], given.space.fingerprint),
-        ("goal", header["goal"], given.goal),
+        *_outcomes(header, given),
         ("seed", header["seed"], header["seed"] if seed is None else seed),
         ("gp", made.gp, made.gp if gp is None else gp),
         ("resolution", made.alike, made.alike if given.resolution is None else given.alike),
@@ -93,6 +98,27 @@ def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP
                 + f" Use the {what} it was started with, or another file."
             )
     return made
+
+
+def outcomes_in(header: Mapping[str, Any]) -> Outcomes | None:
+    """The outcomes of the study of a journal; None if it has one plain value."""
+    parts = (header.get(name) for name in ("limits", "record", "worst"))
+    try:
+        return Outcomes.of(header["goal"], *parts)
+    except StrategyError as error:
+        raise JournalError(f"the header of this journal makes no sense: {error}") from error
+
+
+def _outcomes(header: Mapping[str, Any], given: Recipe) -> Iterator[tuple[str, Any, Any]]:
+    """Goals, limits and the like, as written and as given; what is not given agrees."""
+    now = {"goal": given.goal} if given.outcomes is None else given.outcomes.describe()
+    goals = [
+        {PLAIN: goal} if isinstance(goal, str) else goal for goal in (header["goal"], now["goal"])
+    ]
+    same = goals[0] == goals[1]
+    yield "goal", header["goal"], header["goal"] if same else now["goal"]
+    for name in ("limits", "record", "worst"):
+        yield name, header.get(name), now.get(name, header.get(name))
 
 
 def _difference(written: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -108,9 +108,12 @@ class DaskProposer:
     ) -> Proposal:
         """As `covey.propose.propose`: the same points, and the same account of them.
 
-        What needs no model, or has nothing to make one from, is done here.
+        What needs no model, or has nothing to make one from, is done here; so are batches for
+        several outcomes, whose beliefs are not sent to workers.
         """
-        if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
+        plain = recipe.outcomes is None
+        modelled = request.strategy.needs_model and ready(history, recipe, request.strategy)
+        if not plain or not modelled:
             return propose(history, recipe, request, recall)
         _require_plain(request)
         _connected(self._client)

@@ -1,0 +1,57 @@
+"""The trials of a history as a pandas frame."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING, Any
+
+from covey.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from covey.history.history import Ledger
+
+_COLUMNS = ("id", "status", "value", "sem", "origin")
+
+
+def own_column(name: str, taken: Container[str]) -> str:
+    """The name of a column of ours; parameters keep theirs.
+
+    >>> own_column("batch", ["x"]), own_column("batch", ["x", "batch"])
+    ('batch', 'trial.batch')
+    """
+    while name in taken:
+        name = f"trial.{name}"
+    return name
+
+
+def frame_of(ledger: Ledger) -> pd.DataFrame:
+    """One row per trial; see `History.to_frame`."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtraError("pandas", "frames") from error
+    trials = ledger.trials
+    data: dict[str, Any] = {name: [getattr(trial, name) for trial in trials] for name in _COLUMNS}
+    data |= {name: pd.Series(data[name], dtype="float64") for name in ("value", "sem")}
+    names = dict.fromkeys(name for trial in trials for name in trial.point)
+    for name in names:
+        column = name
+        while column in _COLUMNS or (column != name and column in names):
+            column = f"point.{column}"
+        data[column] = [trial.point.get(name) for trial in trials]
+    values = [trial.values if trial.named is not None else {} for trial in trials]
+    for name in dict.fromkeys(name for one in values for name in one if name != "value"):
+        column = own_column(name, data)
+        data[column] = pd.Series([one.get(name) for one in values], dtype="float64")
+    # Of a plain outcome, what a run returned beside it stays in the log.
+    noted = [ledger.metrics.get(t.id, {}) if t.named is not None else {} for t in trials]
+    for name in dict.fromkeys(name for one in noted for name in one):
+        data[own_column(name, data)] = [one.get(name) for one in noted]
+    rounds = [batch.round for batch in ledger.batches for _ in batch.ids]
+    data[own_column("batch", data)] = pd.Series(rounds, dtype="Int64")
+    data[own_column("reason", data)] = [ledger.reasons.get(trial.id, "") for trial in trials]
+    if any(trial.excluded for trial in trials):
+        data[own_column("excluded", data)] = [trial.excluded for trial in trials]
+    return pd.DataFrame(data)

@@ -1,0 +1,125 @@
+"""Laws of several goals: one goal is UCB, order does not matter, the dominated changes nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import covey
+from covey.baselines import Hallucinated
+from covey.belief import Belief, Beliefs, Goal
+from covey.hypervolume import Front, front_of
+from covey.outcomes import history_of_outcome
+from covey.policies import UCB, judge
+from covey.spread import SpreadUCB
+from covey.strategies import DPP
+
+
+def beliefs_of(means, covs, known, worst=None):
+    """Beliefs about m goals at n candidates, and the front of known values (f, m)."""
+    n = len(means[0])
+    at = np.linspace(0, 1, n)[:, None]
+    each = [Belief.dense(at, mean, cov, 0.1) for mean, cov in zip(means, covs, strict=True)]
+    worst = np.full(len(means), -3.0) if worst is None else worst
+    goals = tuple(Goal(f"g{j}", 1, lambda values: values, 0.0) for j in range(len(means)))
+    parts = tuple(part for belief in each for part in belief.parts)
+    return Beliefs(at, parts, np.nan, goals=goals, front=Front(front_of(known), worst))
+
+
+def random_beliefs(seed, m, n=40):
+    rng = np.random.default_rng(seed)
+    means = [rng.standard_normal(n) for _ in range(m)]
+    roots = [rng.standard_normal((n, n)) / np.sqrt(n) for _ in range(m)]
+    return beliefs_of(means, [r @ r.T for r in roots], rng.standard_normal((6, m)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_goals_hypervolume_orders_candidates_as_ucb_does(seed):
+    beliefs = random_beliefs(seed, 1)
+    plain = beliefs.each[0]
+    several, one = (judge(UCB(4.0), b).scores for b in (beliefs, plain))
+    assert np.argsort(several).tolist() == np.argsort(one).tolist()
+    batch = SpreadUCB(width=2.0).choose(beliefs, 5, np.random.default_rng(0)).indices
+    by_hand, seen = [], plain
+    for _ in range(5):  # the upper bounds in turn, each imagined as observed
+        scores = seen.mean + 2.0 * seen.std
+        scores[by_hand] = -np.inf
+        by_hand.append(int(np.argmax(scores)))
+        seen = seen.after_looking_at([by_hand[-1]])
+    assert list(batch) == by_hand
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_permuting_goals_permutes_nothing_else(m):
+    beliefs = random_beliefs(7, m)
+    order = list(reversed(range(m)))
+    other = replace(
+        beliefs,
+        parts=tuple(beliefs.parts[j] for j in order),
+        goals=tuple(beliefs.goals[j] for j in order),
+        front=Front(beliefs.front.values[:, order], beliefs.front.worst[order]),
+    )
+    for strategy in (SpreadUCB(), DPP(UCB(), then="max"), Hallucinated(UCB())):
+        found = [strategy.choose(b, 6, np.random.default_rng(0)).indices for b in (beliefs, other)]
+        assert found[0] == found[1]
+
+
+def test_permuting_the_outcomes_of_a_study_permutes_its_answers():
+    rng = np.random.default_rng(3)
+    pool = covey.Pool(rng.random((60, 2)))
+
+    def told(goal):
+        study = covey.Study(pool, goal=goal, seed=1)
+        rows = [pool.point(i) for i in range(14)]
+        study.add(rows, [{"a": p["x0"] + p["x1"] ** 2, "b": p["x0"] ** 2 - p["x1"]} for p in rows])
+        return study
+
+    one, other = told({"a": "max", "b": "min"}), told({"b": "min", "a": "max"})
+    assert [t.point for t in one.ask(4)] == [t.point for t in other.ask(4)]
+    assert [t.id for t in one.front] == [t.id for t in other.front]
+    there, here = one.predict([pool.point(30)]), other.predict([pool.point(30)])
+    assert {n: p.mean[0] for n, p in there.items()} == {n: p.mean[0] for n, p in here.items()}
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_what_is_dominated_changes_no_score(m):
+    beliefs = random_beliefs(5, m)
+    more = beliefs.front.values[[0]] - np.abs(np.random.default_rng(0).standard_normal((4, m)))
+    other = replace(beliefs, front=beliefs.front.with_values(more))
+    one, two = (judge(UCB(4.0), b).scores for b in (beliefs, other))
+    assert np.array_equal(one, two)
+    better = replace(beliefs, front=beliefs.front.with_values(beliefs.front.values[[0]] + 0.5))
+    assert not np.array_equal(one, judge(UCB(4.0), better).scores)  # the control
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_scores_only_fall_within_a_batch(m):
+    beliefs = random_beliefs(11, m)
+    before = judge(UCB(4.0), beliefs).scores
+    seen = beliefs
+    for i in (3, 17, 8):
+        seen = seen.after_looking_at([i])
+        now = judge(UCB(4.0), seen).scores
+        assert (now <= before + 1e-12).all()
+        before = now
+
+
+def test_the_kernel_is_the_mean_of_the_goals():
+    beliefs = random_beliefs(2, 3)
+    every = np.arange(len(beliefs))
+    each = [b.information().block(every, every) for b in beliefs.each]
+    assert np.allclose(beliefs.information().block(every, every), np.mean(each, axis=0))
+
+
+def test_every_outcome_is_learnt_as_by_a_study_of_its_own():
+    space = covey.Space({"x": covey.Real(0, 1), "y": covey.Real(0, 1)})
+    study = covey.Study(space, goal={"a": "max", "b": "min"}, seed=4)
+    alone = covey.Study(space, goal="min", seed=4)
+    for _ in range(2):
+        batch = study.ask(6, strategy="sobol")
+        values = [np.sin(5 * t.point["x"]) + t.point["y"] for t in batch]
+        study.tell(batch, [{"a": t.point["x"], "b": v} for t, v in zip(batch, values, strict=True)])
+        alone.tell(alone.ask(6, strategy="sobol"), values)
+    points = [{"x": 0.3, "y": 0.4}]
+    assert study.predict(points)["b"].mean == pytest.approx(alone.predict(points).mean, abs=1e-12)
+    assert history_of_outcome(study.history, "b").counted == alone.history.counted

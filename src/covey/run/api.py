@@ -7,18 +7,21 @@ user gives.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from covey.errors import EvaluationError, StrategyError, did_you_mean
 from covey.gp import GP
+from covey.history import Trial
 from covey.learn import Goal
 from covey.log.disk import remove_staged
+from covey.outcomes import Outcomes, middle
 from covey.run.command import Command
 from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Dispatcher
@@ -93,11 +96,21 @@ Objective = Callable[..., Any] | Command
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The best point found, its value, and the study with all trials."""
+    """The best point found, its value, and the study with all trials.
+
+    Of several goals it is the point of the front that comes closest to the best of each, ``value``
+    is nan, and `front` has the others.
+    """
 
     point: Mapping[str, Any]
     value: float
     study: Study
+    values: Mapping[str, float] = field(default_factory=dict)  # of outcomes that have names
+
+    @property
+    def front(self) -> list[Trial]:
+        """The trials that no other beats in every goal."""
+        return self.study.front
 
 
 def run(
@@ -137,7 +150,7 @@ def run(
         JournalConflict: Another run holds the journal.
     """
     plan = Plan.of(batch, rounds, options)
-    call = as_call(f, study.space)
+    call = as_call(f, study.space, study.recipe.outcomes)
     check_workers(workers, call)
     _require_program(call, workers)
     return carry_out(study, call, plan, workers)
@@ -171,11 +184,12 @@ def _require_program(call: Call, workers: Workers) -> None:
 
 
 def result_of(study: Study) -> Result | None:
-    """The best so far; None if nothing was told."""
-    best = study.best
-    if best is None or best.value is None:
+    """The best so far; None if nothing was told, or nothing that keeps the limits."""
+    best = study.best if study.outcomes.only else middle(study.history, study.outcomes)
+    if best is None:
         return None
-    return Result(best.point, best.value, study)
+    named = {} if best.named is None else best.values
+    return Result(best.point, math.nan if best.value is None else best.value, study, named)
 
 
 def _told_attempts(study: Study) -> set[str]:
@@ -188,6 +202,11 @@ def _required(study: Study) -> Result:
     result = result_of(study)
     if result is not None:
         return result
+    if not all(trial.excluded for trial in study.history.told):
+        raise EvaluationError(
+            f"no result keeps the limits ({', '.join(map(str, study.outcomes.limits))}), or has "
+            "them all yet; raise rounds to evaluate more, or look at study.history."
+        )
     if study.history.told:
         raise EvaluationError(
             "every result is excluded, so there is no best; include one again "
@@ -196,15 +215,16 @@ def _required(study: Study) -> Result:
     raise EvaluationError("no evaluation succeeded; the journal or f itself may say why.")
 
 
-def as_call(f: Objective, space: Space | Pool) -> Call:
-    """The call that evaluates f, checked against the space."""
+def as_call(f: Objective, space: Space | Pool, outcomes: Outcomes | None = None) -> Call:
+    """The call that evaluates f, checked against the space; it returns these outcomes by name."""
+    names = () if outcomes is None else outcomes.names
     if isinstance(f, Command):
         f.check(space.names)
         f.check(space.names, _examples(f, space))
-        return f
+        return replace(f, outcomes=names) if names else f
     if not callable(f):
         raise StrategyError(f"f is a function of a point, or a covey.run.Command; got {f!r}.")
-    return Function(f)
+    return Function(f, names)
 
 
 def _examples(command: Command, space: Space | Pool) -> list[dict[str, Any]]:
@@ -227,6 +247,10 @@ class StudyOptions(TypedDict, total=False):
     seed: int | None
     journal: str | Path | None
     gp: GP
+    goal: Mapping[str, Goal]
+    limits: Mapping[str, tuple[str, float]] | None
+    record: Sequence[str] | None
+    worst: Mapping[str, float] | None
 
 
 class Options(StudyOptions, RunOptions, total=False):
@@ -255,14 +279,15 @@ def maximize(
     ``workers=ThreadPoolExecutor(4)``.
 
     Args:
-        f: takes a point (a dict), and a seed if it has a parameter ``seed``; returns a number.
+        f: takes a point (a dict), and a seed if it has a parameter ``seed``; returns a number, or
+            outcomes by name, {"yield": 61, "cost": 33}, where ``goal`` and ``limits`` name them.
         space: where to look.
         batch: points per round.
         rounds: batches in all.
         workers: number of processes, or a `concurrent.futures.Executor`, a Dask client, or an
             engine of `covey.run`.
-        **options: strategy, seed, journal and gp, as in `Study`; asynchronous, timeout, retries
-            and watch, as in `covey.run.run`.
+        **options: strategy, seed, journal, gp, goal (by name), limits, record and worst, as in
+            `Study`; asynchronous, timeout, retries and watch, as in `covey.run.run`.
 
     >>> from covey import Real, Space
     >>> space = Space({"x": Real(-1.0, 1.0)})
@@ -297,10 +322,18 @@ def _optimize(
     of_study, of_run = _parted(options)
     # Checked before the study is created, so that an error leaves no journal behind.
     plan = Plan.of(batch, rounds, of_run)
-    call = as_call(f, space)
+    named = of_study.pop("goal", None)
+    if isinstance(named, str):
+        raise StrategyError(
+            f"goal names outcomes, {{'yield': 'max'}}; got {named!r}. For one plain value use "
+            "covey.maximize or covey.minimize without it."
+        )
+    goals = goal if named is None else named
+    told = (of_study.get(name) for name in ("limits", "record", "worst"))
+    call = as_call(f, space, Outcomes.of(goals, *told))
     check_workers(workers, call)
     _require_program(call, workers)
-    return carry_out(Study(space, goal, **of_study), call, plan, workers)
+    return carry_out(Study(space, goals, **of_study), call, plan, workers)
 
 
 def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

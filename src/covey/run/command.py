@@ -54,6 +54,7 @@ class Command:
 
     argv: Sequence[str]
     result: Literal["stdout", "file"] = "stdout"
+    outcomes: tuple[str, ...] = ()  # names of several; then the value is a JSON object with them
 
     def __post_init__(self) -> None:
         if isinstance(self.argv, str) or not all(isinstance(word, str) for word in self.argv):
@@ -187,7 +188,7 @@ class Command:
             last = "\n".join((errors or output).strip().splitlines()[-5:])[-_WORDS:]
             reason = f"the command ended with status {code}" + (f": {last}" if last else "")
             return Outcome(task.name, "failed", reason=reason, log=log)
-        return _valued(task.name, *self._answer(output, result), log)
+        return _valued(task.name, *self._answer(output, result), log, self.outcomes)
 
     def _input(self, point: Mapping[str, Any]) -> str:
         if self.parameters:
@@ -306,7 +307,7 @@ def _text(name: str, values: Mapping[str, Any]) -> str:
         raise StrategyError(f"{name} cannot be written as an argument: {error}.") from error
 
 
-def _valued(name: str, said: str, where: str, log: str) -> Outcome:
+def _valued(name: str, said: str, where: str, log: str, outcomes: tuple[str, ...]) -> Outcome:
     try:
         answer = json.loads(said)
     except ValueError:
@@ -314,9 +315,11 @@ def _valued(name: str, said: str, where: str, log: str) -> Outcome:
             answer = float(said)
         except ValueError:
             shown = repr(said[:200]) if said else "nothing"
-            reason = f'{where} is {shown}, not a number or {{"value": number}}'
+            form = ", ".join(f'"{one}": number' for one in outcomes or ["value"])
+            either = "" if len(outcomes) > 1 else "a number or "
+            reason = f"{where} is {shown}, not {either}{{{form}}}"
             return Outcome(name, "failed", reason=reason, log=log)
-    return replace(Outcome.of(name, answer), log=log)
+    return replace(Outcome.of(name, answer, outcomes), log=log)
 
 
 def _signal_name(number: int) -> str:

@@ -7,13 +7,13 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
 
 from covey.errors import HistoryError
-from covey.history import Dispatched, Failed, History, Late, Lost, Retried, Told, Trial
+from covey.history import Dispatched, Failed, History, Late, Lost, Point, Retried, Told, Trial
 from covey.run.command import Command
 from covey.run.task import Call, Engine, Outcome, Retries, Task, name_of
 from covey.study import Study
@@ -220,21 +220,18 @@ class Dispatcher:
 
     def _tell(self, task: Task, outcome: Outcome) -> None:
         """Log a value: the first one of a trial counts, whatever its status was before."""
-        if self._sent.pop(task.name, None) is None or outcome.value is None:
+        if self._sent.pop(task.name, None) is None or not _has_result(outcome):
             return  # the engine reported it twice
         before = self._study.history.trial(task.id).status
         try:
-            if outcome.metrics:
-                told = Told((task.id,), (outcome.value,), (outcome.sem,), (outcome.metrics,))
-                self._study.note(told)
-            else:
-                self._study.tell(task.id, outcome.value, outcome.sem)
+            self._record(task, outcome)
         except HistoryError as error:
             if self._study.history.trial(task.id).status != "told":
                 self._give_up(task, Outcome(task.name, "failed", reason=str(error)))
                 return
-            self._study.note(Late(task.id, task.attempt, outcome.value))
-            _log.info("a further result of trial %d came late: %r", task.id, outcome.value)
+            if outcome.value is not None:
+                self._study.note(Late(task.id, task.attempt, outcome.value))
+            _log.info("a further result of trial %d came late: %r", task.id, _result(outcome))
             return
         self._name_unkept(outcome)
         self._queue.pop(task.id, None)  # another attempt is not needed
@@ -245,6 +242,22 @@ class Dispatcher:
         self.record_failures()
         if before != "pending":
             _log.info("the result of trial %d, which was %s, came late", task.id, before)
+
+    def _record(self, task: Task, outcome: Outcome) -> None:
+        if outcome.values is not None:
+            self._study.note(self._by_name(task, outcome, outcome.values))
+        elif outcome.value is not None and outcome.metrics:
+            told = Told((task.id,), (outcome.value,), (outcome.sem,), (outcome.metrics,))
+            self._study.note(told)
+        elif outcome.value is not None:
+            self._study.tell(task.id, outcome.value, outcome.sem)
+
+    def _by_name(self, task: Task, outcome: Outcome, values: Mapping[str, float]) -> Told:
+        """The event of values by name, and of what came beside them."""
+        only = self._study.outcomes.only
+        goal = only if only in values else ""
+        sem = outcome.sem if goal else None
+        return Told((task.id,), (Point(values),), (sem,), (outcome.metrics,), goal)
 
     def _name_unkept(self, outcome: Outcome) -> None:
         """Warn, once per name, of what was returned beside a value and cannot be logged."""
@@ -387,3 +400,11 @@ def evaluation_seed(seed: int, trial: int) -> int:
     True
     """
     return int(np.random.SeedSequence(seed, spawn_key=(trial,)).generate_state(1)[0])
+
+
+def _has_result(outcome: Outcome) -> bool:
+    return outcome.value is not None or outcome.values is not None
+
+
+def _result(outcome: Outcome) -> float | dict[str, float] | None:
+    return outcome.value if outcome.values is None else outcome.values

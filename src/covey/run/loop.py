@@ -321,7 +321,7 @@ class Loop:
                 _log.warning("watch raised %r; the run goes on", error)
 
     def _progress(self) -> Progress:
-        best = self._study.best
+        best = self._study.best if self._study.outcomes.only else None  # of several goals, none is
         ended = [t.status for t in self._study.history.trials if t.origin != "added"]
         failed = ended.count("failed")
         done = ended.count("told") + failed

@@ -13,7 +13,7 @@ import reprlib
 import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -81,13 +81,16 @@ class Outcome:
     sem: float | None = None  # standard error of the value, where it is known
     metrics: dict[str, Any] | None = None  # what came beside the value, as plain JSON
     unkept: Sequence[str] = ()  # names of what came beside it and is no plain JSON, or too long
+    values: dict[str, float] | None = None  # by name, where outcomes have names
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unkept", tuple(self.unkept))  # a list, where it came as JSON
 
     @classmethod
-    def of(cls, name: str, returned: Any) -> Outcome:
+    def of(cls, name: str, returned: Any, outcomes: Sequence[str] = ()) -> Outcome:
         """The outcome of an evaluation that returned this: a value, or a failure that says why.
+
+        ``outcomes`` are the names of several; then their values are returned by name.
 
         >>> found = Outcome.of("a", {"value": 2, "sem": 0.5, "latency": 3})
         >>> found.status, found.value, found.sem, found.metrics
@@ -95,6 +98,8 @@ class Outcome:
         >>> Outcome.of("a", "2").reason
         "it returned '2', not a finite number"
         """
+        if outcomes:
+            return cls._of_several(name, returned, outcomes)
         if isinstance(returned, Mapping):
             value, sem = returned.get("value"), returned.get("sem")
         else:
@@ -109,6 +114,29 @@ class Outcome:
             return cls(name, "failed", reason=said)
         metrics, unkept = _beside(returned) if isinstance(returned, Mapping) else (None, ())
         return cls(name, "succeeded", number, sem=error, metrics=metrics, unkept=unkept)
+
+    @classmethod
+    def _of_several(cls, name: str, returned: Any, outcomes: Sequence[str]) -> Outcome:
+        """Values by name; None for one that comes later."""
+        if not isinstance(returned, Mapping) and len(outcomes) == 1:
+            returned = {outcomes[0]: returned}
+        said = f"it returned {_shown.repr(returned)}"
+        if not isinstance(returned, Mapping):
+            form = ", ".join(f"{outcome!r}: number" for outcome in outcomes)
+            return cls(name, "failed", reason=f"{said}, not {{{form}}}")
+        missing = [outcome for outcome in outcomes if outcome not in returned]
+        if missing:
+            return cls(name, "failed", reason=f"{said}, without {' and '.join(missing)}")
+        given = {o: _finite(returned[o]) for o in outcomes if returned[o] is not None}
+        values = {outcome: number for outcome, number in given.items() if number is not None}
+        if len(values) < len(given) or not values:
+            odd = next((outcome for outcome in given if outcome not in values), outcomes[0])
+            return cls(name, "failed", reason=f"{said}, in which {odd} is no finite number")
+        sem = None if returned.get("sem") is None else _finite(returned["sem"])
+        beside = {key: value for key, value in returned.items() if key not in outcomes}
+        metrics, unkept = _beside(beside)
+        found = cls(name, "succeeded", sem=sem, metrics=metrics, unkept=unkept)
+        return replace(found, values=values)
 
 
 def _finite(value: Any) -> float | None:
@@ -172,12 +200,14 @@ class Function:
     """A Python function of a point, and of a seed if it has a parameter of that name."""
 
     f: Callable[..., Any]
+    outcomes: tuple[str, ...] = ()  # names of what it returns, if it is not one value
 
     def evaluate(self, task: Task, folder: Path, /) -> Outcome:
         """Call it; what it raises is a failure, and its traceback the log."""
         given = {"seed": task.seed} if _takes_seed(self.f) else {}
         try:
-            return Outcome.of(task.name, self.f(dict(task.point), **given))
+            returned = self.f(dict(task.point), **given)
+            return Outcome.of(task.name, returned, self.outcomes)
         except KeyboardInterrupt:  # it was interrupted: not the point's fault
             return Outcome(task.name, "lost", reason="it was interrupted")
         except BaseException as error:  # SystemExit too: this is where the evaluation ends

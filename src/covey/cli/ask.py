@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-import covey
 from covey.cli import sheets
 from covey.cli.options import FILE, Batch, Config, DryRun, Explain, Json, Out, Strategy
+from covey.cli.outcomes import value_columns
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import fixed_from_text, point_to_json
@@ -22,7 +22,6 @@ from covey.errors import several
 
 if TYPE_CHECKING:
     from covey.history import History, Trial
-    from covey.space import Pool, Space
     from covey.study import Study
 
 
@@ -53,7 +52,7 @@ def ask(
     if output is not None:
         output = replace(output, ours=partial(_is_known_sheet, study))
         output.require_free()
-    show = partial(_show, study.space, _Form(as_json, out is None, explain, output))
+    show = partial(_show, study, _Form(as_json, out is None, explain, output))
     pending = study.history.pending
     if pending and not new:
         if batch or fix or strategy:
@@ -77,11 +76,15 @@ def ask(
     key = None if new else f"covey-ask-{study.history.rounds + 1}"
     trials = study.ask(k, strategy=strategy, fixed=fixed, key=key)
     show(study.history, trials)
-    made = several(len(trials), "trial")
-    say(f"batch {study.history.rounds} is open: {made} recorded in {settings.journal}.")
-    sheet = out or "results.csv"
-    say(f"next: evaluate them, then  covey tell {sheet}  or  covey tell ID=VALUE ...")
+    made = f"{several(len(trials), 'trial')} recorded in {settings.journal}"
+    say(f"batch {study.history.rounds} is open: {made}.")
+    say(f"next: evaluate them, then  {_way_to_tell(study, out)}")
     return None
+
+
+def _way_to_tell(study: Study, out: Path | None) -> str:
+    pair = "ID=VALUE" if study.recipe.outcomes is None else "ID:NAME=VALUE"
+    return f"covey tell {out or 'results.csv'}  or  covey tell {pair} ..."
 
 
 def _study(settings: Settings, dry_run: bool) -> Study:
@@ -89,7 +92,7 @@ def _study(settings: Settings, dry_run: bool) -> Study:
         return settings.study()
     if settings.journal.exists():
         return look_at(settings)
-    return covey.Study(settings.space, settings.goal, settings.strategy, settings.seed)
+    return settings.on(None)
 
 
 def reasons_of(history: History, trials: Sequence[Trial]) -> list[str]:
@@ -137,15 +140,18 @@ def _is_known_sheet(study: Study, file: BinaryIO) -> bool:
 
     Filled-in values are in the journal once they were told; empty cells hold nothing to lose.
     """
-    columns, rows = _sheet(study.space, study.history.trials)
+    columns, rows = _sheet(study, study.history.trials)
+    wanted = value_columns(study)
     for row, trial in zip(rows, study.history.trials, strict=True):
-        row["value"] = "failed" if trial.status == "failed" else trial.value
-    return sheets.says_only(file, columns, rows, {"value": ("",)})
+        told = {**study.history.metrics(trial), "value": trial.value, **trial.values}
+        row.update({name: told.get(name) for name in wanted})
+        row.update({wanted[0]: "failed"} if trial.status == "failed" else {})
+    return sheets.says_only(file, columns, rows, dict.fromkeys(wanted, ("",)))
 
 
-def _sheet(space: Space | Pool, trials: Sequence[Trial]) -> tuple[list[str], list[dict[str, Any]]]:
-    """Columns and rows of a sheet: ids, points, and an empty column for values."""
-    columns = ["id", *map(sheets.heading, space.names), "value"]
+def _sheet(study: Study, trials: Sequence[Trial]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Columns and rows of a sheet: ids, points, and an empty column for values, or several."""
+    columns = ["id", *map(sheets.heading, study.space.names), *value_columns(study)]
     rows = [{"id": t.id} | {sheets.heading(n): v for n, v in t.point.items()} for t in trials]
     return columns, rows
 
@@ -170,13 +176,16 @@ class _Form:
     output: Output | None  # the file to write
 
 
-def _show(space: Space | Pool, form: _Form, history: History, trials: Sequence[Trial]) -> None:
+def _show(study: Study, form: _Form, history: History, trials: Sequence[Trial]) -> None:
     """The points: as a file, as JSON, as a table for a terminal, or as a sheet."""
-    names, why = list(space.names), reasons_of(history, trials)
+    space, why = study.space, reasons_of(history, trials)
+    names = list(space.names)
     if form.output is not None:
-        form.output.write(sheets.sheet_text(*_sheet(space, trials)))
+        form.output.write(sheets.sheet_text(*_sheet(study, trials)))
         count = several(len(trials), "point")
-        say(f"{count} written to {form.output.path}; fill in the column value.")
+        wanted = value_columns(study)
+        fill = f"column{'s' if len(wanted) > 1 else ''} {', '.join(wanted)}"
+        say(f"{count} written to {form.output.path}; fill in the {fill}.")
     if form.as_json:
         listed = [
             {"id": t.id, "point": point_to_json(space, t.point), "why": said}
@@ -186,7 +195,7 @@ def _show(space: Space | Pool, form: _Form, history: History, trials: Sequence[T
     elif form.tabular and sys.stdout.isatty():
         put(table(["id", *names], [[t.id, *(t.point.get(n) for n in names)] for t in trials]))
     elif form.output is None:
-        put_exactly(sheets.sheet_text(*_sheet(space, trials)))
+        put_exactly(sheets.sheet_text(*_sheet(study, trials)))
     if form.explain:
         for trial, said in zip(trials, why, strict=True):
             say(f"trial {trial.id}: {said}")

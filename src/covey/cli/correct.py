@@ -6,7 +6,7 @@ Each takes ids and ranges of them, checks all before it records any, and says wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from covey.study import Study
 
 _PART = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
-_PAIR = re.compile(r"(\d{1,18})=(.+)", re.ASCII | re.DOTALL)
+_PAIR = re.compile(r"(\d{1,18})(?::(.+?))?=(.+)", re.ASCII | re.DOTALL)
 
 Ids = Annotated[list[str], typer.Argument(metavar="IDS", help="Ids and ranges: 3,5 or 24-31.")]
 Reason = Annotated[str, typer.Option("--reason", "-r", metavar="TEXT", help="Why, in a few words.")]
@@ -157,7 +157,8 @@ def amend(
 ) -> None:
     """Correct values that were told; the journal keeps both.
 
-    Without --sem a value keeps the standard error that it had.
+    Without --sem a value keeps the standard error that it had. An outcome that has a name is given
+    as ID:NAME=VALUE.
 
     \b
     covey amend 0=73.0 --reason "typing error" --dry-run
@@ -230,7 +231,7 @@ def _record(verb: _Verb, study: Study, events: Sequence[Event], ids: Sequence[in
     if not verb.dry_run:
         for event in events:
             study.note(event)
-    history, best = study.history, study.best
+    history, best = study.history, study.best if study.outcomes.only else None
     if verb.as_json:
         fields = {"ids": list(ids), "dry_run": verb.dry_run, "pending": len(history.pending)}
         put_json(
@@ -242,22 +243,25 @@ def _record(verb: _Verb, study: Study, events: Sequence[Event], ids: Sequence[in
         put(f"{several(len(ids), 'trial')} {'would be' if verb.dry_run else be} {verb.done}")
     if not verb.dry_run and best is not None and best.value is not None:
         say(f"best so far: {best.value:.6g} (trial {best.id})")
-    elif not verb.dry_run and history.told and not history.counted:
+    elif not verb.dry_run and history.told and all(trial.excluded for trial in history.told):
         say("every result is excluded: the next batch is chosen as if nothing was told.")
     end(study)
 
 
 def _amended(word: str, reason: str, sem: float | None) -> Amended:
-    from covey.history import Amended
+    from covey.history import Amended, Point
 
     pair = _PAIR.fullmatch(word)
     if pair is None:
         raise Stop(ExitCode.USAGE, f"amend takes ID=VALUE for each trial, got {word!r}.")
-    row = SheetRow({"id": pair[1], "value": pair[2]}, word)
+    row = SheetRow({"id": pair[1], "value": pair[3]}, word)
     hint = "; use `covey exclude` for a result that is worth nothing"
-    return Amended(int(pair[1]), row.number("value", hint), reason, sem)
+    value = row.number("value", hint)
+    return Amended(int(pair[1]), value if pair[2] is None else Point({pair[2]: value}), reason, sem)
 
 
 def _is_known(event: Amended, study: Study) -> bool:
     trial = study.history.trial(event.id)
+    if isinstance(event.value, Mapping):
+        return all(trial.values.get(name) == value for name, value in event.value.items())
     return trial.value == event.value and event.sem in (None, trial.sem)

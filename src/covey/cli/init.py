@@ -23,14 +23,17 @@ from covey.cli.options import (
     FILE,
     Choices,
     Config,
-    Direction,
     DryRun,
+    Goals,
     Integers,
     Json,
     Labels,
+    Limits,
     PoolFile,
     Reals,
+    Records,
 )
+from covey.cli.outcomes import goal_in_words, limits_in_words
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say, sentence
 from covey.cli.settings import parse_settings
 from covey.errors import SpaceError
@@ -55,7 +58,9 @@ def init(
     choice: Choices = [],
     pool: PoolFile = None,
     label: Labels = [],
-    goal: Annotated[Direction, typer.Option(help="max or min.")] = Direction.max,
+    goal: Goals = [],
+    limit: Limits = [],
+    record: Records = [],
     batch: Annotated[int, typer.Option("--batch", "-b", min=1, help="Points per batch.")] = 8,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; else drawn.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
@@ -68,6 +73,7 @@ def init(
     \b
     covey init --real lr=1e-5:0.1:log --integer layers=1:8 --choice opt=adam,sgd
     covey init --force --real x=0:1 --goal min -- python square.py --x={x.x}
+    covey init --force --real x=0:1 --goal yield=max --goal cost=min --limit 'impurity<=2'
     covey init --dry-run --pool candidates.csv --batch 12
     covey init --dry-run --pool candidates.csv --label id
     """
@@ -76,11 +82,12 @@ def init(
         output.require_free()
     parameters = parameters_of(real, integer, choice)
     require_one_space(parameters, pool, label)
-    better = goal.value
+    better, limits = goal_in_words(goal), limits_in_words(limit)
     if not parameters and pool is None:
         parameters = _asked()
-        better = _answer(f"max or min [{better}]") or better
+        better = better if isinstance(better, dict) else _answer(f"max or min [{better}]") or better
     lines = _study_lines(better, batch, _seed(seed, config))
+    lines[4:4] = _outcome_lines(limits, record)
     lines += _parameter_lines(parameters) if pool is None else _pool_lines(pool, label, config)
     text = "\n".join([*lines, *_run_lines(command or [])]) + "\n"
     _require_utf8(text)
@@ -239,12 +246,30 @@ def _answer(question: str) -> str:
     return line.strip()
 
 
-def _study_lines(goal: str, batch: int, seed: int) -> list[str]:
+def _outcome_lines(limits: Mapping[str, Sequence[object]], record: Sequence[str]) -> list[str]:
+    """The lines about limits and records, if there are any."""
+    lines = []
+    if limits:
+        bounds = ", ".join(f"{_key(name)} = {_text_of(list(it))}" for name, it in limits.items())
+        lines.append(f"limits = {{{bounds}}}  # bounds that outcomes have to keep")
+    if record:
+        lines.append(f"record = {_text_of(list(record))}  # told beside them, kept and shown")
+    return lines
+
+
+def _goal_line(goal: str | Mapping[str, str]) -> str:
+    if isinstance(goal, str):
+        return f'goal = "{goal}"          # max or min'
+    senses = ", ".join(f'{_key(name)} = "{sense}"' for name, sense in goal.items())
+    return f"goal = {{{senses}}}"
+
+
+def _study_lines(goal: str | Mapping[str, str], batch: int, seed: int) -> list[str]:
     return [
         "# A study of Covey. `covey ask` chooses the next batch, `covey tell` takes results.",
         "",
         "[study]",
-        f'goal = "{goal}"          # max or min',
+        _goal_line(goal),
         f"batch = {batch}             # points of one batch",
         '# strategy = "auto"    # or est-dpp-sample, ucb-dpp-max, bucb, lp-ucb, thompson, ...',
         f"seed = {seed}",

@@ -34,10 +34,10 @@ from covey.cli.options import (
     ValueColumn,
     parameters_in,
 )
+from covey.cli.outcomes import FAILED
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import SheetRow, point_from_text, point_to_json
-from covey.cli.tell import FAILED
 from covey.errors import SpaceError, did_you_mean, several
 
 if TYPE_CHECKING:
@@ -136,7 +136,14 @@ def _settings(
         return Settings(config, covey.Space(parameters), seed=0)
     if pool is not None:
         return Settings(config, covey.Pool(pool, labels=tuple(labels)), seed=0)
-    return read_settings(config)
+    settings = read_settings(config)
+    if settings.outcomes is not None:
+        raise Stop(
+            ExitCode.INVALID,
+            f"{config} has outcomes by name, and `covey next` knows one value. Use `covey ask "
+            "--out batch.csv` and `covey tell batch.csv`.",
+        )
+    return settings
 
 
 def _study(settings: Settings, found: _Rows) -> Study:

@@ -44,6 +44,15 @@ PoolFile = Annotated[Path | None, typer.Option("--pool", help="CSV or Parquet of
 Labels = Annotated[
     list[str], typer.Option("--label", metavar="COLUMN", help="Column the model does not see.")
 ]
+Goals = Annotated[
+    list[str], typer.Option("--goal", metavar="max|min|NAME=max", help="Better is; repeatable.")
+]
+Limits = Annotated[
+    list[str], typer.Option("--limit", metavar="NAME<=BOUND", help="Bound an outcome must keep.")
+]
+Records = Annotated[
+    list[str], typer.Option("--record", metavar="NAME", help="Told beside outcomes; kept.")
+]
 ValueColumn = Annotated[
     str, typer.Option("--value", metavar="COLUMN", help="Column of the results.")
 ]

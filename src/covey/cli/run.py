@@ -20,6 +20,7 @@ from covey.errors import StrategyError, several
 
 if TYPE_CHECKING:
     from covey.run import Command, Progress
+    from covey.run.api import Result
     from covey.run.loop import Plan
     from covey.study import Study
 
@@ -77,12 +78,24 @@ def run_command(
     watched = replace(_plan(plan, batch), watch=Watch(quiet=as_json))
     result = carry_out(study, program, watched, plan.workers)
     _say_how_it_ended(study, before, plan.rounds * batch)
+    _put_result(result, as_json)
+
+
+def _put_result(result: Result, as_json: bool) -> None:
+    """The best point; of several goals one in the middle of the front, and how many there are."""
+    study, front = result.study, [] if result.study.outcomes.only else result.front
     if as_json:
-        point = point_to_json(study.space, result.point)
-        put_json("covey.run/1", {"value": result.value, "point": point})
+        fields: dict[str, Any] = {"value": None if front else result.value}
+        fields["point"] = point_to_json(study.space, result.point)
+        fields |= {"values": dict(result.values)} if result.values else {}
+        fields |= {"front": [trial.id for trial in front]} if front else {}
+        put_json("covey.run/1", fields)
     else:
         shown = ", ".join(f"{name}={value}" for name, value in result.point.items())
-        put(f"{result.value!r} at {shown}")
+        said = ", ".join(f"{n}={v!r}" for n, v in result.values.items()) or repr(result.value)
+        put(f"{said} at {shown}")
+    if front:
+        say(f"{several(len(front), 'trial')} that no other beats: covey best")
 
 
 def _checked(settings: Settings, plan: RunSettings, batch: int) -> Command:
@@ -91,8 +104,9 @@ def _checked(settings: Settings, plan: RunSettings, batch: int) -> Command:
 
     _plan(plan, batch)
     command = covey.run.Command(plan.command, result=plan.result)
-    check_workers(plan.workers, as_call(command, settings.space))
-    return command
+    call = as_call(command, settings.space, settings.outcomes)
+    check_workers(plan.workers, call)
+    return call if isinstance(call, covey.run.Command) else command
 
 
 def _plan(plan: RunSettings, batch: int) -> Plan:

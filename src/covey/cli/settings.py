@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +16,7 @@ from covey.errors import SpaceError, StrategyError, did_you_mean
 
 if TYPE_CHECKING:  # help is quick: covey.Space and the like are loaded when first used
     from covey.learn import Goal
+    from covey.outcomes import Outcomes
     from covey.space import Linear, Parameter, Pool, Space
     from covey.study import Study
 
@@ -23,7 +24,16 @@ _MOST = 2**24  # bytes of the file
 _DEEPEST = 50  # lists and tables within each other
 _BITS = 1024  # of an integer: what a float can hold
 
-_STUDY = {"goal": str, "batch": int, "strategy": str, "seed": int, "journal": str}
+_STUDY: dict[str, Any] = {
+    "goal": (str, dict),
+    "limits": dict,
+    "record": list,
+    "worst": dict,
+    "batch": int,
+    "strategy": str,
+    "seed": int,
+    "journal": str,
+}
 _RUN = {
     "command": list,
     "result": str,
@@ -52,12 +62,22 @@ class Settings:
 
     path: Path
     space: Space | Pool
-    goal: Goal = "max"
+    goal: Goal | Mapping[str, Goal] = "max"
     batch: int = 8
     strategy: str | None = None
     seed: int | None = None
     journal: Path = Path("covey.jsonl")
     run: RunSettings = field(default_factory=RunSettings)
+    limits: Mapping[str, Any] | None = None
+    record: Sequence[str] | None = None
+    worst: Mapping[str, float] | None = None
+
+    @property
+    def outcomes(self) -> Outcomes | None:
+        """Goals, limits and records, if they have names."""
+        from covey.outcomes import Outcomes
+
+        return Outcomes.of(self.goal, self.limits, self.record, self.worst)
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -67,14 +87,27 @@ class Settings:
 
     def study(self) -> Study:
         """The study, started or resumed."""
-        return covey.Study(self.space, self.goal, self.strategy, self.seed, self.journal)
+        return self.on(self.journal)
+
+    def on(self, log: Any) -> Study:
+        """The study on a log; None keeps it in memory."""
+        return covey.Study(
+            self.space,
+            self.goal,
+            self.strategy,
+            self.seed,
+            log,
+            limits=self.limits,
+            record=self.record,
+            worst=self.worst,
+        )
 
     def look(self) -> Study:
         """The study opened read-only from its journal, which must fit these settings."""
         from covey.study import reopen
 
         contents = reopen(self.journal, read_only=True)
-        return covey.Study(self.space, self.goal, self.strategy, self.seed, contents)
+        return self.on(contents)
 
 
 def read_settings(path: Path) -> Settings:
@@ -139,14 +172,23 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     run = _typed(tables.get("run", {}), _RUN, "[run]")
     if "command" in run:
         run["command"] = tuple(str(word) for word in run["command"])
-    if study.get("goal", "max") not in ("max", "min"):
-        raise SpaceError(f'[study]: goal must be "max" or "min", got {study["goal"]!r}.')
+    goal = study.get("goal", "max")
+    if isinstance(goal, str) and goal not in ("max", "min"):
+        raise SpaceError(
+            f'[study]: goal must be "max" or "min", or a table of several, got {goal!r}.'
+        )
     if study.get("batch", 1) < 1 or study.get("seed", 0) < 0:
         raise SpaceError("[study]: batch must be at least 1, and seed at least 0.")
     if "strategy" in study:
         strategy_of(study["strategy"])  # the error names the nearest one
     journal = path.parent / study.pop("journal", "covey.jsonl")
-    return Settings(path, _space(tables, path), journal=journal, run=RunSettings(**run), **study)
+    space = _space(tables, path)
+    found = Settings(path, space, journal=journal, run=RunSettings(**run), **study)
+    if found.outcomes is not None:
+        from covey.outcomes import refuse_parameters
+
+        refuse_parameters(found.outcomes, space.names)
+    return found
 
 
 def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:

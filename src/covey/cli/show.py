@@ -16,6 +16,7 @@ import typer
 
 from covey.cli import sheets
 from covey.cli.options import FILE, Config, Json, Out
+from covey.cli.outcomes import best_line, value_columns
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import point_to_json
@@ -63,7 +64,7 @@ def status(config: Config = FILE, as_json: Json = False) -> None:
             put(f"{settings.path}: nothing was asked yet. next: {_following(settings)}")
         return None
     study = look_at(settings)
-    history, best = study.history, study.best
+    history, best = study.history, study.best if study.outcomes.only else None
     counts = dict(Counter(trial.status for trial in history.trials))
     runner = holder(settings.journal)
     running = sum(bool(history.attempts(trial)) for trial in history.pending) if runner else 0
@@ -78,6 +79,7 @@ def status(config: Config = FILE, as_json: Json = False) -> None:
             "trials": counts,
             "open": [trial.id for trial in history.pending],
             "best": _described(study, best),
+            **_named_fields(study),
             "failures": _reasons(study, failures),
             "excluded": _reasons(study, excluded),
             "run": None if runner is None else {**asdict(runner), "running": running},
@@ -85,10 +87,9 @@ def status(config: Config = FILE, as_json: Json = False) -> None:
         put_json("covey.status/1", fields)
         return end(study)
     batches = several(history.rounds, "batch")
-    put(f"{settings.journal}: {batches}, goal {study.goal}, seed {study.seed}")
+    put(f"{settings.journal}: {batches}, goal {goal_words(study)}, seed {study.seed}")
     put(f"trials: {_counted(counts, len(excluded))}")
-    if best is not None:
-        put(f"best: {best.value:.6g} (trial {best.id})")
+    _put_best(study, best)
     _put_reasons(study, excluded)
     _put_reasons(study, failures)
     if runner is not None:
@@ -136,7 +137,12 @@ def best(config: Config = FILE, as_json: Json = False) -> None:
     covey best --json
     """
     study = look_at(read_settings(config))
+    if not study.outcomes.only:
+        return _show_front(study, as_json)
     found = study.best
+    if found is None and any(not trial.excluded for trial in study.history.told):
+        kept = ", ".join(map(str, study.outcomes.limits))
+        raise Stop(ExitCode.NOTHING, f"no result is known to keep the limits ({kept}).")
     if found is None:
         why = "every result is excluded" if study.history.told else "nothing was told yet"
         raise Stop(ExitCode.NOTHING, f"{why}, so there is no best.")
@@ -190,6 +196,62 @@ def advice(
     return end(study)
 
 
+def _show_front(study: Study, as_json: bool) -> None:
+    """The trials that no other beats in every goal, and the one that the model recommends."""
+    front = study.front
+    if not front:
+        raise Stop(ExitCode.NOTHING, "no result keeps the limits yet, so there is no front.")
+    advised = study.recommend()
+    if as_json:
+        fields = {
+            "front": [_described(study, trial) for trial in front],
+            "recommended": {
+                "point": point_to_json(study.space, advised.point),
+                "expected": {name: one._asdict() for name, one in advised.expected.items()},
+            },
+        }
+        put_json("covey.best/1", fields)
+        return end(study)
+    names = list(study.outcomes.names)
+    rows = [
+        [t.id, *(t.values.get(n) for n in names), *(t.point.get(n) for n in study.space.names)]
+        for t in front
+    ]
+    put(table(["id", *names, *study.space.names], rows))
+    if advised.trial is not None:
+        say(f"nearest to the best of every goal at once, by the model: trial {advised.trial.id}")
+    return end(study)
+
+
+def goal_words(study: Study) -> str:
+    """The goal in words: max, or yield max, cost min."""
+    named = study.recipe.outcomes
+    if named is None:
+        return study.recipe.goal
+    return ", ".join(f"{name} {sense}" for name, sense in named.goals.items())
+
+
+def _put_best(study: Study, best: Trial | None) -> None:
+    """The limits, and the best so far or the front."""
+    if best is not None:
+        put(f"best: {best.value:.6g} (trial {best.id})")
+    elif not study.outcomes.only and (line := best_line(study)):
+        put(line)
+    if study.outcomes.limits:
+        kept = sum(study.outcomes.keeps(t.values) for t in study.history.told)
+        limits = ", ".join(map(str, study.outcomes.limits))
+        put(f"limits: {limits}; kept by {kept} of {len(study.history.told)}")
+
+
+def _named_fields(study: Study) -> dict[str, Any]:
+    """What only a study has whose outcomes have names."""
+    named = study.recipe.outcomes
+    if named is None:
+        return {}
+    described = {key: value for key, value in named.describe().items() if key != "goal"}
+    return {**described, "front": [trial.id for trial in study.front]}
+
+
 def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]:
     return [word, value, *(point.get(name) for name in study.space.names)]
 
@@ -231,7 +293,8 @@ def logs(
         }
         put_json("covey.logs/1", fields)
         return end(study)
-    ended = f"told {found.value!r}" if found.status == "told" else found.status
+    told = found.value if found.named is None else found.values
+    ended = f"told {told!r}" if found.status == "told" else found.status
     put(f"{_named(study, found)}: {ended}{', excluded' if found.excluded else ''}")
     if found.status in ("failed", "lost") or found.excluded:
         put(f"reason: {reason or 'nobody said'}")
@@ -291,6 +354,7 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
     columns = _columns(study, added, [name for name, texts in rare.items() if texts])
     rows = [
         {name: getattr(trial, name) for name in sheets.COLUMNS}
+        | _named_cells(study, trial)
         | {sheets.heading(name): value for name, value in trial.point.items()}
         | {added[name]: value for name, value in cells[trial.id].items()}
         | {added[name]: texts.get(trial.id) for name, texts in rare.items()}
@@ -302,7 +366,7 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
     else:
         # Cells of an earlier export, of trials that have their result by now.
         changing = ("reason", "ended", "seconds", *sheets.EXPORT_RARE)
-        empty = ["value", "sem", *(added[name] for name in changing)]
+        empty = ["value", "sem", *_named_columns(study), *(added[name] for name in changing)]
         earlier = {"status": get_args(Status)} | dict.fromkeys(empty, ("",))
         some = [list(compress(rare, which)) for which in product((True, False), repeat=len(rare))]
 
@@ -351,7 +415,20 @@ def _export_cells(study: Study, journal: Path) -> list[dict[str, Any]]:
 def _columns(study: Study, added: Mapping[str, str], rare: Sequence[str]) -> list[str]:
     """The columns of an export, those of `sheets.EXPORT_RARE` only as far as they are named."""
     shown = [added[name] for name in (*sheets.EXPORT_ONLY, *rare)]
-    return [*sheets.COLUMNS, *map(sheets.heading, study.space.names), *shown]
+    named = _named_columns(study)
+    return [*sheets.COLUMNS, *named, *map(sheets.heading, study.space.names), *shown]
+
+
+def _named_columns(study: Study) -> list[str]:
+    """Columns of outcomes and records that have names of their own."""
+    if study.recipe.outcomes is None:
+        return []
+    return [name for name in value_columns(study) if name not in sheets.COLUMNS]
+
+
+def _named_cells(study: Study, trial: Trial) -> dict[str, Any]:
+    told = {**study.history.metrics(trial), **trial.values}
+    return {name: told.get(name) for name in _named_columns(study)}
 
 
 def _rare_cells(study: Study) -> dict[str, dict[int, str]]:

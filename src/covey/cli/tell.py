@@ -15,6 +15,7 @@ import typer
 import covey
 from covey.cli import sheets
 from covey.cli.options import FILE, Config, DryRun, Json, ValueColumn
+from covey.cli.outcomes import FAILED, NamedResult, best_line, named_results, record_named
 from covey.cli.output import ExitCode, Stop, put, put_json, say
 from covey.cli.settings import read_settings
 from covey.cli.sheets import SheetRow
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from covey.history import Amended, Failed, Told, Trial
     from covey.study import Study
 
-FAILED = ("failed", "fail", "error", "crashed")
 _PAIR = re.compile(r"(\d+)=(.+)", re.DOTALL)
 _LONGEST_ID = 18  # digits
 
@@ -77,7 +77,8 @@ def tell(
     """Record results: all of them or none; what is recorded already is skipped.
 
     A sheet has the columns id and value, perhaps sem; an empty value is still to come, the word
-    failed is a failure. A sem that was not known before is added.
+    failed is a failure. A sem that was not known before is added. Where outcomes have names, a
+    sheet has a column for each, and a pair is ID:NAME=VALUE.
 
     \b
     covey tell 0=0.81 1=failed
@@ -88,6 +89,8 @@ def tell(
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
     study = look_at(settings) if dry_run else settings.study()
+    if study.recipe.outcomes is not None:
+        return _tell_by_name(results, study, as_json=as_json, dry_run=dry_run)
     found = _results(results, study, value)
     for result in found:
         _require_same_point(result, study)
@@ -104,13 +107,36 @@ def tell(
         told, failed = several(counts["told"], "result"), several(counts["failed"], "failure")
         sems = f", {several(counts['sems'], 'standard error')} added" if news.sems else ""
         put(f"{told} and {failed} {verb}, {known} known already{sems}")
+    _say_what_is_left(study)
+    return end(study)
+
+
+def _tell_by_name(results: Sequence[str], study: Study, *, as_json: bool, dry_run: bool) -> None:
+    """Record results of a study whose outcomes have names."""
+    found = named_results(results, study)
+    for result in found:
+        _require_same_point(result, study)
+    counts = record_named(found, study, dry_run=dry_run)
+    if as_json:
+        fields = {**counts, "dry_run": dry_run, "pending": len(study.history.pending)}
+        put_json("covey.tell/1", {"sems": 0, **fields})
+    else:
+        verb = "would be recorded" if dry_run else "recorded"
+        told, failed = several(counts["told"], "result"), several(counts["failed"], "failure")
+        put(f"{told} and {failed} {verb}, {counts['known']} known already")
+    part = sum(bool(study.outcomes.lacks(trial)) for trial in study.history.told)
+    if part:
+        say(f"{several(part, 'trial')} told in part; the rest of the outcomes is to come")
+    _say_what_is_left(study)
+    return end(study)
+
+
+def _say_what_is_left(study: Study) -> None:
     left = len(study.history.pending)
-    best = study.best
-    if best is not None:
-        say(f"best so far: {best.value:.6g} (trial {best.id})")
+    if best := best_line(study):
+        say(best)
     still = f"{several(left, 'trial')} {'is' if left == 1 else 'are'} still open"
     say(still if left else "next: covey ask")
-    end(study)
 
 
 def _checked_results(results: Sequence[_Result], study: Study) -> _NewResults:
@@ -166,7 +192,7 @@ def _key(told: Told) -> str:
     return f"tell-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def _require_same_point(result: _Result, study: Study) -> None:
+def _require_same_point(result: _Result | NamedResult, study: Study) -> None:
     """Refuse a row whose parameters are not those of its trial: it was sorted or edited."""
     for name, value in _trial(result, study).point.items():
         said = result.row.cells.get(sheets.heading(name), "")
@@ -191,7 +217,7 @@ def _alike(said: str, value: Any) -> bool:
         return same
 
 
-def _trial(result: _Result, study: Study) -> Trial:
+def _trial(result: _Result | NamedResult, study: Study) -> Trial:
     history = study.history
     if not 0 <= result.id < len(history):
         raise result.row.error(

@@ -1,0 +1,141 @@
+"""Outcomes by name on the command line: init, ask, tell, status, best, export, run, amend."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import covey
+
+INIT = (
+    *("init", "--real", "x=0:1", "--batch", "3", "--seed", "0", "--goal", "yield=max"),
+    *("--goal", "cost=min", "--limit", "heat<=0.8", "--record", "notes"),
+)
+
+
+def filled(path, **cells):
+    """Fill in a sheet: a function of x for each column."""
+    rows = list(csv.DictReader(Path(path).read_text().splitlines()))
+    for row in rows:
+        row.update({name: f(float(row["x"])) for name, f in cells.items()})
+    with Path(path).open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.fixture
+def asked(call):
+    assert call(*INIT).code == 0
+    assert call("ask", "--out", "batch.csv").code == 0
+    return call
+
+
+def test_init_writes_goals_limits_and_records(call):
+    call(*INIT)
+    text = Path("covey.toml").read_text()
+    assert 'goal = {yield = "max", cost = "min"}' in text
+    assert 'limits = {heat = ["<=", 0.8]}' in text
+    assert 'record = ["notes"]' in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--goal", "yield=max", "--goal", "yield=min"), "the goal 'yield' is given twice"),
+        (("--goal", "yield=up"), "--goal NAME=max --goal OTHER=min; got 'yield=up'"),
+        (("--goal", "best"), "--goal is max or min, or NAME=max; got 'best'"),
+        (("--limit", "heat<2"), "--limit is such as 'impurity<=2'; got 'heat<2'"),
+        (("--limit", "a<=1", "--limit", "a>=0"), "the limit on 'a' is given twice"),
+        (("--limit", "x<=1"), "the limit x <= 1 is on a parameter"),
+        (("--goal", "x=max"), "'x' is a parameter and an outcome"),
+    ],
+)
+def test_init_refuses_nonsense(call, words, said):
+    done = call("init", "--real", "x=0:1", *words)
+    assert done.code != 0
+    assert said in done.err
+    assert not Path("covey.toml").exists()
+
+
+def test_a_sheet_has_a_column_for_each_outcome(asked):
+    names = next(csv.reader(Path("batch.csv").read_text().splitlines()))
+    assert names == ["id", "x", "yield", "cost", "heat", "notes"]
+    filled("batch.csv", **{"yield": lambda x: x, "cost": lambda x: x * x, "heat": lambda x: x})
+    done = asked("tell", "batch.csv")
+    assert "3 results and 0 failures recorded, 0 known already" in done.out
+    assert "0 results and 0 failures recorded, 3 known" in asked("tell", "batch.csv").out
+    assert asked("ask", "--out", "batch.csv").code == 0  # its contents are all in the journal
+
+
+def test_values_come_one_after_the_other_on_the_command_line(asked):
+    done = asked("tell", "0:yield=0.5", "0:heat=0.1", "1=failed")
+    assert "1 result and 1 failure recorded" in done.out
+    assert "1 trial told in part" in done.err
+    asked("tell", "0:cost=2", "0:notes=clear")
+    study = covey.Study.load("covey.jsonl", read_only=True)
+    assert study.history[0].values == {"yield": 0.5, "heat": 0.1, "cost": 2.0}
+    assert study.history.metrics(0) == {"notes": "clear"}
+    assert study.history[1].status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["0:colour=1"], "'colour' is no outcome of this study"),
+        (["0:cost=nan"], "0:cost=nan: the cost"),
+        (["0:cost=1", "0:cost=2"], "cost of trial 0 comes twice"),
+        (["9:cost=1"], "there is no trial 9"),
+        (["0=3"], "is no outcome of this study"),
+    ],
+)
+def test_a_bad_value_is_refused_and_nothing_is_recorded(asked, words, said):
+    before = Path("covey.jsonl").read_bytes()
+    done = asked("tell", *words)
+    assert done.code != 0
+    assert said in done.err
+    assert Path("covey.jsonl").read_bytes() == before
+
+
+def test_status_best_and_export_show_the_front(asked):
+    filled("batch.csv", **{"yield": lambda x: x, "cost": lambda x: x * x, "heat": lambda x: x})
+    asked("tell", "batch.csv")
+    shown = asked("status").out
+    assert "goal yield max, cost min" in shown
+    assert "limits: heat <= 0.8; kept by" in shown
+    status = json.loads(asked("status", "--json").out)
+    study = covey.Study.load("covey.jsonl", read_only=True)
+    ids = [trial.id for trial in study.front]
+    assert status["front"] == ids
+    best = json.loads(asked("best", "--json").out)
+    assert [trial["id"] for trial in best["front"]] == ids
+    assert set(best["recommended"]["expected"]) == {"yield", "cost", "heat"}
+    assert "yield" in asked("best").out
+    rows = list(csv.DictReader(asked("export").out.splitlines()))
+    assert float(rows[0]["cost"]) == study.history[0].values["cost"]
+
+
+def test_amend_by_name(asked):
+    asked("tell", "0:yield=0.5", "0:heat=0.1", "0:cost=1")
+    assert asked("amend", "0:cost=3", "--reason", "typing error").code == 0
+    assert covey.Study.load("covey.jsonl", read_only=True).history[0].values["cost"] == 3.0
+
+
+def test_run_reads_several_numbers(call):
+    call(*INIT)
+    program = "import json, sys; x = float(sys.argv[1]); "
+    program += "print(json.dumps({'yield': x, 'cost': x * x, 'heat': 0.5}))"
+    done = call("run", "--rounds", "1", "--json", "--", sys.executable, "-c", program, "{x.x}")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["value"] is None
+    assert len(found["front"]) == 3
+    assert set(found["values"]) == {"yield", "cost", "heat"}
+
+
+def test_next_says_that_it_knows_one_value(call):
+    call(*INIT)
+    done = call("next")
+    assert "`covey next` knows one value" in done.err

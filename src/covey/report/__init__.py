@@ -3,12 +3,13 @@
 from covey.report.batches import Commands, python_commands
 from covey.report.card import Card, card
 from covey.report.page import page, page_path, write_page
-from covey.report.picture import draw_run, picture_path
+from covey.report.picture import draw_front, draw_run, picture_path
 
 __all__ = [
     "Card",
     "Commands",
     "card",
+    "draw_front",
     "draw_run",
     "page",
     "page_path",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -18,6 +18,7 @@ from covey.arrays import one_thread
 from covey.errors import brief, several
 from covey.history import Batch, History, Origin, Status, Trial
 from covey.learn import Goal, Recipe, understand
+from covey.outcomes import Outcomes, best_trial, history_of_outcome, middle
 from covey.report.batches import Commands, python_commands, recent, shown_batches
 from covey.report.format import plain_text, plus_minus, shown, significant
 from covey.report.predictions import (
@@ -30,6 +31,7 @@ from covey.report.predictions import (
     past_forecasts,
 )
 from covey.report.slices import Diversity, Edge, Slice, diversity, edges, model_slices
+from covey.report.tradeoff import TradeOff, front_headline, trade_off
 
 if TYPE_CHECKING:
     from covey.space import Pool, Space
@@ -166,6 +168,7 @@ class StudySummary:
     events: int
     batches: int
     parameters: tuple[str, ...]
+    outcome: str = ""  # the one that values are of, where outcomes have names
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +232,8 @@ class Card:
         edges: ends of the space at which the best point sits.
         commands: to go on, and to get the same batch again.
         notes: what was left out, and why.
+        trade_off: the front and the limits, where outcomes have names; the rest of the card is
+            then about the first goal.
     """
 
     headline: str
@@ -246,6 +251,7 @@ class Card:
     edges: tuple[Edge, ...]
     commands: Commands
     notes: tuple[str, ...]
+    trade_off: TradeOff | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The card as plain JSON; numbers in full."""
@@ -263,11 +269,33 @@ def card(study: Study, commands: Commands | None = None) -> Card:
     batches = history.batches
     with one_thread():
         commands = commands or python_commands(history, batches, study.journal)
-        return _card(history, recipe, batches, commands)
+        if recipe.outcomes is not None:
+            return _card_of_several(history, recipe, recipe.outcomes, commands)
+        return _card(history, recipe, commands, history.best(recipe.goal))
 
 
-def _card(history: History, recipe: Recipe, batches: tuple[Batch, ...], commands: Commands) -> Card:
-    trials, best = history.trials, history.best(recipe.goal)
+def _card_of_several(
+    history: History, recipe: Recipe, outcomes: Outcomes, commands: Commands
+) -> Card:
+    """The card of the first goal, through the best trial or the middle of the front."""
+    first, found = next(iter(outcomes.goals)), trade_off(history, outcomes)
+    leader = best_trial(history, outcomes) if outcomes.only else middle(history, outcomes)
+    own = history_of_outcome(history, first)
+    made = _card(own, recipe.of(first), commands, None if leader is None else own[leader.id])
+    asked = [batch for batch in history.batches if batch.round is not None]
+    arrived = _arrived(asked[-1], history.trials) if asked else _before_any(history.batches)
+    standing = replace(_standing(history, recipe, history.batches), outcome=first)
+    standing = replace(standing, goal=recipe.of(first).goal)
+    return replace(
+        made,
+        headline=f"{arrived} {front_headline(history, outcomes, found)}",
+        standing=standing,
+        trade_off=found,
+    )
+
+
+def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | None) -> Card:
+    trials, batches = history.trials, history.batches
     shown, window = shown_batches(batches, trials), recent(batches)
     home = [batch for batch in batches if best is not None and best.id in batch.ids]
     past = past_forecasts(history, recipe, {*window, *shown, *home})
@@ -284,7 +312,7 @@ def _card(history: History, recipe: Recipe, batches: tuple[Batch, ...], commands
         excluded=_latest(history, [t for t in trials if t.excluded]),
         calibration=calibrate(window, trials, past),
         diversity=diversity(recipe.space, trials, ids),
-        slices=_slices(history, recipe),
+        slices=_slices(history, recipe, best),
         best=None if best is None else best.id,
         edges=() if best is None else edges(recipe.space, best.point, batch),
         commands=commands,
@@ -292,9 +320,8 @@ def _card(history: History, recipe: Recipe, batches: tuple[Batch, ...], commands
     )
 
 
-def _slices(history: History, recipe: Recipe) -> tuple[Slice, ...]:
+def _slices(history: History, recipe: Recipe, best: Trial | None) -> tuple[Slice, ...]:
     """Slices of the present model, which is the one `Study.predict` uses."""
-    best = history.best(recipe.goal)
     if best is None or len(history.counted) > MOST_TOLD:
         return ()
     rng = np.random.default_rng([recipe.seed, history.asked_count])

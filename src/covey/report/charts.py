@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from covey.report.card import Dot
     from covey.report.predictions import Pair
     from covey.report.slices import Slice
+    from covey.report.tradeoff import OutcomeDot, TradeOff
 
 
 # SVG text of the plotting library, cleaned for use inside a page.
@@ -108,6 +110,7 @@ _KINDS = (
 )
 _UNTOLD = (("pending", _BLUE, "^"), ("failed", _RED, "x"))
 _MOST_TICKS = 10
+_MOST_PAIRS = 6  # of goals, each with a chart of its own
 _LAST_LETTER = 0x0530  # Latin, Greek and Cyrillic lie below; the font of the figure has them
 
 
@@ -221,8 +224,77 @@ def _success_line(
     right.set(ylim=(-4.0, 104.0), ylabel="success, %", yticks=(0, 50, 100))
 
 
+def front_chart(found: TradeOff) -> str:
+    """Every pair of goals: results, those that break a limit, and the front in steps."""
+    pairs = list(combinations(range(len(found.goals)), 2))[:_MOST_PAIRS]
+    with _drawing(5.4, 3.4 * len(pairs), rows=len(pairs)) as (figure, every):
+        for (i, j), axes in zip(pairs, np.ravel(every), strict=True):
+            groups = (
+                ("excluded", [d for d in found.dots if d.excluded], _hollow(_SOFT), "X"),
+                ("breaks a limit", _broken(found), _hollow(_RED), "x"),
+                ("dominated", _dominated(found), _filled(_BLUE), "o"),
+                ("front", list(found.front), _filled(_GREEN, 6.5), "D"),
+            )
+            for label, dots, look, marker in groups:
+                known = [d for d in dots if d.values[i] is not None and d.values[j] is not None]
+                if known:
+                    x, y = zip(*((d.values[i], d.values[j]) for d in known), strict=True)
+                    axes.plot(np.array(x, float), np.array(y, float), marker, **look, label=label)
+            if len(found.goals) == 2:
+                edge = _steps(found)
+                axes.plot(*edge, color=_GREEN, linewidth=1.4, alpha=0.7, zorder=1)
+            axes.set(xlabel=_axis_name(found, i), ylabel=_axis_name(found, j))
+            _plain_numbers(axes.xaxis, 5)
+            _plain_numbers(axes.yaxis)
+        handles = np.ravel(every)[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper left", ncols=4, fontsize=10, handlelength=1.2)
+        return _svg(figure, "front")
+
+
+def _broken(found: TradeOff) -> list[OutcomeDot]:
+    return [d for d in found.dots if not d.excluded and not d.kept]
+
+
+def _dominated(found: TradeOff) -> list[OutcomeDot]:
+    return [d for d in found.dots if not d.excluded and d.kept and not d.on_front]
+
+
+def _axis_name(found: TradeOff, i: int) -> str:
+    """The name of a goal and which way is better, if the font has its letters."""
+    name, sense = found.goals[i]
+    plain = name.isprintable() and max(map(ord, name)) < _LAST_LETTER and len(name) <= 30
+    return f"{name if plain else f'goal {i + 1}'} ({sense})"
+
+
+def _steps(found: TradeOff) -> tuple[list[float], list[float]]:
+    """The edge of what a front of two goals dominates, as corners of a staircase."""
+    points = [(d.values[0] or 0.0, d.values[1] or 0.0) for d in found.front]
+    if not points:
+        return [], []
+    x, y = [points[0][0]], [points[0][1]]
+    for (_, above), (right, below) in pairwise(points):
+        # From the better of the first goal to the worse: one gives way before the other gains.
+        x += [right, right]
+        y += [above, below]
+    return x, y
+
+
+def attained_chart(found: TradeOff) -> str:
+    """The hypervolume of the front after each batch, in percent of today's."""
+    with _drawing(5.4, 2.6) as (figure, axes):
+        names = [name for name, _ in found.attained]
+        shares = [share for _, share in found.attained]
+        axes.plot(range(len(names)), shares, "o-", color=_GREEN, markersize=4.5, linewidth=1.8)
+        step = max(1, -(-len(names) // _MOST_TICKS))
+        axes.set_xticks(range(0, len(names), step), names[::step])
+        axes.set(xlabel="batch", ylabel="% of today's hypervolume")
+        axes.margins(y=0.1)
+        _plain_numbers(axes.yaxis)
+        return _svg(figure, "attained")
+
+
 @contextmanager
-def _drawing(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+def _drawing(width: float, height: float, rows: int = 1) -> Iterator[tuple[Figure, Any]]:
     """A figure of this size in inches; needs no display, and leaves no state in matplotlib."""
     try:
         from matplotlib import rc_context
@@ -231,7 +303,7 @@ def _drawing(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
         raise MissingExtraError("matplotlib", "report") from error
     with rc_context(_STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
-        yield figure, figure.subplots()
+        yield figure, figure.subplots(rows)
 
 
 def _svg(figure: Figure, name: str) -> str:

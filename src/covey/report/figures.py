@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING
 
 from covey.errors import several
 from covey.report.card import Card, Dot
-from covey.report.charts import agreement_chart, slice_chart, way_chart
+from covey.report.charts import (
+    agreement_chart,
+    attained_chart,
+    front_chart,
+    slice_chart,
+    way_chart,
+)
 from covey.report.format import plus_minus, share_of, shown, significant
 from covey.report.predictions import Calibration
 from covey.report.slices import Slice
+from covey.report.tradeoff import TradeOff, of_attained, of_front
 
 if TYPE_CHECKING:
     from covey.report.slices import Diversity
@@ -114,6 +121,25 @@ def way_figure(card: Card) -> Figure:
         words += f" Only the last {len(dots)} of {len(card.way)} trials are drawn."
     head = ("trial", "batch", "status", "value", "best so far")
     return Figure("way", way_chart(dots), words, head, tuple(_dot_row(dot) for dot in dots))
+
+
+def front_figures(found: TradeOff | None) -> list[Figure]:
+    """The front of several goals, and what was attained of it batch by batch."""
+    if found is None or not found.dots:
+        return []
+    head = ("trial", "batch", *found.names)
+    rows = tuple(
+        (str(d.id), "" if d.batch is None else str(d.batch), *map(_maybe, d.values))
+        for d in found.front
+    )
+    made = []
+    if len(found.goals) > 1:
+        made.append(Figure("front", front_chart(found), of_front(found), head, rows))
+    if found.attained:
+        shares = tuple((name, f"{share:.4g} %") for name, share in found.attained)
+        words = of_attained(found)
+        made.append(Figure("attained", attained_chart(found), words, ("batch", "share"), shares))
+    return made
 
 
 def agreement_figure(calibration: Calibration) -> Figure | None:

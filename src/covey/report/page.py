@@ -9,7 +9,13 @@ from typing import Any, BinaryIO
 from covey.errors import MissingExtraError, ReportError, several
 from covey.log.disk import write_whole
 from covey.report.card import MEANING, Card, Row
-from covey.report.figures import agreement_figure, of_diversity, slice_figure, way_figure
+from covey.report.figures import (
+    agreement_figure,
+    front_figures,
+    of_diversity,
+    slice_figure,
+    way_figure,
+)
 from covey.report.format import plus_minus, share_of, shown, significant
 from covey.report.predictions import MOST_TOLD
 
@@ -83,6 +89,7 @@ def _context(card: Card) -> dict[str, Any]:
         "card": card,
         "way": way_figure(card) if card.way else None,
         "agreement": agreement_figure(card.calibration),
+        "front": front_figures(card.trade_off),
         "slices": [
             (one, slice_figure(one, place)) for place, one in enumerate(card.slices, start=1)
         ],

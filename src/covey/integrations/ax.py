@@ -19,7 +19,8 @@ from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, SpaceError, StrategyError, installed, is_whole
 from covey.history import Asked, Event, Failed, Point, Told
 from covey.integrations.spaces.ax import space_from_ax
-from covey.learn import Recipe
+from covey.learn import Goal, Recipe
+from covey.outcomes import Limit, Outcomes
 from covey.propose import Request, propose
 from covey.selection import Strategy
 
@@ -30,9 +31,10 @@ with installed("ax-platform", "ax"):
     from ax.core.experiment import Experiment
     from ax.core.experiment_status import ExperimentStatus
     from ax.core.generator_run import GeneratorRun
+    from ax.core.outcome_constraint import OutcomeConstraint
     from ax.core.parameter import DerivedParameter, FixedParameter, RangeParameter
     from ax.core.search_space import SearchSpace
-    from ax.core.types import TParameterization
+    from ax.core.types import ComparisonOp, TParameterization
     from ax.exceptions.core import SearchSpaceExhausted
     from ax.generation_strategy.external_generation_node import ExternalGenerationNode
     from ax.generation_strategy.transition_criterion import TransitionCriterion
@@ -114,9 +116,10 @@ def history_of_experiment(
     failed: they are not proposed again and tell the model nothing. Stale trials never ran, and
     their points may be proposed again. What has not ended is pending, with data or without.
     """
-    outcomes = _outcomes(data, _weights(experiment))
+    targets = Targets.of(experiment)
+    outcomes = targets.found(data)
     points: list[Point] = []
-    told: dict[int, Outcome] = {}
+    told: dict[int, tuple[float | Point, float | None]] = {}
     failed: list[int] = []
     for index, trial in sorted(experiment.trials.items()):
         for arm in () if trial.status.is_stale else trial.arms:
@@ -134,7 +137,7 @@ def history_of_experiment(
     events: list[Event] = [Asked(tuple(group), "ax") for group in groups]
     if told:
         values, sems = zip(*told.values(), strict=True)
-        events.append(Told(tuple(told), values, sems))
+        events.append(Told(tuple(told), values, sems, goal=targets.goal))
     if failed:
         events.append(Failed(tuple(failed), "failed, abandoned, or without a value"))
     return History(events)
@@ -149,26 +152,80 @@ def _is_abandoned(trial: BaseTrial, arm: str) -> bool:
     return trial.status.is_abandoned or inside
 
 
-def _weights(experiment: Experiment) -> dict[str, float]:
-    """The objective as a weighted sum of metrics, to be maximised."""
-    config = experiment.optimization_config
-    if config is None:
+_OBJECTIVE = "objective"  # what the only objective is called, where there are constraints
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What an experiment optimises: weighted sums of metrics by name, and what is made of them."""
+
+    sums: Mapping[str, Mapping[str, float]]  # outcome -> metric -> weight
+    outcomes: Outcomes | None  # None: one objective, to be maximised
+
+    @staticmethod
+    def of(experiment: Experiment) -> Targets:
+        """The objectives of an experiment, and its constraints on outcomes.
+
+        Raises:
+            StrategyError: There is no objective; or one of several is a sum, or a constraint is a
+                sum or relative to the status quo.
+        """
+        config = experiment.optimization_config
+        if config is None:
+            raise StrategyError(
+                "this experiment has no objective; call client.configure_optimization first."
+            )
+        objective, bounds = config.objective, config.outcome_constraints
+        if not objective.is_multi_objective and not bounds:
+            return Targets({_OBJECTIVE: dict(objective.metric_weights)}, None)
+        sums: dict[str, Mapping[str, float]] = {_OBJECTIVE: dict(objective.metric_weights)}
+        goals: dict[str, Goal] = {_OBJECTIVE: "max"}
+        if objective.is_multi_objective:
+            if len(objective.expression.split(",")) != len(objective.metric_weights):
+                raise StrategyError(
+                    f"of several objectives each is one metric, and here one is a sum: "
+                    f"{objective.expression}. Report the sum as a metric of its own."
+                )
+            goals = {n: "max" if w > 0.0 else "min" for n, w in objective.metric_weights}
+            sums = {name: {name: 1.0} for name in goals}
+        limits = tuple(_limit(bound) for bound in bounds)
+        sums |= {limit.name: {limit.name: 1.0} for limit in limits}
+        return Targets(sums, Outcomes(goals, limits))
+
+    @property
+    def goal(self) -> str | None:
+        """The name of the only goal, for an event; None where the value has no name."""
+        return None if self.outcomes is None else self.outcomes.only
+
+    def found(self, data: Data) -> dict[tuple[int, str], tuple[float | Point, float | None]]:
+        """The outcomes of each arm of each trial that has a finite value of all of them.
+
+        A standard error is passed on where there is one objective.
+        """
+        each = {name: _outcomes(data, weights) for name, weights in self.sums.items()}
+        if self.outcomes is None:
+            return dict(each[_OBJECTIVE])
+        whole = set.intersection(*(set(found) for found in each.values()))
+        only = self.outcomes.only
+        return {
+            key: (
+                Point({name: found[key][0] for name, found in each.items()}),
+                each[only][key][1] if only else None,
+            )
+            for key in whole
+        }
+
+
+def _limit(bound: OutcomeConstraint) -> Limit:
+    """A constraint on one metric, in absolute terms."""
+    single = len(bound.metric_weights) == 1 and bound.metric_weights[0][1] == 1.0
+    if bound.relative or not single:
         raise StrategyError(
-            "this experiment has no objective; call client.configure_optimization first."
+            f"a constraint is on one metric and not relative to the status quo; got {bound}. "
+            "Write it as 'cost <= 3', or mark trials that violate it as failed."
         )
-    objective = config.objective
-    if objective.is_multi_objective:
-        raise StrategyError(
-            f"Covey optimises one objective, and this experiment has several: "
-            f"{objective.expression}. Weigh them into one, such as 'accuracy - 0.1 * cost'."
-        )
-    if config.outcome_constraints:
-        raise StrategyError(
-            "Covey knows no constraints on outcomes, and this experiment has some: "
-            f"{config.outcome_constraints}. Mark trials that violate them as failed instead, or "
-            "put a penalty into the objective."
-        )
-    return dict(objective.metric_weights)
+    sign = "<=" if bound.op is ComparisonOp.LEQ else ">="
+    return Limit(bound.metric_weights[0][0], sign, float(bound.bound))
 
 
 def _outcomes(data: Data, weights: Mapping[str, float]) -> dict[tuple[int, str], Outcome]:
@@ -236,6 +293,7 @@ class CoveyNode(ExternalGenerationNode):
         self._seed = checked_seed(seed)
         self._door: PointConverter | None = None
         self._history = History()
+        self._outcomes: Outcomes | None = None
         self._fixed: dict[str, Any] = {}
         self._queue: list[dict[str, Any]] = []  # points of the present batch, not yet handed out
 
@@ -248,6 +306,7 @@ class CoveyNode(ExternalGenerationNode):
         if self._door is None or not same or self._door.space != converter.space:
             self._queue = []
         self._door, self._history = converter, history
+        self._outcomes = Targets.of(experiment).outcomes
 
     def get_next_candidate(self, pending_parameters: list[TParameterization]) -> TParameterization:
         """The next point of the batch, after computing one if none is left.
@@ -282,7 +341,7 @@ class CoveyNode(ExternalGenerationNode):
 
     def _compute(self, converter: PointConverter, history: History) -> list[dict[str, Any]]:
         """The next batch, of fewer points where fewer are left."""
-        recipe = Recipe(converter.space, "max", GP(), self._seed)
+        recipe = Recipe(converter.space, "max", GP(), self._seed, outcomes=self._outcomes)
         fixed, k = converter.held(self._fixed), self._batch
         while True:
             try:

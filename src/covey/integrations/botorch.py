@@ -12,7 +12,11 @@ from covey.baselines import Sobol
 from covey.belief import Belief
 from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, StrategyError, installed, is_whole
-from covey.integrations.botorch_belief import belief_from_model, checked_tensor
+from covey.integrations.botorch_belief import (
+    belief_from_model,
+    beliefs_from_models,
+    checked_tensor,
+)
 from covey.integrations.botorch_candidates import (
     Constraint,
     Region,
@@ -102,7 +106,7 @@ class qDPPScore(AcquisitionFunction):  # noqa: N801 - BoTorch's own way to name 
         return diversity + self.weight * self.quality(X.unsqueeze(-2)).sum(dim=-1)
 
 
-__all__ = ["belief_from_model", "optimize_dpp", "qDPPScore"]
+__all__ = ["belief_from_model", "beliefs_from_models", "optimize_dpp", "qDPPScore"]
 
 
 def optimize_dpp(  # noqa: PLR0913 - the arguments of optimize_acqf and optimize_acqf_discrete

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
 from covey.arrays import Array
-from covey.belief import Belief, Gaussian
+from covey.belief import Belief, Beliefs, Gaussian, Goal
 from covey.errors import StrategyError, installed
+from covey.hypervolume import Front, front_of
 from covey.integrations.botorch_covariance import (
     KernelPrior,
     PosteriorPrior,
@@ -188,6 +190,65 @@ def belief_from_model(
     # A pending point need not be a candidate: the belief is conditioned on it, then drops it.
     n = len(points)
     return belief.after_looking_at(np.arange(n, len(everything))).on(np.arange(n))
+
+
+def beliefs_from_models(
+    models: Sequence[Model],
+    X: Tensor,
+    ref_point: Sequence[float],
+    *,
+    X_pending: Tensor | None = None,
+    weight: Array | None = None,
+) -> Beliefs:
+    """The beliefs of several BoTorch models, one for each goal, about n candidates (n, d).
+
+    The front is that of the models' means at their training inputs, which they share, as those of
+    a ``ModelListGP`` do: ``beliefs_from_models(model.models, X, ref_point)``. A strategy then
+    chooses by what upper bounds add to its hypervolume:
+    ``strategy_of("auto")[1].choose(beliefs, 8, rng).indices``.
+
+    Args:
+        models: a fitted model of each goal, all to be maximised.
+        X: the candidates.
+        ref_point: values no better than these are worth nothing, as in BoTorch.
+        X_pending: points (p, d) being evaluated: the covariance counts them as observed.
+        weight: the probability (n,) that each candidate counts, such as that of keeping limits.
+    """
+    worst = np.asarray([float(value) for value in ref_point])
+    if not models or len(worst) != len(models):
+        raise StrategyError(
+            f"there is one model and one value of ref_point for each goal; got {len(models)} and "
+            f"{len(worst)}."
+        )
+    each = [belief_from_model(model, X, X_pending=X_pending) for model in models]
+    told = [belief.told[0] for belief in each if belief.told is not None]
+    if len(told) < len(each) or len({len(mean) for mean in told}) > 1:
+        raise StrategyError(
+            "the front is that of the means where all goals were observed, so the models share "
+            "their training inputs; these do not."
+        )
+    values = np.column_stack(told)
+    span = np.maximum(values.max(axis=0) - worst, 0.1 * np.ptp(values, axis=0))
+    span = np.where(span > 0.0, span, 1.0)
+    goals = tuple(
+        Goal(f"goal {j}", len(one.parts), _unit(worst[j], span[j]), one.best, one.told)
+        for j, one in enumerate(each)
+    )
+    parts = tuple(part for belief in each for part in belief.parts)
+    first, front = each[0], front_of((values - worst) / span)
+    return Beliefs(
+        first.at,
+        parts,
+        np.nan,
+        looks=first.looks,
+        weight=weight,
+        goals=goals,
+        front=Front(front, np.zeros(len(worst))),
+    )
+
+
+def _unit(low: float, span: float) -> Callable[[Array], Array]:
+    return lambda values: np.asarray((values - low) / span)
 
 
 def checked_tensor(view: View, X: Tensor, name: str) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from covey.integrations.optuna_batches import (
 )
 from covey.integrations.spaces.optuna import space_from_optuna
 from covey.learn import Goal, Recipe
+from covey.outcomes import Outcomes
 from covey.propose import Request, propose
 from covey.selection import Strategy
 from covey.space import Space
@@ -32,7 +34,7 @@ with installed("optuna", "optuna"):
     from optuna.distributions import BaseDistribution
     from optuna.samplers import BaseSampler, RandomSampler
     from optuna.search_space import intersection_search_space
-    from optuna.study import Study
+    from optuna.study import Study, StudyDirection
     from optuna.trial import FrozenTrial
 
 
@@ -45,15 +47,36 @@ _MOST = 1e100  # largest absolute value that a history takes
 def status_of(trial: FrozenTrial) -> FinalStatus:
     """The status of a trial in Covey's terms.
 
-    A complete trial is told, unless its value is not finite or a constraint is violated (above
+    A complete trial is told, unless a value of it is not finite or a constraint is violated (above
     zero): then it failed. A pruned trial failed too: its last value is that of a shorter run, and
     would mislead a model of whole ones. What runs or waits is pending.
     """
     if not trial.state.is_finished():
         return "pending"
-    if trial.state.name != "COMPLETE" or trial.value is None or not abs(trial.value) <= _MOST:
+    finite = trial.values is not None and all(abs(value) <= _MOST for value in trial.values)
+    if trial.state.name != "COMPLETE" or not finite:
         return "failed"
     return "failed" if any(c > 0.0 for c in trial.constraints.values()) else "told"
+
+
+def outcomes_of(study: Study) -> Outcomes | None:
+    """The objectives of a study with several, by number; None if it has one."""
+    if len(study.directions) == 1:
+        return None
+    return Outcomes(
+        {f"objective {i}": _goal(direction) for i, direction in enumerate(study.directions)}
+    )
+
+
+def _goal(direction: StudyDirection) -> Goal:
+    return "max" if direction.name == "MAXIMIZE" else "min"
+
+
+def _value(values: list[float] | None) -> float | Point | None:
+    """The value of a trial; those of several objectives by number."""
+    if values is None or len(values) == 1:
+        return None if values is None else values[0]
+    return Point({f"objective {i}": value for i, value in enumerate(values)})
 
 
 def history_of(store: BatchStore, but: int) -> History:
@@ -73,13 +96,15 @@ def history_of(store: BatchStore, but: int) -> History:
     for trial in store.trials:
         point = store.point_of(trial) if trial.number != but else None
         if point is not None:
-            found[status_of(trial)].append((Point(point), trial.value))
+            found[status_of(trial)].append((Point(point), _value(trial.values)))
     for status, seen in found.items():
         points = tuple(point for point, _ in seen)
         if not points:
             continue
         if status == "told":
-            events.append(Added(points, tuple(value for _, value in seen)))
+            values = tuple(value for _, value in seen)
+            several = "" if isinstance(values[0], Point) else None
+            events.append(Added(points, values, goal=several))
         else:
             events.append(Enqueued(points))
         if status == "failed":
@@ -98,6 +123,9 @@ class CoveySampler(BaseSampler):
     share the study's storage, which take turns (`covey.integrations.optuna_batches`). The next
     one is computed when it is used up, from what has finished by then and with regard to what still
     runs; while there are fewer results than it has points, it is a piece of a Sobol sequence.
+
+    With several ``directions`` the points are to add to the front of all objectives: by their
+    hypervolume for two and three, at random weightings for more.
 
     The search space is what all completed trials had in common, or ``search_space``. Parameters
     outside it, and all before the first trial is complete, are drawn at random, each by itself.
@@ -145,7 +173,6 @@ class CoveySampler(BaseSampler):
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
         """The distributions all completed trials had in common, as far as Covey expresses them."""
-        _require_one_objective(study)
         known = self._search_space
         if known is None:
             known = intersection_search_space(all_trials(study))
@@ -155,7 +182,6 @@ class CoveySampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """The next point of the current batch, after computing one if none is left."""
-        _require_one_objective(study)
         if search_space.keys() <= trial.system_attrs.get("fixed_params", {}).keys():
             return {}
         space = space_from_optuna(dict(sorted(search_space.items())))
@@ -182,7 +208,6 @@ class CoveySampler(BaseSampler):
         param_distribution: BaseDistribution,
     ) -> Any:
         """A random value of one parameter that is not in the search space."""
-        _require_one_objective(study)
         # Workers that share a seed must not share their draws, so the trial's number goes in.
         words = np.random.SeedSequence([self._seed, trial.number, *param_name.encode()])
         dice = RandomSampler(seed=int(words.generate_state(1)[0]))
@@ -191,8 +216,8 @@ class CoveySampler(BaseSampler):
     def _compute(self, study: Study, trial: FrozenTrial, store: BatchStore) -> list[dict[str, Any]]:
         """The next batch, of fewer points where fewer are left; nothing if none is."""
         history = history_of(store, but=trial.number)
-        goal: Goal = "max" if study.direction.name == "MAXIMIZE" else "min"
-        recipe = Recipe(store.space, goal, GP(), self._seed)
+        recipe = Recipe(store.space, _goal(study.directions[0]), GP(), self._seed)
+        recipe = replace(recipe, outcomes=outcomes_of(study))
         name, strategy = self._name, self._strategy
         if strategy.needs_model and len(history.told) < self._batch:
             name, strategy = "sobol", Sobol()
@@ -212,14 +237,6 @@ class CoveySampler(BaseSampler):
         _log.info("every point was tried; trial %d repeats one at random", trial.number)
         rng = np.random.default_rng([self._seed, trial.number])
         return space.decode(rng.random((1, space.width)))[0]
-
-
-def _require_one_objective(study: Study) -> None:
-    if len(study.directions) > 1:
-        raise StrategyError(
-            f"CoveySampler has one objective; this study has {len(study.directions)} directions. "
-            "Use optuna.samplers.TPESampler or GPSampler, or weigh the objectives into one."
-        )
 
 
 def _searchable(name: str, distribution: BaseDistribution) -> bool:

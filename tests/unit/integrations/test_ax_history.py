@@ -131,11 +131,11 @@ def test_arms_of_a_batch_are_trials_of_their_own():
 @pytest.mark.parametrize(
     ("objective", "more", "reason"),
     [
-        ("gain, -cost", {}, "one objective, and this experiment has several: gain, -cost"),
-        ("gain", {"outcome_constraints": ["cost <= 3"]}, "no constraints on outcomes"),
+        ("gain - 2 * loss, -cost", {}, "each is one metric, and here one is a sum"),
+        ("gain", {"outcome_constraints": ["cost + size <= 3"]}, "a constraint is on one metric"),
     ],
 )
-def test_what_is_not_one_objective_is_refused(objective, more, reason):
+def test_sums_of_metrics_are_refused_among_several(objective, more, reason):
     with pytest.raises(StrategyError, match=reason):
         history(client(objective, **more))
 

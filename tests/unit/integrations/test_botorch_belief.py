@@ -18,8 +18,9 @@ from botorch.models.transforms.input import Warp
 from botorch.models.transforms.outcome import StratifiedStandardize
 
 from covey.belief import Gaussian
+from covey.catalog import strategy_of
 from covey.errors import StrategyError
-from covey.integrations.botorch import belief_from_model
+from covey.integrations.botorch import belief_from_model, beliefs_from_models
 from covey.integrations.botorch_belief import exact_members
 from covey.integrations.botorch_covariance import KernelPrior, PosteriorPrior, View, as_array
 from covey.large.lowrank import held_rows
@@ -336,3 +337,25 @@ def test_it_steps_back_where_the_posterior_says_otherwise():
     strata = StratifiedStandardize(stratification_idx=2, all_task_values=torch.tensor([0, 1]))
     assert exact_members(View(SingleTaskGP(X, Y, outcome_transform=strata)), at, 1.0) is None
     assert exact_members(View(SingleTaskGP(X, Y, outcome_transform=Standardize(1))), at, 1.0)
+
+
+def test_several_models_are_beliefs_about_several_goals():
+    X, Y, at = data()
+    models = ModelListGP(SingleTaskGP(X, Y), SingleTaskGP(X, torch.cos(3.0 * Y))).models
+    beliefs = beliefs_from_models(models, at, ref_point=[1.0, -2.0])
+    alone = [belief_from_model(model, at) for model in models]
+    for one, other in zip(beliefs.each, alone, strict=True):
+        assert np.allclose(one.mean, other.mean)
+    batch = strategy_of("auto")[1].choose(beliefs, 4, np.random.default_rng(0)).indices
+    assert len(set(batch)) == 4
+    picked = strategy_of("ucb-dpp-sample")[1].choose(beliefs, 4, np.random.default_rng(0))
+    assert len(set(picked.indices)) == 4
+
+
+def test_a_front_needs_shared_inputs_and_a_reference_point_for_each():
+    X, Y, at = data()
+    with pytest.raises(StrategyError, match="one value of ref_point for each goal; got 1 and 2"):
+        beliefs_from_models([SingleTaskGP(X, Y)], at, ref_point=[0.0, 0.0])
+    unlike = [SingleTaskGP(X, Y), SingleTaskGP(X[:9], Y[:9])]
+    with pytest.raises(StrategyError, match="share their training inputs"):
+        beliefs_from_models(unlike, at, ref_point=[0.0, 0.0])

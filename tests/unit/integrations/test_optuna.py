@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
@@ -290,10 +291,28 @@ def test_a_wrong_search_space_is_refused_at_once(space):
         CoveySampler(search_space=space)
 
 
-def test_several_objectives_are_refused():
-    study = optuna.create_study(directions=["minimize", "maximize"], sampler=CoveySampler(seed=0))
-    with pytest.raises(StrategyError, match="has one objective; this study has 2 directions"):
-        study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 1.0), n_trials=1)
+def test_several_directions_are_traded_off():
+    sampler = CoveySampler(batch=4, seed=0)
+    study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
+
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        return x + (y - 0.3) ** 2, x - (y - 0.3) ** 2
+
+    study.optimize(objective, n_trials=26)
+    late = [trial.params["y"] for trial in study.trials[-8:]]
+    assert np.abs(np.array(late) - 0.3).mean() < 0.1  # the front is at y = 0.3, for every x
+    spread = [trial.params["x"] for trial in study.best_trials]
+    assert max(spread) - min(spread) > 0.5
+
+
+def test_a_value_of_several_that_is_nan_is_a_failure():
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=CoveySampler(batch=2, seed=0))
+    trial = study.ask({"x": FloatDistribution(0, 1)})
+    study.tell(trial, state=optuna.trial.TrialState.FAIL)
+    study.tell(study.ask({"x": FloatDistribution(0, 1)}), [1.0, 2.0])
+    study.optimize(lambda t: (t.suggest_float("x", 0, 1), 1.0), n_trials=2)
+    assert len(study.trials) == 4
 
 
 @pytest.mark.filterwarnings("ignore:The value nan is not acceptable:UserWarning")

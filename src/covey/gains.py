@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covey.arrays import Array
+from covey.belief import Belief
 from covey.candidates import FiniteSet, candidate_set, excluded
 from covey.diagnostics import information_gain
-from covey.errors import StrategyError, several
+from covey.errors import ExhaustedError, StrategyError, several
 from covey.gp import Posterior
 from covey.history import History
 from covey.learn import Recipe, understand
@@ -31,6 +32,7 @@ _ANYWHERE = 800  # candidates of highest upper bound that may beat the best
 _ENOUGH = 0.85  # share of the largest batch's gain that a smaller one should have
 _UNLIKELY = 0.05  # chance of a gain below which to stop
 _LATEST = 3  # batches whose improvement is looked at
+_LARGEST = 1536  # points of a batch: the wells of the largest plate, and some seconds a size
 _WORTH = 0.01  # of the range of the results: a gain that counts, unless said
 
 
@@ -62,9 +64,10 @@ class Advice:
         size: the smallest with 85 % of the largest one's gain.
         worth: the least gain that counts.
         chance: the probability that some point of the space is better than the best told by more
-            than that.
+            than that and does not fail; points under way are among them.
         improved: by how much the best got better in the last three batches (None: fewer).
-        stop: whether the chance is below 5 % and the last three batches improved by less than that.
+        stop: whether the chance is below 5 %, there were more than three batches, and the last
+            three improved by less than that.
     """
 
     gains: tuple[Gain, ...]
@@ -83,9 +86,10 @@ class Advice:
         if most.gain <= 0.0:
             yield "No batch is expected to gain anything over what is known and under way."
         elif few is most:
+            less = "; smaller ones clearly less" if most.size > 1 else ""
             yield (
-                f"A batch of {most.size} is expected to gain {most.gain:.3g}, to {_about(most)}; "
-                "smaller ones clearly less."
+                f"A batch of {most.size} is expected to gain {most.gain:.3g}, "
+                f"to {_about(most)}{less}."
             )
         else:
             yield (
@@ -96,13 +100,16 @@ class Advice:
         yield f"{likely} {self.chance:.2f}, says the model."
         if self.improved is not None:
             yield f"The last {_LATEST} batches improved the best by {self.improved:.3g}."
-        yield (
-            "It is time to stop, or to change the space."
-            if self.stop
-            else "Going on is worth it."
-            if self.chance >= _UNLIKELY
-            else "The model expects little more, but the last batches still improved: go on."
-        )
+        if self.stop:
+            yield "It is time to stop, or to change the space."
+        elif self.chance < _UNLIKELY and self.improved is None:
+            yield f"The model expects little more; it has seen no more than {_LATEST} batches."
+        elif self.chance < _UNLIKELY:
+            yield "The model expects little more, but the last batches still improved: go on."
+        elif most.gain < self.worth:
+            yield f"No such batch is expected to gain {self.worth:.3g}, but there may be more."
+        else:
+            yield "Going on is worth it."
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for ``covey advice --json``."""
@@ -143,6 +150,10 @@ def advise(
         )
     posterior = understand(history, recipe, _rng(history, recipe), waiting=False)
     most = left_in(history, recipe, request)
+    if most == 0:
+        raise ExhaustedError(
+            "every point of the space was asked for: there is no batch left.", left=0
+        )
     sizes = (replace(request, k=k) for k in sizes_up_to(most))
     batches = [choose(history, recipe, one, None).points for one in sizes]
     gains = expected_gains(posterior, history, recipe, batches)
@@ -150,8 +161,19 @@ def advise(
     chance = chance_of_more(posterior, history, recipe, request, least)
     improved = _improvement(history, recipe)
     enough = next(gain.size for gain in gains if gain.share >= _ENOUGH)
-    still = improved is not None and improved >= least
-    return Advice(gains, enough, least, chance, improved, chance < _UNLIKELY and not still)
+    idle = improved is not None and improved < least
+    return Advice(gains, enough, least, chance, improved, chance < _UNLIKELY and idle)
+
+
+def checked_size(up_to: object) -> int:
+    """The largest batch in question."""
+    whole = isinstance(up_to, int | np.integer) and not isinstance(up_to, bool)
+    if not whole or not 1 <= int(up_to) <= _LARGEST:  # type: ignore[call-overload]
+        raise StrategyError(
+            f"up_to is the largest batch in question, a whole number from 1 to {_LARGEST}; "
+            f"got {up_to!r}."
+        )
+    return int(up_to)  # type: ignore[call-overload]
 
 
 def checked_worth(worth: object) -> float | None:
@@ -161,8 +183,8 @@ def checked_worth(worth: object) -> float | None:
     number = isinstance(worth, int | float | np.number) and not isinstance(worth, bool)
     if not number or not 0.0 < float(worth) < np.inf:  # type: ignore[arg-type]
         raise StrategyError(
-            f"worth is the least gain that counts, a number > 0 in the units of your results, or "
-            f"None for 1 % of their range; got {worth!r}."
+            "worth is the least gain that counts, a number > 0 in the units of your results; left "
+            f"out it is 1 % of their range. Got {worth!r}."
         )
     return float(worth)  # type: ignore[arg-type]
 
@@ -184,40 +206,60 @@ def expected_gains(
     A larger batch could hold a smaller one, so a gain is never below that of a smaller size.
     """
     known = _known(posterior, history, recipe)
+    told = len(known) - len(history.pending)
     gains: list[Gain] = []
+    without = 0.0
     for points in batches:
         at = np.vstack([known, recipe.space.encode(points)])
-        belief, new = posterior.belief(at), np.arange(len(known), len(at))
-        draws = posterior.expected(belief.draw(_rng(history, recipe), _DRAWS).ravel())
-        values = draws.reshape(_DRAWS, len(at))
+        belief, new = posterior.belief(at), range(len(known), len(at))
+        values = _drawn(posterior, belief, _rng(history, recipe), _DRAWS)
         if belief.weight is not None:  # a trial that fails gains nothing
-            fails = _rng(history, recipe).random((_DRAWS, len(new))) > belief.weight[new]
-            values[:, len(known) :][fails] = -np.inf
+            fails = _rng(history, recipe).random(values.shape) > belief.weight
+            fails[:, :told] = False
+            values[fails] = -np.inf
         before, after = values[:, : len(known)].max(axis=1), values.max(axis=1)
-        least = gains[-1].gain if gains else 0.0
-        gain = max(least, float((after - before).mean()))
-        best = recipe.sign * (float(before.mean()) + gain)
-        gains.append(Gain(len(points), best, gain, 0.0, information_gain(belief, new.tolist())))
+        without = without if gains else float(before.mean())  # one for all sizes
+        gain = max(gains[-1].gain if gains else 0.0, float((after - before).mean()))
+        best = recipe.sign * (without + gain)
+        gains.append(Gain(len(points), best, gain, 0.0, information_gain(belief, new)))
     most = gains[-1].gain
     return tuple(replace(g, share=g.gain / most if most > 0.0 else 1.0) for g in gains)
+
+
+def _drawn(posterior: Posterior, belief: Belief, rng: np.random.Generator, draws: int) -> Array:
+    """Joint draws (draws, n) in outcome units."""
+    drawn = belief.draw(rng, draws)
+    return posterior.expected(drawn.ravel()).reshape(drawn.shape)
 
 
 def chance_of_more(
     posterior: Posterior, history: History, recipe: Recipe, request: Request, worth: float
 ) -> float:
-    """P(max f over the space > max f over the told points + worth), by joint draws."""
+    """P(max f over the space > max f over the told points + worth), by joint draws.
+
+    Points under way are part of the space; where trials may fail, those that do are not.
+    """
     rng = _rng(history, recipe)
     where = candidate_set(recipe.space, request.fixed, excluded(history, recipe.seed))
-    known = posterior.belief(posterior.data.at)
-    found = where.promising(1, replace(posterior, known=(known.mean, known.std)), rng).at
+    there = posterior.belief(posterior.data.at)
+    found = where.promising(1, replace(posterior, known=(there.mean, there.std)), rng).at
     belief = posterior.belief(found)
     upper = belief.mean + 3.0 * belief.std
+    if belief.weight is not None:
+        upper = np.where(belief.weight > _UNLIKELY, upper, -np.inf)
     best = np.argsort(-upper, kind="stable")[:_ANYWHERE]
-    told = _known(posterior, history, recipe, pending=False)
-    at = np.vstack([told, found[best]])
-    draws = posterior.belief(at).draw(rng, _DRAWS // 4)
-    values = posterior.expected(draws.ravel()).reshape(draws.shape)
-    more = values[:, len(told) :].max(axis=1) - values[:, : len(told)].max(axis=1)
+    known = _known(posterior, history, recipe)
+    told = len(known) - len(history.pending)
+    at = np.vstack([known, found[best]])
+    there = posterior.belief(at)
+    values = _drawn(posterior, there, rng, _DRAWS // 4)
+    if there.weight is not None:
+        # One number for all points of a draw: what is not known is where trials fail, and of
+        # hundreds of points in doubt one would succeed if each had a chance of its own.
+        fails = rng.random((len(values), 1)) > there.weight
+        fails[:, :told] = False
+        values[fails] = -np.inf
+    more = values[:, told:].max(axis=1) - values[:, :told].max(axis=1)
     return float((more > worth).mean())
 
 
@@ -225,14 +267,12 @@ def _rng(history: History, recipe: Recipe) -> np.random.Generator:
     return np.random.default_rng([recipe.seed, history.asked_count])
 
 
-def _known(
-    posterior: Posterior, history: History, recipe: Recipe, *, pending: bool = True
-) -> Array:
-    """The told points that may be the best, and the points under way, (n, d)."""
+def _known(posterior: Posterior, history: History, recipe: Recipe) -> Array:
+    """The told points that may be the best, then the points under way, (n, d)."""
     at = posterior.data.at
     mean = posterior.belief(at).mean
     told = at[np.argsort(-mean, kind="stable")[:_TOLD]]
-    if not (pending and history.pending):
+    if not history.pending:
         return told
     return np.vstack([told, recipe.space.encode([t.point for t in history.pending])])
 

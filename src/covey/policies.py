@@ -444,7 +444,19 @@ def relevant(
     if belief.weight is not None:
         upper, least = _weighed_region(belief, upper, judgement.width)
     inside = (upper[some] >= least) & counting(belief)[some]
+    if belief.weight is not None:
+        at_least = _of_those_likely(int(counting(belief)[some].sum()), at_least)
+        upper = np.where(counting(belief), upper, upper - _BEHIND)
     return _widened(some, inside, upper, at_least)
+
+
+def _of_those_likely(likely: int, at_least: int) -> int:
+    """The least size of a region, no more than those that are likely to count if they suffice.
+
+    `enough` asks for ten candidates a point, and a kernel knows nothing of what may fail: in a
+    region widened by candidates that will, it would pick them.
+    """
+    return min(at_least, likely) if 10 * likely >= at_least else at_least
 
 
 def _adding(belief: Beliefs, width: float, some: Indices, at_least: int) -> Indices:

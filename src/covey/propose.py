@@ -17,7 +17,7 @@ import numpy as np
 from covey import dpp
 from covey.arrays import Array, close_to, to_numpy
 from covey.baselines import Sobol
-from covey.belief import Belief, Gaussian
+from covey.belief import Belief, Beliefs, Gaussian
 from covey.candidates import Candidates, CandidateSet, FiniteSet, candidate_set, excluded
 from covey.diagnostics import Diagnostics, explain
 from covey.gp import GP, PRIORS, Model, Posterior, Posteriors, Recall, success
@@ -141,8 +141,13 @@ def resolved(
     they play no part.
     """
     under_way = [t.point for t in history.pending]
+    weight = belief.weight
+    if weight is not None and not isinstance(belief, Beliefs):
+        # Of the largest: if all are as likely to fail, that is no reason to prefer any.
+        weight = weight / max(float(weight.max()), 1e-300)
     return replace(
         belief,
+        weight=weight,
         resolution=recipe.space.resolution(recipe.alike),
         levels=recipe.space.levels(fixed),
         under_way=recipe.space.encode(under_way) if under_way else None,

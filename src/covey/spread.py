@@ -25,7 +25,7 @@ from covey.selection import Selection, crowded, enough_results, laxer, sequentia
 _TIGHT = 0.05  # of the candidates that dissent, the best by upper bound: one of them is drawn
 _LEAST = 20  # ... but no fewer
 _BEST, _MARGIN = 0.2, 0.1  # the box: of the results, the best; and room around them
-_FAR = -1e6  # added to scores outside the box, in standard deviations of the outcomes
+_FAR = -1e4  # added to scores outside the box, in standard deviations of the outcomes
 _POLISHING = 2  # points of a batch that may polish what is known
 _SAME = 1e-9  # of the unit cube: coordinates of one level, up to rounding
 _MOST = 2**13  # candidates looked at for a point that dissents; of a larger pool, so many at random
@@ -36,7 +36,7 @@ _BOUND = "has the largest upper bound of those unlike known points and the batch
 _BOXED = "has the largest upper bound near the best results, unlike known points and the batch"
 _FRONT = "adds the most to the front: the hypervolume of its upper bounds, given those before it"
 _WEIGHTED = "is the best, by upper bounds, at the weighting of the goals that was drawn for it"
-_DISSENT = "takes another level than most of the batch, if one is left; drawn by determinant"
+_DISSENT = "takes another level than points chosen by upper bound, if one is left; drawn at random"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class SpreadUCB:
 
     In ten or more continuous inputs most of the space is far from every result, and a wide bound
     would pull whole batches to its edges. There the points chosen by upper bound stay within the
-    box of the best results, which shrinks as these gather; scouts do not.
+    box of the best results, which shrinks as these gather; scouts do not. (Not in pools, whose
+    rows need not fill a box.)
 
     Where no parameter has levels, the last tenth are scouts again. Where some have, a model that is
     sure of a summit may be sure of the wrong level. So a part of each batch, and all of it that
@@ -125,7 +126,7 @@ class SpreadUCB:
 
     def _near(self, belief: Belief, score: Score) -> Score:
         """The score, with candidates outside the box of the best results below all others."""
-        columns = np.ones(belief.at.shape[1], dtype=bool)
+        columns = np.asarray(np.ptp(to_numpy(belief.at), axis=0) > 0.0)  # less those held fixed
         for some in belief.levels:
             columns[some] = False
         if columns.sum() < self.boxed or belief.seen_at is None or belief.told is None:

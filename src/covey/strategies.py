@@ -161,10 +161,10 @@ class DPPThompson:
             while (taken := crowded(belief, batch)).all():
                 belief = laxer(belief)  # copies are all that is left
             batch.append(int(np.argmax(np.where(taken, -np.inf, draw))))
-        kernel = belief.information()
+        kernel, busy = belief.information(), crowded(belief, [])
         value = dpp.log_determinant(kernel, batch)
         for proposal in [int(np.argmax(draw)) for draw in draws]:
-            if proposal in batch:
+            if proposal in batch or busy[proposal]:  # a copy of a point under way
                 continue
             trial = list(batch)
             trial[place := int(rng.integers(k))] = proposal

@@ -393,3 +393,36 @@ def test_in_ten_inputs_upper_bounds_stay_near_the_best_results():
 def test_without_the_box_they_do_not():
     """The negative control."""
     assert outside_the_box(boxed=11) > 0
+
+
+def test_thompson_draws_that_repel_keep_away_from_points_under_way():
+    at = np.linspace(0.0, 1.0, 101)[:, None]
+    cov = np.exp(-np.square(at - at.T) / 0.02)
+    belief = replace(
+        Belief.dense(at, np.zeros(101), cov, 1e-3),
+        resolution=np.array([0.025]),
+        under_way=np.array([[0.5]]),
+    )
+    for seed in range(30):
+        chosen = covey.strategies.DPPThompson().choose(belief, 3, np.random.default_rng(seed))
+        assert np.abs(at[list(chosen.indices), 0] - 0.5).min() >= 0.025
+
+
+def test_a_box_leaves_out_what_is_held_fixed():
+    space = Space({f"x{i}": Real(0.0, 1.0) for i in range(11)})
+    study = covey.Study(space, seed=0)
+    for _ in range(3):
+        batch = study.ask(8, fixed={"x0": 0.5})
+        study.tell(batch, [-sum((v - 0.5) ** 2 for v in trial.point.values()) for trial in batch])
+    seen = space.encode([trial.point for trial in study.history.told])
+    best = seen[np.argsort([-trial.value for trial in study.history.told])[:22], 1:]
+    batch = study.ask(8, fixed={"x0": 0.9})
+    boxed = [
+        trial
+        for trial, why in zip(batch, study.diagnostics.reasons, strict=True)
+        if "near the best results" in why
+    ]
+    margin = 0.1 * (best.max(axis=0) - best.min(axis=0)) + 1e-9
+    at = space.encode([trial.point for trial in boxed])[:, 1:]
+    assert len(at)
+    assert ((at >= best.min(axis=0) - margin) & (at <= best.max(axis=0) + margin)).all()

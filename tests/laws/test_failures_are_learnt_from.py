@@ -2,12 +2,15 @@
 
 import math
 import re
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import covey
+from covey import Pool
 from covey.gp import Failures, Success, success
 
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
@@ -241,3 +244,44 @@ def test_the_code_of_the_page_runs():
         exec(block, names)
     good, bad = names["found"].success
     assert bad < 0.5 < good
+
+
+def region_size(monkeypatch, chance: float, strategy: str) -> int:
+    """Size of the relevance region where every point succeeds with the same probability."""
+    learnt = success.Success.among
+
+    def alike(*given):
+        return replace(learnt(*given), where=0.0, chance=chance)
+
+    monkeypatch.setattr(success.Success, "among", alike)
+    study = covey.Study(SQUARE, seed=0, strategy=strategy)
+    batch = study.ask(20)
+    study.tell(batch[:14], [hill(trial.point) for trial in batch[:14]])
+    study.fail(batch[14:])
+    study.ask(6)
+    return study.diagnostics.region
+
+
+@pytest.mark.parametrize("strategy", ["ucb-dpp-sample", "est-dpp-sample"])
+def test_where_all_may_fail_alike_the_region_is_as_without_failures(monkeypatch, strategy):
+    sizes = {chance: region_size(monkeypatch, chance, strategy) for chance in (1.0, 0.8, 0.5)}
+    assert len(set(sizes.values())) == 1
+
+
+@pytest.mark.parametrize("strategy", ["ucb-dpp-max", "ucb-dpp-sample", "est-dpp-sample", "ucb-pe"])
+def test_in_a_pool_where_few_succeed_the_region_is_not_filled_with_failures(strategy):
+    rows = [
+        {"x": float(x), "kind": kind} for x, kind in product(np.linspace(0.0, 1.0, 60), "abcde")
+    ]
+    study = covey.Study(Pool(rows), seed=0, strategy=strategy)
+    failed = []
+    for _ in range(5):
+        batch = study.ask(8)
+        bad = [trial for trial in batch if trial.point["kind"] != "a"]
+        good = [trial for trial in batch if trial.point["kind"] == "a"]
+        if bad:
+            study.fail(bad)
+        if good:
+            study.tell(good, [trial.point["x"] for trial in good])
+        failed.append(len(bad))
+    assert sum(failed[3:]) <= 4

@@ -5,7 +5,7 @@ import pytest
 
 import covey
 from covey import Choice, Pool, Real, Space
-from covey.errors import HistoryError, StrategyError
+from covey.errors import ExhaustedError, HistoryError, StrategyError
 from covey.gains import expected_gains, sizes_up_to
 from covey.gp import GP, condition, fit
 from covey.learn import Recipe, observations, understand
@@ -137,3 +137,54 @@ def test_a_batch_that_is_likely_to_fail_gains_less():
         return expected_gains(posterior, study.history, study.recipe, [points])[0].gain
 
     assert foretold(fails=True) < 0.7 * foretold(fails=False)
+
+
+def rising_into_failures(rounds: int) -> covey.Study:
+    study = covey.Study(Space({"heat": Real(0.0, 1.0)}), seed=0)
+    for _ in range(rounds):
+        for trial in study.ask(6):
+            heat = trial.point["heat"]
+            study.fail(trial, "hot") if heat > 0.5 else study.tell(trial, heat)
+    return study
+
+
+def test_what_would_fail_is_no_chance_of_more():
+    assert rising_into_failures(7).advice(up_to=2, worth=0.1).chance < 0.5
+
+
+def test_points_under_way_that_would_fail_are_not_counted_on():
+    study = rising_into_failures(5)
+    before = study.advice(up_to=2).gains[-1].expected_best
+    study.enqueue([{"heat": 0.9}, {"heat": 1.0}])
+    assert study.advice(up_to=2).gains[-1].expected_best < before + 0.2
+
+
+def test_points_under_way_may_be_better():
+    study = covey.Study(Space({"a": covey.Integer(0, 40)}), seed=0)
+    study.add([{"a": a} for a in range(28)], [float(a) for a in range(28)])
+    study.enqueue([{"a": a} for a in range(29, 41)])
+    assert study.advice(up_to=1, worth=2.0).chance > 0.9
+
+
+def test_a_space_that_is_used_up_has_no_batch_left():
+    study = covey.Study(Space({"a": covey.Integer(0, 4)}), seed=0)
+    for trial in study.ask(5):
+        study.tell(trial, float(trial.point["a"]))
+    with pytest.raises(ExhaustedError, match="no batch left"):
+        study.advice(up_to=4)
+
+
+@pytest.mark.parametrize("size", [0, -3, 2.5, 100_000_000, "96", True])
+def test_the_largest_batch_is_a_number_of_points(size):
+    with pytest.raises(StrategyError, match="up_to is the largest batch"):
+        after(2).advice(up_to=size)
+
+
+def test_expected_best_is_the_gain_above_one_baseline():
+    gains = after(2).advice(up_to=8).gains
+    baseline = {round(gain.expected_best - gain.gain, 9) for gain in gains}
+    assert len(baseline) == 1
+
+
+def test_stopping_takes_more_than_three_batches():
+    assert not after(1).advice(up_to=2, worth=50.0).stop

@@ -27,7 +27,7 @@ ENOUGH = 3  # failures from which on they are modelled; of fewer little can be s
 MOST = 300  # labels that are modelled; of more, so many are picked
 # Taken off the log evidence of θ at its most probable, which has chosen its hyper-parameters after
 # the fact, before it is compared with that of chance (our choice).
-_OCCAM = 2.0
+_OCCAM, _OCCAM_EACH = 1.0, 0.25  # ... and so much for each hyper-parameter
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,9 @@ class Success:
     latent: Posterior
     where: float = 1.0  # v
     chance: float = 0.5  # p₀
+    # Odds of success among the labels that are modelled, over those among all: 1, unless there are
+    # so many that results and failures were picked at different rates.
+    favoured: float = 1.0
 
     @staticmethod
     def among(told: Array, failed: Array, gp: GP, rng: np.random.Generator) -> Success:
@@ -56,6 +59,7 @@ class Success:
 
         Cost some 200 (n + f)³, of at most `MOST` points.
         """
+        counts = len(told), len(failed)
         told, failed = informative_labels(told, failed, rng)
         at, label = np.vstack([told, failed]), np.repeat([1.0, -1.0], [len(told), len(failed)])
         labels = Labels(at, label, gp)
@@ -63,18 +67,24 @@ class Success:
         # Under chance alone, with p₀ uniform: n! f! / (n + f + 1)!
         alone = math.lgamma(len(told) + 1) + math.lgamma(len(failed) + 1)
         alone -= math.lgamma(len(at) + 2)
-        odds = labels.value_and_gradient(theta)[0] - alone - _OCCAM
+        odds = labels.value_and_gradient(theta)[0] - alone - _OCCAM - _OCCAM_EACH * len(theta)
         return replace(
             labels.success(theta),
             where=0.5 + 0.5 * math.tanh(0.5 * odds),
-            chance=(len(told) + 1) / (len(at) + 2),
+            chance=(counts[0] + 1) / (sum(counts) + 2),
+            favoured=(len(told) * counts[1]) / (len(failed) * counts[0]),
         )
 
     def probability(self, at: Array) -> Array:
         """p at the points (n, d): (n,), on the host. Cost n·m² for m labels, in one pass."""
         belief = self.latent.belief(at, memory=0)  # streamed: nothing of it is needed later
-        here = np.exp(log_normal_cdf(belief.mean / np.sqrt(1.0 + belief.var)))
+        here = self._among_all(np.exp(log_normal_cdf(belief.mean / np.sqrt(1.0 + belief.var))))[0]
         return self.where * here + (1.0 - self.where) * self.chance
+
+    def _among_all(self, p: Array) -> tuple[Array, Array]:
+        """Probabilities among all labels from those among the modelled, and their derivative."""
+        share = p + (1.0 - p) * self.favoured
+        return p / share, self.favoured / np.square(share)
 
     def climbed(self, above: Array, slope: Array, at: Array) -> tuple[Array, Array]:
         """p · above (n,) and its gradient (n, d), from a score ``above`` and its ``slope``."""
@@ -85,9 +95,10 @@ class Success:
         z = mean / spread
         # ∂z = ∂m / S - z ∂S / S with S = √(1 + s²), so ∂S = s ∂s / S.
         turn = rise / spread[:, None] - (z * std / np.square(spread))[:, None] * widening
-        p, above = np.exp(log_normal_cdf(z)), np.maximum(above, 0.0)
+        p, steeper = self._among_all(np.exp(log_normal_cdf(z)))
         p = self.where * p + (1.0 - self.where) * self.chance
-        density = self.where * np.exp(-0.5 * np.square(z)) / math.sqrt(2.0 * math.pi)
+        density = self.where * steeper * np.exp(-0.5 * np.square(z)) / math.sqrt(2.0 * math.pi)
+        slope, above = np.where(above[:, None] > 0.0, slope, 0.0), np.maximum(above, 0.0)
         return p * above, p[:, None] * slope + (above * density)[:, None] * turn
 
 
@@ -95,7 +106,7 @@ def informative_labels(told: Array, failed: Array, rng: np.random.Generator) -> 
     """At most `MOST` of the points told (n, d) and failed (f, d): what tells most about borders.
 
     Up to a quarter of them are failures at random, each with the result nearest to it; the rest
-    are results at random, so that the share that fails stays about what it is.
+    are results at random. `Success.favoured` makes up for the shares.
     """
     if len(told) + len(failed) <= MOST:
         return told, failed
@@ -112,7 +123,7 @@ def informative_labels(told: Array, failed: Array, rng: np.random.Generator) -> 
 
 _LENGTHS, _VARIANCE, _MEAN = (1e-2, 1e3), (1e-2, 1e4), 10.0  # bounds of the fit
 _SHARP = LogNormal(4.0, 3.0)  # prior of the variance of g: borders may be sharp (our choice)
-_SWEEPS, _CLOSE, _DAMPED = 60, 1e-4, 0.8  # of the propagation: how many, until, and its steps
+_SWEEPS, _CLOSE, _DAMPED = 60, 1e-4, 0.4  # of the propagation: how many, until, and its steps
 _LEAST_PRECISION = 1e-8  # of a label: one that was certain tells next to nothing
 _ITERATIONS = 60
 

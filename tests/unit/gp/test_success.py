@@ -124,3 +124,24 @@ def test_of_many_trials_some_of_both_kinds_are_learnt_from():
     assert all(tuple(row) in kept for row in (*told, *failed))
     found = Success.among(*split(at, rare), GP(), rng)
     assert found.probability(np.array([[0.95, 0.95], [0.5, 0.5]])).round().tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(("told", "failed"), [(1000, 1000), (150, 450), (100, 900), (5000, 10)])
+def test_of_many_trials_the_share_that_succeeds_is_kept(told, failed):
+    rng = np.random.default_rng(0)
+    found = Success.among(rng.random((told, 2)), rng.random((failed, 2)), GP(), rng)
+    p = found.probability(rng.random((200, 2)))
+    assert np.abs(p.mean() - told / (told + failed)) < 0.05
+
+
+def test_propagation_ends_at_a_fixed_point_for_repeated_labels():
+    """Sixty labels at three options: parallel updates with long steps would go to and fro."""
+    at = np.eye(3)[np.arange(60) % 3]
+    y = np.where(at[:, 0] > 0.0, -1.0, 1.0)
+    labels = Labels(at, y, GP())
+    theta = labels.most_probable()
+    gradient = labels.value_and_gradient(theta)[1]
+    for i in range(len(theta)):
+        step = np.eye(len(theta))[i] * 1e-4
+        ends = [labels.value_and_gradient(theta + s * step)[0] for s in (1.0, -1.0)]
+        assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-4, abs=0.02)

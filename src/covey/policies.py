@@ -56,11 +56,8 @@ def only_falls(policy: Policy) -> bool:
 def judge(policy: Policy, belief: Belief) -> Judgement:
     """The mean of a policy's judgements of the members of a belief, the scores `weighed`."""
     each = [policy.judge(member) for member in belief.members]
-    return Judgement(
-        weighed(belief.combined(each), belief, policy),
-        float(np.mean([one.width for one in each])),
-        float(np.mean([one.next_width for one in each])),
-    )
+    width, following = np.mean([(one.width, one.next_width) for one in each], axis=0).tolist()
+    return Judgement(weighed(belief.combined(each), belief, policy), width, following)
 
 
 # Weighing scores by the probability that a candidate counts. Scores reach a strategy through
@@ -431,10 +428,9 @@ def relevant(
     (Section 3.2 of the paper, MATH 5.) The maximum is over the candidates and the observed points,
     which in a finite space are no longer candidates. The factor c is 2 in the paper and 1 in
     Contal's code. Late in a run R⁺ can hold fewer points than a batch needs; it is then widened to
-    the ``at_least`` highest upper bounds (our choice: the paper does not say). Where candidates may
-    not count, all bounds are `weighed`, and only those that are likely to are inside; what was
-    observed counts. Of several goals the region is where the upper bounds add to the front.
-    ``among`` are the candidates to choose among, ascending; None: all. Cost n.
+    the ``at_least`` highest upper bounds (our choice). Where candidates may not count, bounds are
+    `weighed`, and only those likely to are inside. Of several goals the region is where the upper
+    bounds add to the front. ``among`` are the candidates to choose among, ascending. Cost n.
     """
     some = np.arange(len(belief)) if among is None else among
     if isinstance(belief, Beliefs):
@@ -445,33 +441,25 @@ def relevant(
         upper, least = _weighed_region(belief, upper, judgement.width)
     inside = (upper[some] >= least) & counting(belief)[some]
     if belief.weight is not None:
-        at_least = _of_those_likely(int(counting(belief)[some].sum()), at_least)
-        upper = np.where(counting(belief), upper, upper - _BEHIND)
+        # A kernel knows nothing of failures, so those that suffice are not widened by others.
+        likely = counting(belief)
+        at_least = min(at_least, max(int(likely[some].sum()), at_least // 10))
+        upper = np.where(likely, upper, upper - _BEHIND)
     return _widened(some, inside, upper, at_least)
 
 
-def _of_those_likely(likely: int, at_least: int) -> int:
-    """The least size of a region, no more than those that are likely to count if they suffice.
-
-    `enough` asks for ten candidates a point, and a kernel knows nothing of what may fail: in a
-    region widened by candidates that will, it would pick them.
-    """
-    return min(at_least, likely) if 10 * likely >= at_least else at_least
-
-
 def _adding(belief: Beliefs, width: float, some: Indices, at_least: int) -> Indices:
-    """The candidates whose upper bounds add to the front of several goals, likely to count."""
+    """The candidates, likely to count, whose upper bounds add to the front of several goals."""
     gains = weighed(belief.gains([width] * len(belief.parts)), belief)
     return _widened(some, (counting(belief) & (gains > 0.0))[some], gains, at_least)
 
 
 def _widened(some: Indices, inside: Mask, upper: Array, at_least: int) -> Indices:
     """Those inside; or, where they are too few, the ``at_least`` of them with highest bounds."""
-    wanted = min(at_least, len(some))
-    if inside.sum() >= wanted:
-        return np.asarray(some[inside])
-    # A stable sort, so that ties go to the lowest index.
-    return np.asarray(some[np.sort(np.argsort(-upper[some], kind="stable")[:wanted])])
+    if inside.sum() < min(at_least, len(some)):
+        # A stable sort, so that ties go to the lowest index.
+        return np.asarray(some[np.sort(np.argsort(-upper[some], kind="stable")[:at_least])])
+    return np.asarray(some[inside])
 
 
 def in_words(policy: Policy, width: float) -> str:

@@ -38,10 +38,10 @@ BUDGETS = {
         "trials fail 300, beliefs about several goals 600.",
     ),
     "files": Budget(
-        128,
+        129,
         120,
-        "where trials fail, what a batch is expected to gain, and goals and limits, a chapter each "
-        "in math, model, log, report and commands.",
+        "values in steps; where trials fail, what a batch is expected to gain, and goals and "
+        "limits, a chapter each in math, model, log, report and commands.",
     ),
     "floors": Budget(10, 10),
     "names defined twice": Budget(1, 0, "covey.maximize and covey.dpp.maximize are both public."),

@@ -28,6 +28,15 @@ def reals(draw):
 
 
 @st.composite
+def stepped(draw):
+    unit = 10.0 ** draw(st.integers(-4, 3))
+    low, step = draw(st.integers(-500, 500)), draw(st.integers(1, 40))
+    reach = draw(st.integers(step, 5000))
+    log = 2 * low > step and draw(st.booleans())
+    return Real(low * unit, (low + reach) * unit, log=log, step=step * unit)
+
+
+@st.composite
 def integers(draw):
     step = draw(st.integers(1, 7))
     count = draw(st.integers(0, 300))
@@ -50,7 +59,11 @@ def choices(draw, values=objects):
 
 @st.composite
 def spaces(draw, options=objects):
-    parts = draw(st.lists(st.one_of(reals(), integers(), choices(options)), min_size=1, max_size=4))
+    parts = draw(
+        st.lists(
+            st.one_of(reals(), stepped(), integers(), choices(options)), min_size=1, max_size=4
+        )
+    )
     return Space({f"p{i}": part for i, part in enumerate(parts)})
 
 

@@ -286,7 +286,9 @@ def test_points_are_told_apart_by_one_column_for_each_parameter(monkeypatch):
             super().__init__(at)
 
     monkeypatch.setattr(scipy.spatial, "cKDTree", Tree)
-    space = covey.Space({"x": covey.Real(0.0, 1.0), "kind": covey.Choice(range(300))})
+    space = covey.Space(
+        {"x": covey.Real(0.0, 1.0), "kind": covey.Choice(range(300), ordered=False)}
+    )
     study = covey.Study(space, seed=0)
     study.tell(study.ask(2), [0.0, 1.0])
     study.ask(2, strategy="bucb")

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -29,6 +29,7 @@ from covey.cli.options import (
     Json,
     Labels,
     Limits,
+    Logs,
     PoolFile,
     Reals,
     Records,
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     from covey.space import Choice, Integer, Parameter, Pool, Real, Space
 
 _HOW = (
-    "--real NAME=LOW:HIGH[:log], --integer NAME=LOW:HIGH[:log], --choice NAME=A,B,C or --pool FILE"
+    "--real NAME=LOW:HIGH[:step=S][:log], --integer NAME=LOW:HIGH[:step=S][:log], "
+    "--choice NAME=A,B,C or --pool FILE"
 )
 # A number as people write one; 007 is a name, and so are nan and 1_000.
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -58,6 +60,7 @@ def init(
     choice: Choices = [],
     pool: PoolFile = None,
     label: Labels = [],
+    log: Logs = [],
     goal: Goals = [],
     limit: Limits = [],
     record: Records = [],
@@ -74,6 +77,7 @@ def init(
     covey init --real lr=1e-5:0.1:log --integer layers=1:8 --choice opt=adam,sgd
     covey init --force --real x=0:1 --goal min -- python square.py --x={x.x}
     covey init --force --real x=0:1 --goal yield=max --goal cost=min --limit 'impurity<=2'
+    covey init --force --real T=20:80:step=5 --choice 'solvent="1,4-dioxane",THF'
     covey init --dry-run --pool candidates.csv --batch 12
     covey init --dry-run --pool candidates.csv --label id
     """
@@ -81,14 +85,14 @@ def init(
     if not dry_run:
         output.require_free()
     parameters = parameters_of(real, integer, choice)
-    require_one_space(parameters, pool, label)
+    require_one_space(parameters, pool, label, log)
     better, limits = goal_in_words(goal), limits_in_words(limit)
     if not parameters and pool is None:
         parameters = _asked()
         better = better if isinstance(better, dict) else _answer(f"max or min [{better}]") or better
     lines = _study_lines(better, batch, _seed(seed, config))
     lines[4:4] = _outcome_lines(limits, record)
-    lines += _parameter_lines(parameters) if pool is None else _pool_lines(pool, label, config)
+    lines += _parameter_lines(parameters) if pool is None else _pool_lines(pool, label, log, config)
     text = "\n".join([*lines, *_run_lines(command or [])]) + "\n"
     _require_utf8(text)
     settings = parse_settings(text, config)  # what is written must be readable, the pool included
@@ -131,13 +135,22 @@ def parameters_of(
 
 
 def require_one_space(
-    parameters: Mapping[str, Parameter], pool: Path | None, labels: Sequence[str]
+    parameters: Mapping[str, Parameter],
+    pool: Path | None,
+    labels: Sequence[str],
+    log: Sequence[str],
 ) -> None:
-    """Refuse parameters together with a pool, and labels without a pool."""
+    """Refuse parameters together with a pool, and its columns without a pool."""
     if parameters and pool is not None:
         raise Stop(ExitCode.USAGE, "give parameters or a pool, not both.")
     if labels and pool is None:
         raise Stop(ExitCode.USAGE, "--label names a column of a pool; give it with --pool FILE.")
+    if log and pool is None:
+        raise Stop(
+            ExitCode.USAGE,
+            "--log names a column of a pool; give it with --pool FILE. A parameter on a log scale "
+            "is given as --real NAME=LOW:HIGH:log.",
+        )
 
 
 def _require_utf8(text: str) -> None:
@@ -166,24 +179,28 @@ def _is_study(file: BinaryIO) -> bool:
     return any(_TABLE.match(line) for line in file)
 
 
-def _range(text: str, kind: Callable[[str], float]) -> tuple[float, float, bool]:
-    parts = text.split(":")
-    if len(parts) not in (2, 3) or (len(parts) == 3 and parts[2] != "log"):
-        raise ValueError(f"{text!r} is no range LOW:HIGH or LOW:HIGH:log.")
+def _range(text: str, kind: Callable[[str], Any]) -> dict[str, Any]:
+    """The arguments of a parameter in LOW:HIGH, with step=S and log after it in any order."""
+    low, *parts = text.split(":")
+    high, more = (parts[0], parts[1:]) if parts else ("", [])
+    steps = [word.removeprefix("step=") for word in more if word.startswith("step=")]
+    if not parts or len(steps) > 1 or [w for w in more if w[:5] != "step="] not in ([], ["log"]):
+        raise ValueError(f"{text!r} is no range LOW:HIGH, LOW:HIGH:step=S or LOW:HIGH:log.")
     try:
-        return kind(parts[0]), kind(parts[1]), len(parts) == 3
+        step = {"step": kind(steps[0])} if steps else {}
+        return {"low": kind(low), "high": kind(high), "log": "log" in more, **step}
     except ValueError as error:
         numbers = "whole numbers" if kind is int else "numbers"
-        raise ValueError(f"the ends of {text!r} are no {numbers}.") from error
+        what = "ends and the step" if steps else "ends"
+        raise ValueError(f"the {what} of {text!r} are no {numbers}.") from error
 
 
 def _real(text: str) -> Real:
-    return covey.Real(*_range(text, float))
+    return covey.Real(**_range(text, float))
 
 
 def _integer(text: str) -> Integer:
-    low, high, log = _range(text, int)
-    return covey.Integer(int(low), int(high), log)
+    return covey.Integer(**_range(text, int))
 
 
 def _choice(text: str) -> Choice:
@@ -198,7 +215,7 @@ def _choice(text: str) -> Choice:
     if not all(_NUMBER.fullmatch(word) and math.isfinite(float(word)) for word in options):
         return covey.Choice(options)
     kind = int if all(_WHOLE.fullmatch(word) for word in options) else float
-    return covey.Choice(sorted(map(kind, options)), ordered=True)
+    return covey.Choice(list(map(kind, options)))
 
 
 def space_lines(space: Space | Pool) -> list[str]:
@@ -207,8 +224,13 @@ def space_lines(space: Space | Pool) -> list[str]:
 
     if isinstance(space, covey.Pool):
         labels = f", labels {listed(space.labels)}" if space.labels else ""
-        return [f"  {space.size} candidates, inputs {listed(space.inputs)}{labels}"]
-    return [f"  {name}: {parameter.words()}" for name, parameter in space.parameters.items()]
+        logs = f" ({listed(space.log)} in logs)" if space.log else ""
+        return [f"  {space.size} candidates, inputs {listed(space.inputs)}{logs}{labels}"]
+    longest = max(map(len, space.names))
+    return [
+        f"  {name}: {' ' * (longest - len(name))}{parameter.words()}"
+        for name, parameter in space.parameters.items()
+    ]
 
 
 def _asked() -> dict[str, Parameter]:
@@ -221,14 +243,17 @@ def _asked() -> dict[str, Parameter]:
         name = _answer("name" if parameters else "name of the first parameter")
         if name:
             parameters[name] = _asked_parameter()
-            say(f"  {name}: {parameters[name]!r}")
+            say(f"  {name}: {parameters[name].words()}")
         elif parameters:
             return parameters
 
 
 def _asked_parameter() -> Parameter:
     while True:
-        rest = _answer("  LOW:HIGH or LOW:HIGH:log; A,B,C for a choice; 1:8:int for whole numbers")
+        rest = _answer(
+            "  LOW:HIGH, LOW:HIGH:log or LOW:HIGH:step=5; A,B,C for a choice; "
+            "1:8:int for whole numbers"
+        )
         whole = rest.endswith(":int")
         parse = _choice if "," in rest else _integer if whole else _real
         try:
@@ -278,13 +303,14 @@ def _study_lines(goal: str | Mapping[str, str], batch: int, seed: int) -> list[s
     ]
 
 
-def _pool_lines(pool: Path, labels: Sequence[str], path: Path) -> list[str]:
+def _pool_lines(pool: Path, labels: Sequence[str], log: Sequence[str], path: Path) -> list[str]:
     said = f"labels = {_text_of(list(labels))}"
     return [
         "[pool]",
         f"file = {_text_of(_from(pool, path))}",
         f"{'' if labels else '# '}{said}  # columns that the model does not see",
         "# inputs = []  # those it sees; else all others",
+        f"{'' if log else '# '}log = {_text_of(list(log))}  # those it sees in logs",
         "",
     ]
 
@@ -343,8 +369,12 @@ def _key(name: str) -> str:
 
 
 def _lines(parameter: Parameter) -> Sequence[str]:
-    """The lines of a parameter's table: the fields that differ from their defaults."""
+    """The lines of a parameter's table: the fields that are not as they are by default."""
     entry = parameter.describe()
-    keys = inspect.signature(type(parameter)).parameters
-    told = [key for key in entry if key != "kind" and entry[key] != keys[key].default]
-    return [f'type = "{entry["kind"]}"', *(f"{key} = {_text_of(entry[key])}" for key in told)]
+    kind, made = entry.pop("kind"), type(parameter)
+    keys = inspect.signature(made).parameters
+    told = [key for key in entry if entry[key] != keys[key].default]
+    # The order of options is by default what they are; false is said where it is not.
+    if entry.get("ordered") is False and made(**{**entry, "ordered": None}) == parameter:
+        told.remove("ordered")
+    return [f'type = "{kind}"', *(f"{key} = {_text_of(entry[key])}" for key in told)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from covey.cli.options import (
     Integers,
     Json,
     Labels,
+    Logs,
     Out,
     PoolFile,
     Reals,
@@ -70,6 +71,7 @@ def next(
     choice: Choices = [],
     pool: PoolFile = None,
     label: Labels = [],
+    log: Logs = [],
     value: ValueColumn = "value",
     batch: Batch = None,
     goal: Annotated[Direction | None, typer.Option(help="max or min.")] = None,
@@ -91,7 +93,8 @@ def next(
     covey next --pool candidates.csv --batch 3
     covey next --pool candidates.csv --label id --batch 3
     """
-    settings = _settings(parameters_of(real, integer, choice), pool, label, config)
+    roles = {"labels": tuple(label), "log": tuple(log)}
+    settings = _settings(parameters_of(real, integer, choice), pool, roles, config)
     wanted: dict[str, Any] = {
         "goal": goal.value if goal else None,
         "batch": batch,
@@ -128,14 +131,17 @@ def next(
 
 
 def _settings(
-    parameters: dict[str, Parameter], pool: Path | None, labels: Sequence[str], config: Path
+    parameters: dict[str, Parameter],
+    pool: Path | None,
+    roles: Mapping[str, Sequence[str]],
+    config: Path,
 ) -> Settings:
     """Settings from the flags, from a pool, or from covey.toml."""
-    require_one_space(parameters, pool, labels)
+    require_one_space(parameters, pool, **roles)
     if parameters:
         return Settings(config, covey.Space(parameters), seed=0)
     if pool is not None:
-        return Settings(config, covey.Pool(pool, labels=tuple(labels)), seed=0)
+        return Settings(config, covey.Pool(pool, **roles), seed=0)
     settings = read_settings(config)
     if settings.outcomes is not None:
         raise Stop(

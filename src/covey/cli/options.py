@@ -32,10 +32,12 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this fil
 Batch = Annotated[int | None, typer.Option("--batch", "-b", min=1, help="Points per batch.")]
 Strategy = Annotated[str | None, typer.Option(help="auto, est-dpp-sample, lp-ucb, ...")]
 Reals = Annotated[
-    list[str], typer.Option("--real", metavar="NAME=LOW:HIGH[:log]", help="Real parameter.")
+    list[str],
+    typer.Option("--real", metavar="NAME=LOW:HIGH[:step=S][:log]", help="Real parameter."),
 ]
 Integers = Annotated[
-    list[str], typer.Option("--integer", metavar="NAME=LOW:HIGH[:log]", help="Integer parameter.")
+    list[str],
+    typer.Option("--integer", metavar="NAME=LOW:HIGH[:step=S][:log]", help="Integer parameter."),
 ]
 Choices = Annotated[
     list[str], typer.Option("--choice", metavar="NAME=A,B,C", help="Categorical parameter.")
@@ -43,6 +45,9 @@ Choices = Annotated[
 PoolFile = Annotated[Path | None, typer.Option("--pool", help="CSV or Parquet of candidates.")]
 Labels = Annotated[
     list[str], typer.Option("--label", metavar="COLUMN", help="Column the model does not see.")
+]
+Logs = Annotated[
+    list[str], typer.Option("--log", metavar="COLUMN", help="Column the model sees in logs.")
 ]
 Goals = Annotated[
     list[str], typer.Option("--goal", metavar="max|min|NAME=max", help="Better is; repeatable.")

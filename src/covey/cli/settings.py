@@ -195,7 +195,9 @@ def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:
     if ("pool" in tables) == ("parameters" in tables):
         raise SpaceError("give either a table [parameters.NAME] for each parameter, or [pool].")
     if "pool" in tables:
-        pool = _typed(tables["pool"], {"file": str, "inputs": list, "labels": list}, "[pool]")
+        pool = _typed(
+            tables["pool"], {"file": str, "inputs": list, "labels": list, "log": list}, "[pool]"
+        )
         if "file" not in pool:
             raise SpaceError("[pool] needs file, a CSV or Parquet file of candidates.")
         return covey.Pool(path.parent / pool.pop("file"), **pool)

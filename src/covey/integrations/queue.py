@@ -20,6 +20,7 @@ from covey.log.header import header_of
 from covey.log.journal import Contents, event_line, header_line, parse
 from covey.selection import Strategy
 from covey.space import space_from_description
+from covey.space.description import as_described
 from covey.space.names import is_finite, plain
 
 # Snapshots: a study as one journal in bytes.
@@ -107,6 +108,7 @@ def _space(header: Mapping[str, Any], name: str, space: Space | Pool | None) -> 
             ) from error
     if space is None:
         return space_from_description(header["space"])
+    space = as_described(space, header["space"])
     if space.fingerprint != header["fingerprint"]:
         raise JournalError(
             f"{name} belongs to a search of another space, {header['space']!r}; "

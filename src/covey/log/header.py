@@ -13,6 +13,7 @@ from covey.gp import GP
 from covey.learn import Recipe
 from covey.outcomes import PLAIN, Outcomes
 from covey.space import Pool
+from covey.space.description import as_described
 
 _HEADER: dict[str, Any] = {
     "space": dict,
@@ -78,6 +79,7 @@ def gp_in(header: Mapping[str, Any]) -> GP:
 
 def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP | None) -> Recipe:
     """The recipe a journal was started with, if it agrees with what is given (None: not given)."""
+    given = replace(given, space=as_described(given.space, header["space"]))
     made = Recipe(given.space, given.goal, gp_in(header), header["seed"], header.get("resolution"))
     made = replace(made, outcomes=outcomes_in(header))
     for what, written, now in (
@@ -123,7 +125,7 @@ def _outcomes(header: Mapping[str, Any], given: Recipe) -> Iterator[tuple[str, A
 
 def _difference(written: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Any, Any]:
     """The first part in which two descriptions of a space differ."""
-    for name in ("kind", "columns", "inputs", "n", "where"):
+    for name in ("kind", "columns", "inputs", "log", "n", "where"):
         if written.get(name) != now.get(name):
             return written.get(name), now.get(name)
     pairs = zip_longest(written.get("parameters", ()), now.get("parameters", ()))

@@ -71,8 +71,9 @@ def _of_pool(pool: Pool) -> Iterator[Axis]:
         if len(where) <= _STEPS:
             values = [pool.point(int(i))[name] for i in where]
         else:
-            values = np.linspace(*ends, _STEPS).tolist()
-        yield Axis(name, tuple(values), True, ends)
+            between = np.geomspace if name in pool.log else np.linspace
+            values = between(*ends, _STEPS).tolist()
+        yield Axis(name, tuple(values), True, ends, name in pool.log)
 
 
 _MOST_SLICES = 6

@@ -24,6 +24,9 @@ _UNWRITABLE = 10**4300  # Python turns no larger number into digits
 class Choice(Parameter):
     """A categorical parameter, one column per option; with ``ordered`` one column in their order.
 
+    Unless ``ordered`` says otherwise, options that are all numbers are ordered, smallest first, and
+    others are not: 0.1 is nearer to 0.05 than to 1. With ``ordered=True`` the order is as given.
+
     Options may be any objects and come back as they were given (NumPy scalars as Python ones).
     They are told apart by type and value: True, 1 and 1.0 are three options.
 
@@ -31,15 +34,23 @@ class Choice(Parameter):
     array([[0., 1.]])
     >>> Choice(["low", "mid", "high", "top"], ordered=True).encode(["mid"])
     array([[0.375]])
+    >>> Choice([1.0, 0.05, 0.1])
+    Choice(options=(0.05, 0.1, 1.0), ordered=True)
     """
 
     kind: ClassVar[str] = "choice"
     options: Sequence[Any]
-    ordered: bool = False
+    ordered: bool = None  # type: ignore[assignment]  # None: numbers are, others are not
     _places: dict[tuple[type, Any], int] = field(init=False, repr=False)
+    order_was_told: bool = field(init=False, repr=False)  # else a log may hold another one
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "options", _listed_options(self.options))
+        options = _listed_options(self.options)
+        object.__setattr__(self, "order_was_told", self.ordered is not None)
+        if not self.order_was_told and _are_distinct_numbers(options):
+            options = tuple(sorted(options))
+            object.__setattr__(self, "ordered", True)
+        object.__setattr__(self, "options", options)
         object.__setattr__(self, "ordered", bool(self.ordered))
         object.__setattr__(self, "_places", {})
         for i, option in enumerate(self.options):
@@ -66,7 +77,7 @@ class Choice(Parameter):
 
     def __reduce__(self) -> tuple[type[Choice], tuple[Any, ...]]:
         # The look-up table has types as keys, and not every type pickles.
-        return Choice, (self.options, self.ordered)
+        return Choice, (self.options, self.ordered if self.order_was_told else None)
 
     @property
     def width(self) -> int:
@@ -227,6 +238,11 @@ def _listed_options(options: Any) -> tuple[Any, ...]:
             "written down; give it as text"
         )
     return tuple(plain(option) for option in options)
+
+
+def _are_distinct_numbers(options: Sequence[Any]) -> bool:
+    """Whether they have an order by size; 1 and 1.0, which are two options, have none."""
+    return all(map(is_finite, options)) and len(set(options)) == len(options)
 
 
 def _outline(option: Any) -> str:

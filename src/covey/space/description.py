@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from covey.errors import SpaceError
+from covey.space.choice import Choice
 from covey.space.constraints import Linear
 from covey.space.parameters import Parameter, registered
 from covey.space.pool import Pool
@@ -55,7 +56,36 @@ def _parameter(entry: Mapping[str, Any]) -> Parameter:
             "parameter that is known here. Import the module that registers it, or pass `space=` "
             "again"
         )
-    return kind(**{k: v for k, v in entry.items() if k not in ("name", "kind")})
+    given = {k: v for k, v in entry.items() if k not in ("name", "kind")}
+    if kind is Choice:  # what a log does not say to be ordered is not
+        given.setdefault("ordered", False)
+    return kind(**given)
+
+
+def as_described(space: Space | Pool, description: Mapping[str, Any]) -> Space | Pool:
+    """The space with the order of options that a log holds, where the space leaves it to Covey.
+
+    In 0.1 numbers had no order unless told, and a study keeps the encoding that it began with.
+    """
+    if isinstance(space, Pool):
+        return space
+    written = {entry.get("name"): entry for entry in description.get("parameters", ())}
+    parameters = {
+        name: _as_written(parameter, written.get(name, {}))
+        for name, parameter in space.parameters.items()
+    }
+    same = all(parameters[name] is parameter for name, parameter in space.parameters.items())
+    return space if same else Space(parameters, where=space.where)
+
+
+def _as_written(parameter: Parameter, entry: Mapping[str, Any]) -> Parameter:
+    if not isinstance(parameter, Choice) or parameter.order_was_told or not parameter.ordered:
+        return parameter
+    then = entry.get("options")
+    if not isinstance(then, list) or not then or Choice(then) != parameter:
+        return parameter
+    made = Choice(then, ordered=bool(entry.get("ordered", False)))
+    return parameter if made == parameter else made
 
 
 def _linear(entry: Mapping[str, Any]) -> Linear:
@@ -70,7 +100,8 @@ def _linear(entry: Mapping[str, Any]) -> Linear:
 def _pool(description: Mapping[str, Any]) -> Pool:
     inputs = description["inputs"]
     labels = [name for name in description["columns"] if name not in inputs]
-    pool = Pool(description["path"], inputs=inputs, labels=labels)
+    log = description.get("log", ())
+    pool = Pool(description["path"], inputs=inputs, labels=labels, log=log)
     now = pool.describe()
     odd = next((key for key in _TOLD if description[key] != now[key]), None)
     if odd is not None:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from covey.errors import SpaceError
-from covey.space.names import check_name, is_number, is_whole_text, number, number_from_text, plain
+from covey.space.names import is_number, is_whole_text, number, number_from_text, plain
+from covey.space.steps import MANY_LEVELS, MOST_LOG_VALUES, MOST_VALUES, Bins, Steps
 
 if TYPE_CHECKING:
-    from covey.arrays import Array, Indices
+    from covey.arrays import Array
 
 P = TypeVar("P", bound="Parameter")
 
@@ -76,6 +77,11 @@ class Parameter(Protocol):
 
     def levels(self) -> Array | None:
         """Coordinates (size, width) of every value in order; None if continuous."""
+        return None
+
+    @property
+    def finest(self) -> float | None:
+        """The difference of coordinates that still counts, where the user has said one."""
         return None
 
     @property
@@ -178,26 +184,29 @@ def kinds() -> tuple[str, ...]:
     return tuple(_KINDS)
 
 
-# Beyond these a bin's centre and its edge are too close for float64 to tell them apart.
-_MOST_VALUES = 2**50
-_MOST_LOG_VALUES = 2**40
-
-
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Real(Parameter):
     r"""A continuous parameter between ``low`` and ``high``, both included.
 
     .. math:: u = (x - low) / (high - low), \qquad\text{or the same in } \log x
 
+    With ``step`` it has the values low, low + step, ... up to ``high``, as decimals, and their
+    coordinates are those of an Integer's: the centres of equal bins. With more than a hundred of
+    them gradient ascent moves it as any real, to the nearest value.
+
     >>> Real(1e-4, 1.0, log=True).encode([1e-2])
     array([[0.5]])
+    >>> Real(0.1, 0.3, step=0.05).examples(9)
+    [0.1, 0.15, 0.2, 0.25, 0.3]
     """
 
     kind: ClassVar[str] = "real"
     low: float
     high: float
     log: bool = False
+    step: float | None = None
+    _steps: Steps | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", number(self.low, "the low of a Real"))
@@ -216,6 +225,46 @@ class Real(Parameter):
                 f"float64 cannot divide the range from {self.low!r} to {self.high!r}"
                 f"{' in logs' if self.log else ''}. Choose another range or unit."
             )
+        object.__setattr__(self, "_steps", self._checked_steps())
+
+    def _checked_steps(self) -> Steps | None:
+        if self.step is None:
+            return None
+        step = number(self.step, "the step of a Real")
+        object.__setattr__(self, "step", step)
+        steps = Steps.between(self.low, self.high, step)
+        if self.log and 2.0 * self.low <= step:
+            raise SpaceError(
+                f"Real with log=True and a step needs low > step/2, got low={self.low!r}, "
+                f"step={step!r}. Raise low, or leave log or step out."
+            )
+        if self.log and self.high / step > MOST_LOG_VALUES:
+            raise SpaceError(f"steps of {step!r} are too fine in logs; leave step out")
+        return steps
+
+    def __repr__(self) -> str:
+        step = "" if self.step is None else f", step={self.step!r}"
+        return f"Real(low={self.low!r}, high={self.high!r}, log={self.log!r}{step})"
+
+    def describe(self) -> dict[str, Any]:
+        """What JSON needs to build it again; a step only if it has one, as 0.1 knew none."""
+        step = {} if self.step is None else {"step": self.step}
+        return {"kind": self.kind, "low": self.low, "high": self.high, "log": self.log, **step}
+
+    @property
+    def size(self) -> int | None:
+        """Number of values in steps; None if continuous."""
+        return None if self._steps is None else self._steps.size
+
+    @property
+    def continuous(self) -> bool:
+        """Whether gradient ascent may move it: without steps, or with very many."""
+        return self._steps is None or self._steps.size > MANY_LEVELS
+
+    @property
+    def finest(self) -> float | None:
+        """Half a step: no two values are alike."""
+        return None if self._steps is None else 0.5 * self._bins(self._steps).finest
 
     @property
     def numeric(self) -> bool:
@@ -230,7 +279,7 @@ class Real(Parameter):
     @property
     def span(self) -> tuple[float, float]:
         """Smallest and largest value."""
-        return self.low, self.high
+        return self.low, self.high if self._steps is None else self._steps.last
 
     @property
     def _ends(self) -> tuple[float, float]:
@@ -238,13 +287,21 @@ class Real(Parameter):
             return self.low, self.high
         return float(np.log(self.low)), float(np.log(self.high))
 
+    def _bins(self, steps: Steps) -> Bins:
+        bottom = (2 * steps.first - steps.gap) / (2 * steps.gap) if self.log else None
+        return Bins(steps.size, bottom)
+
     def check(self, value: Any) -> float:
-        """The value as a float, or an error that says why it is outside."""
+        """The value as a float, or an error that says why it is none."""
         x = number(value, "a Real value")
+        if self._steps is not None:
+            x = self._steps.rounded(x)
         if not self.low <= x <= self.high:
             raise SpaceError(
                 f"{x!r} is outside [{self.low!r}, {self.high!r}]; change it or widen the range"
             )
+        if self._steps is not None:
+            self._steps.require(x)
         return x
 
     def encode(self, values: Sequence[Any]) -> Array:
@@ -252,6 +309,8 @@ class Real(Parameter):
         return self._place(np.array([self.check(value) for value in values], dtype=np.float64))
 
     def _place(self, x: Array) -> Array:
+        if self._steps is not None:
+            return self._bins(self._steps).centres(self._steps.nearest(x))
         first, last = self._ends
         u = ((np.log(x) if self.log else x) - first) / (last - first)
         # The ends are set, not computed: logs of scalars and of arrays may differ in the last bit.
@@ -260,6 +319,8 @@ class Real(Parameter):
 
     def numbers(self, columns: Array) -> Array:
         """Values (n,) at coordinates (n, 1), never outside the range."""
+        if self._steps is not None:
+            return self._steps.values(self._bins(self._steps).ranks(columns))
         first, last = self._ends
         u = columns[:, 0]
         x = first + np.clip(u, 0.0, 1.0) * (last - first)
@@ -274,20 +335,29 @@ class Real(Parameter):
         return [float(x) for x in self.numbers(columns).tolist()]
 
     def snap(self, columns: Array) -> Array:
-        """Coordinates of the values at ``columns``: inside [0, 1], on the grid of the floats."""
+        """Coordinates of the values at ``columns``: in [0, 1], on the grid of floats or steps."""
         return self._place(self.numbers(columns))
+
+    def levels(self) -> Array | None:
+        """Coordinates (size, 1) of every value in order; None if continuous."""
+        if self._steps is None:
+            return None
+        return self._bins(self._steps).centres(np.arange(self._steps.size))
 
     def nearest(self, x: Array) -> Array:
         """Coordinates (n, 1) of the values nearest to numbers (n,)."""
-        return self._place(np.clip(x, self.low, self.high))
+        return self._place(np.clip(x, *self.span))
 
     def examples(self, most: int) -> list[float]:
-        """Values at equal distances on its axis, the ends included."""
-        return list(dict.fromkeys(self.decode(np.linspace(0.0, 1.0, most)[:, None])))
+        """Every value if they are few, else some at equal distances on its axis, ends included."""
+        levels = self.levels() if self.size is not None and self.size <= most else None
+        u = np.linspace(0.0, 1.0, most)[:, None] if levels is None else levels
+        return list(dict.fromkeys(self.decode(u)))
 
     def words(self) -> str:
         """Its range."""
-        return f"{self.kind}, {self.low!r} to {self.high!r}{', log' if self.log else ''}"
+        step = "" if self.step is None else f" in steps of {self.step!r}"
+        return f"{self.kind}, {self.low!r} to {self.span[1]!r}{step}{', log' if self.log else ''}"
 
 
 @register
@@ -331,7 +401,7 @@ class Integer(Parameter):
                 f"Integer with log=True needs low > step/2, got low={self.low}, step={self.step}. "
                 "Raise low, or leave log out."
             )
-        if self.size > _MOST_VALUES or (self.log and self.high / self.step > _MOST_LOG_VALUES):
+        if self.size > MOST_VALUES or (self.log and self.high / self.step > MOST_LOG_VALUES):
             raise SpaceError(
                 f"Integer from {self.low} to {self.high} has more values than float64 can tell "
                 "apart; use a larger step, or Real and round inside the objective"
@@ -378,51 +448,33 @@ class Integer(Parameter):
     def encode(self, values: Sequence[Any]) -> Array:
         """Coordinates (n, 1) of n values: the centres of their bins."""
         ranks = [(self.check(value) - self.low) // self.step for value in values]
-        return self._centres(np.array(ranks, dtype=np.intp))
+        return self._bins.centres(np.array(ranks, dtype=np.intp))
 
     @property
-    def _edges(self) -> tuple[float, float, float]:
-        """In units of one step: the lower edge, its log, and the width of all bins in logs."""
-        bottom = (2 * self.low - self.step) / (2 * self.step)
-        first = math.log(bottom)
-        return bottom, first, math.log(bottom + self.size) - first
-
-    def _centres(self, ranks: Indices) -> Array:
-        if not self.log:
-            return ((ranks + 0.5) / self.size)[:, None]
-        bottom, first, width = self._edges
-        middle = (np.log(bottom + ranks) + np.log(bottom + ranks + 1.0)) / 2.0
-        return np.clip((middle - first) / width, 0.0, 1.0)[:, None]
-
-    def _ranks(self, columns: Array) -> Indices:
-        u = np.clip(columns[:, 0], 0.0, 1.0)
-        if self.log:
-            bottom, first, width = self._edges
-            bins = np.exp(first + u * width) - bottom
-        else:
-            bins = u * self.size
-        return np.clip(np.floor(bins), 0, self.size - 1).astype(np.intp)
+    def _bins(self) -> Bins:
+        return Bins(self.size, (2 * self.low - self.step) / (2 * self.step) if self.log else None)
 
     def numbers(self, columns: Array) -> Array:
         """Values (n,) at coordinates (n, 1), as floats."""
-        return np.asarray(self.low + float(self.step) * self._ranks(columns), dtype=np.float64)
+        ranks = self._bins.ranks(columns)
+        return np.asarray(self.low + float(self.step) * ranks, dtype=np.float64)
 
     def decode(self, columns: Array) -> list[int]:
         """Values at coordinates (n, 1)."""
-        return [self.low + self.step * rank for rank in self._ranks(columns).tolist()]
+        return [self.low + self.step * rank for rank in self._bins.ranks(columns).tolist()]
 
     def snap(self, columns: Array) -> Array:
         """Coordinates moved to the centres of their bins."""
-        return self._centres(self._ranks(columns))
+        return self._bins.centres(self._bins.ranks(columns))
 
     def levels(self) -> Array:
         """Coordinates (size, 1) of every value in order."""
-        return self._centres(np.arange(self.size))
+        return self._bins.centres(np.arange(self.size))
 
     def nearest(self, x: Array) -> Array:
         """Coordinates (n, 1) of the values nearest to numbers (n,)."""
         ranks = np.rint((np.clip(x, self.low, self.high) - self.low) / self.step)
-        return self._centres(ranks.astype(np.intp))
+        return self._bins.centres(ranks.astype(np.intp))
 
     def examples(self, most: int) -> list[int]:
         """Every value if they are few, else some at equal distances on its axis."""
@@ -436,7 +488,8 @@ class Integer(Parameter):
 
     def words(self) -> str:
         """Its range."""
-        return f"{self.kind}, {self.low!r} to {self.high!r}{', log' if self.log else ''}"
+        step = "" if self.step == 1 else f" in steps of {self.step!r}"
+        return f"{self.kind}, {self.low!r} to {self.high!r}{step}{', log' if self.log else ''}"
 
 
 def _whole(value: Any, field: str) -> int:
@@ -445,20 +498,3 @@ def _whole(value: Any, field: str) -> int:
         raise SpaceError(f"the {field} of an Integer must be a whole number, got {value!r}")
     number(value, f"the {field} of an Integer")
     return value
-
-
-def checked_parameters(parameters: Any) -> dict[str, Parameter]:
-    """The parameters of a space by name, or an error that shows how to write them."""
-    example = "Space({'x': Real(0, 1)})"
-    if not isinstance(parameters, Mapping):
-        raise SpaceError(f"a Space needs a dict such as {example}, got {parameters!r}")
-    if not parameters:
-        raise SpaceError(f"a Space needs at least one parameter, got none; try {example}")
-    for name, parameter in parameters.items():
-        check_name(name, "parameter")
-        if isinstance(parameter, type) or not isinstance(parameter, Parameter):
-            raise SpaceError(
-                f"parameter {name!r} must be Real, Integer or Choice, got {parameter!r}; "
-                f"try {example}"
-            )
-    return dict(parameters)

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, count
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,7 +20,7 @@ import numpy as np
 from covey.errors import SpaceError
 from covey.space.names import digest, is_number, is_scalar, listed, missing, plain, unknown
 from covey.space.reading import Rows, Source, read_rows
-from covey.space.table import Feature, equal_to, fit_feature
+from covey.space.table import Feature, Scaled, difference, equal_to, fit_feature
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices, Mask
@@ -142,6 +142,16 @@ def chosen_inputs(
     return tuple(dict.fromkeys(chosen))
 
 
+def _checked_log(log: Sequence[str], inputs: Sequence[str]) -> tuple[str, ...]:
+    """The inputs on a log scale, or an error."""
+    if isinstance(log, str) or not isinstance(log, Sequence):
+        raise SpaceError(f"log must be a list of columns, got {log!r}; write log=['conc']")
+    for name in log:
+        if name not in inputs:
+            raise unknown(name, inputs, "input", "the model, of which log scales are,")
+    return tuple(log)
+
+
 def refuse_too_wide(features: Mapping[str, Feature], n: int) -> None:
     """Raise if the inputs of n rows would not fit into memory."""
     if n * sum(feature.width for feature in features.values()) > _MOST_CELLS:
@@ -168,10 +178,20 @@ class Encoded:
     repeats: str  # a message about the rows left out
 
     @classmethod
-    def of(cls, table: Table, inputs: Sequence[str] | None, labels: Sequence[str]) -> Self:
+    def of(
+        cls,
+        table: Table,
+        inputs: Sequence[str] | None,
+        labels: Sequence[str],
+        log: Sequence[str] = (),
+    ) -> Self:
         """The candidates of a table, or an error that names the row and the column at fault."""
         chosen = chosen_inputs(table, inputs, labels)
-        features = {name: fit_feature(name, table.columns[name], table.where) for name in chosen}
+        logs = _checked_log(log, chosen)
+        features = {
+            name: fit_feature(name, table.columns[name], table.where, log=name in logs)
+            for name in chosen
+        }
         refuse_too_wide(features, len(table))
         rows = encode(features, table.columns, len(table))
         rows.setflags(write=False)
@@ -214,48 +234,14 @@ def _words(table: Table, pair: tuple[int, int], left_out: int) -> str:
     )
 
 
-# Changes between two readings of a table.
-
-_BLOCK = 2**14
-
-
-def difference(then: Table, now: Table) -> tuple[int, str] | str | None:
-    """The first row that differs, with a message; or a message about the whole table; or None."""
-    if list(then.columns) != list(now.columns):
-        return f"its columns were {listed(then.columns)} and are {listed(now.columns)}"
-    rows = {name: _first(then.columns[name], now.columns[name]) for name in then.columns}
-    found = [(row, name) for name, row in rows.items() if row is not None]
-    if found:
-        row, name = min(found)
-        was, is_ = then.row(row)[name], now.row(row)[name]
-        return row, f"the column {name!r} had {was!r} and has {is_!r}"
-    if len(then) != len(now):
-        return f"it had {len(then)} rows and has {len(now)}"
-    return None
-
-
-def _first(then: Column, now: Column) -> int | None:
-    """The index of the first cell that differs, among those that both have."""
-    for start in range(0, min(len(then), len(now)), _BLOCK):
-        cells = slice(start, start + _BLOCK)
-        for i, a, b in zip(count(start), then[cells].tolist(), now[cells].tolist(), strict=False):
-            if not _same(a, b):
-                return i
-    return None
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(a == b) or (a != a and b != b)  # noqa: PLR0124 - nan, which equals nothing
-
-
 class Pool:
     """A finite set of candidates: from dicts, a 2-d array, a data frame, a CSV or a Parquet file.
 
     The model sees the ``inputs`` (by default every column that is not a label): numbers scaled to
-    [0, 1] by the pool's smallest and largest, text and booleans one-hot. All other columns are
-    carried along in the points. Rows with the same inputs are one candidate, the first of them.
-    Files are read in blocks, large ones of CSV by pyarrow where it is installed; a mistake in one
-    is named by its line, counted from 1, and its column.
+    [0, 1] by the pool's smallest and largest, in logs those that ``log`` names; text and booleans
+    one-hot. All other columns are carried along in the points. Rows with the same inputs are one
+    candidate, the first of them. Files are read in blocks, large ones of CSV by pyarrow where it is
+    installed; a mistake in one is named by its line, counted from 1, and its column.
 
     >>> pool = Pool([{"t": 20, "dye": "red"}, {"t": 40, "dye": "red"}], labels=["dye"])
     >>> pool.rows
@@ -266,9 +252,13 @@ class Pool:
     """
 
     def __init__(
-        self, rows: Rows, inputs: Sequence[str] | None = None, labels: Sequence[str] = ()
+        self,
+        rows: Rows,
+        inputs: Sequence[str] | None = None,
+        labels: Sequence[str] = (),
+        log: Sequence[str] = (),
     ) -> None:
-        held = Encoded.of(read_rows(rows, inputs, labels), inputs, labels)
+        held = Encoded.of(read_rows(rows, inputs, labels), inputs, labels, log)
         if held.repeats:
             warnings.warn(held.repeats, UserWarning, stacklevel=2)
         self._held = held
@@ -292,6 +282,11 @@ class Pool:
     def labels(self) -> tuple[str, ...]:
         """The columns that are only carried along."""
         return tuple(name for name in self.names if name not in self._features)
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """The inputs that the model sees in logs."""
+        return tuple(n for n, one in self._features.items() if isinstance(one, Scaled) and one.log)
 
     @property
     def width(self) -> int:
@@ -422,6 +417,7 @@ class Pool:
             "kind": "pool",
             "columns": list(self.names),
             "inputs": list(self.inputs),
+            **({"log": list(self.log)} if self.log else {}),
             "n": self.size,
             "sha256": self._sha256,
             "opaque": path is None,
@@ -476,7 +472,8 @@ class Pool:
     def _change(self, path: str) -> str:
         """A message about what changed in the file; empty if it holds the same candidates."""
         try:
-            now = Encoded.of(read_rows(path, self.inputs, self.labels), self.inputs, self.labels)
+            rows = read_rows(path, self.inputs, self.labels)
+            now = Encoded.of(rows, self.inputs, self.labels, self.log)
         except SpaceError as error:
             return str(error)
         if now.table.sha256() == self._sha256:
@@ -494,4 +491,5 @@ class Pool:
 
     def __repr__(self) -> str:
         labels = f", labels={list(self.labels)!r}" if self.labels else ""
-        return f"Pool({self.size} candidates, inputs={list(self.inputs)!r}{labels})"
+        log = f", log={list(self.log)!r}" if self.log else ""
+        return f"Pool({self.size} candidates, inputs={list(self.inputs)!r}{labels}{log})"

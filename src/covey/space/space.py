@@ -19,14 +19,12 @@ from covey.space.constraints import (
     describe_rule,
     enforce,
 )
-from covey.space.names import digest, missing, unknown
-from covey.space.parameters import Parameter, checked_parameters
+from covey.space.names import check_name, digest, missing, unknown
+from covey.space.parameters import Parameter
+from covey.space.steps import MANY_LEVELS
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask
-
-
-_MANY_LEVELS = 100  # above so many, a parameter with levels is as good as real
 
 
 class Space:
@@ -99,22 +97,25 @@ class Space:
     def levels(self, fixed: Collection[str] = ()) -> tuple[slice, ...]:
         """The encoded columns of each parameter that has levels or options, and is not fixed.
 
-        An integer of more than a hundred levels is as good as real.
+        With more than a hundred levels a parameter is as good as real.
         """
         return tuple(
             self._slices[name]
             for name, parameter in self._parameters.items()
-            if name not in fixed and 1 < (parameter.size or 0) <= _MANY_LEVELS
+            if name not in fixed and 1 < (parameter.size or 0) <= MANY_LEVELS
         )
 
     def resolution(self, share: float) -> Array:
         """Differences (width,) below which encoded points are alike: a share of each range.
 
         Of a parameter with levels or options no two are alike: half the smallest step, if less.
+        The same holds for the steps of a real, however many they are.
         """
         least = np.full(self.width, share)
         for name, parameter in self._parameters.items():
-            if 1 < (parameter.size or 0) <= _MANY_LEVELS and share:
+            if share and parameter.finest is not None:
+                least[self._slices[name]] = min(share, parameter.finest)
+            elif 1 < (parameter.size or 0) <= MANY_LEVELS and share:
                 places = np.sort(np.asarray(parameter.levels()), axis=None)
                 steps = np.diff(places)
                 least[self._slices[name]] = min(share, 0.5 * float(steps[steps > 0.0].min()))
@@ -323,3 +324,20 @@ def _every(parameter: Parameter) -> Array:
 def _product(parameters: Any) -> int | None:
     sizes = [parameter.size for parameter in parameters]
     return None if None in sizes else math.prod(sizes)
+
+
+def checked_parameters(parameters: Any) -> dict[str, Parameter]:
+    """The parameters of a space by name, or an error that shows how to write them."""
+    example = "Space({'x': Real(0, 1)})"
+    if not isinstance(parameters, Mapping):
+        raise SpaceError(f"a Space needs a dict such as {example}, got {parameters!r}")
+    if not parameters:
+        raise SpaceError(f"a Space needs at least one parameter, got none; try {example}")
+    for name, parameter in parameters.items():
+        check_name(name, "parameter")
+        if isinstance(parameter, type) or not isinstance(parameter, Parameter):
+            raise SpaceError(
+                f"parameter {name!r} must be Real, Integer or Choice, got {parameter!r}; "
+                f"try {example}"
+            )
+    return dict(parameters)

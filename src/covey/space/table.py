@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -271,10 +272,14 @@ _MISSING_WORDS = {"na", "n/a", "#n/a", "null", "none", "missing", "unknown", "-"
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A numeric column, its smallest value at 0 and its largest at 1; a constant one at 0.5."""
+    """A numeric column, its smallest value at 0 and its largest at 1; a constant one at 0.5.
+
+    With ``log`` the ends are logs, and so is what lies between.
+    """
 
     low: float
     high: float
+    log: bool = False
 
     @property
     def width(self) -> int:
@@ -284,12 +289,16 @@ class Scaled:
     def check(self, value: Any) -> float:
         """The value as a Python number, or an error."""
         value = plain(value)
-        number(value, "a numeric value")
+        x = number(value, "a numeric value")
+        if self.log and x < _TINY:
+            raise SpaceError(f"a value on a log scale must be above 0, got {value!r}")
         return float(value) if isinstance(value, float) else int(value)
 
     def encode(self, values: Sequence[Any] | Column) -> Array:
         """Coordinates (n, 1); values beyond the range lie outside [0, 1]."""
         x = np.asarray(values, dtype=np.float64)
+        if self.log:
+            x = _logs(x)
         if self.low == self.high:
             # Differences in the column's own units, so that other values differ. (Our choice.)
             return (0.5 + (x - self.low))[:, None]
@@ -329,12 +338,22 @@ class OneHot:
         return hot
 
 
+_TINY = float(np.finfo(float).tiny)
+
+
+def _logs(x: Array) -> Array:
+    """Logs one by one: a row is found by its bits, and NumPy's may depend on its neighbours."""
+    return np.fromiter(map(math.log, x.tolist()), dtype=np.float64, count=len(x))
+
+
 Feature: TypeAlias = Scaled | OneHot
 Where: TypeAlias = Callable[[int], str]
 
 
-def fit_feature(name: str, column: Column, where: Where) -> Feature:
+def fit_feature(name: str, column: Column, where: Where, *, log: bool = False) -> Feature:
     """The feature of an input column, or an error that says ``where`` the offending row is."""
+    if log and (column.dtype == np.bool_ or is_text(column)):
+        raise SpaceError(f"log names {name!r}, which holds no numbers; leave it out")
     if column.dtype == np.bool_:
         return OneHot(tuple(sorted(set(column.tolist()))))
     if is_text(column):
@@ -345,7 +364,13 @@ def fit_feature(name: str, column: Column, where: Where) -> Feature:
     low, high = float(column.min()), float(column.max())
     if math.isinf(high - low):
         raise SpaceError(f"the input {name!r} is too wide for float64: {low!r} to {high!r}")
-    return Scaled(low, high)
+    if log and low < _TINY:
+        row = int(np.argmin(column))
+        raise SpaceError(
+            f"{where(row)} has {plain(column[row])!r} in the input {name!r}, and a log scale needs "
+            "numbers above 0: leave the column out of log, or correct or drop the row"
+        )
+    return Scaled(math.log(low), math.log(high), log=True) if log else Scaled(low, high)
 
 
 def _as_numbers(name: str, values: list[Any], where: Where) -> Column:
@@ -400,3 +425,37 @@ def _refuse_missing(name: str, missing: Any, values: Any, where: Where) -> None:
             f"input {name!r}, which must be a finite number or text: fill it in, drop the row, or "
             f"carry the column unseen with labels=[{name!r}]"
         )
+
+
+# Changes between two readings of a table.
+
+_BLOCK = 2**14
+
+
+def difference(then: Table, now: Table) -> tuple[int, str] | str | None:
+    """The first row that differs, with a message; or a message about the whole table; or None."""
+    if list(then.columns) != list(now.columns):
+        return f"its columns were {listed(then.columns)} and are {listed(now.columns)}"
+    rows = {name: _first(then.columns[name], now.columns[name]) for name in then.columns}
+    found = [(row, name) for name, row in rows.items() if row is not None]
+    if found:
+        row, name = min(found)
+        was, is_ = then.row(row)[name], now.row(row)[name]
+        return row, f"the column {name!r} had {was!r} and has {is_!r}"
+    if len(then) != len(now):
+        return f"it had {len(then)} rows and has {len(now)}"
+    return None
+
+
+def _first(then: Column, now: Column) -> int | None:
+    """The index of the first cell that differs, among those that both have."""
+    for start in range(0, min(len(then), len(now)), _BLOCK):
+        cells = slice(start, start + _BLOCK)
+        for i, a, b in zip(count(start), then[cells].tolist(), now[cells].tolist(), strict=False):
+            if not _same(a, b):
+                return i
+    return None
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(a == b) or (a != a and b != b)  # noqa: PLR0124 - nan, which equals nothing

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from covey import Integer, Real
+from covey import Integer, Real, Space
+from covey.cli.init import _lines
 from covey.cli.settings import read_settings
 from covey.space import Choice
 
@@ -155,10 +156,86 @@ def test_options_that_are_numbers_are_numbers_in_their_order(call):
 def test_init_repeats_the_space_it_understood(call):
     done = call("init", "--real", "lr=1e-5:0.1:log", "--integer", "n=1:8", "--json")
     assert "lr: real, 1e-05 to 0.1, log" in done.err
-    assert "n: integer, 1 to 8" in done.err
+    assert "n:  integer, 1 to 8" in done.err
     Path("pool.csv").write_text("id,a\n1,2\n3,4\n")
     done = call("init", "--force", "--pool", "pool.csv", "--label", "id")
     assert "2 candidates, inputs a, labels id" in done.err
+
+
+def test_steps_on_the_command_line(call):
+    words = ("--real", "T=20:80:step=5", "--real", "c=0.5:8:log:step=0.5")
+    done = call("init", *words, "--integer", "n=0:100:step=10")
+    assert done.code == 0, done.err
+    assert read_settings(Path("covey.toml")).space == Space(
+        {
+            "T": Real(20, 80, step=5),
+            "c": Real(0.5, 8, log=True, step=0.5),
+            "n": Integer(0, 100, step=10),
+        }
+    )
+    assert "T: real, 20.0 to 80.0 in steps of 5.0" in done.err
+    assert "n: integer, 0 to 100 in steps of 10" in done.err
+    assert "step = 5.0" in Path("covey.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("T=20:80:5", "no range LOW:HIGH, LOW:HIGH:step=S or LOW:HIGH:log"),
+        ("T=20:80:step=five", "the ends and the step of '20:80:step=five' are no numbers"),
+        ("T=20:80:step=", "are no numbers"),
+        ("T=20:80:step=1:step=2", "no range"),
+        ("T=20:80:log:log", "no range"),
+        ("T=20", "no range"),
+        ("T=20:80:step=0", "must be above 0"),
+        ("T=20:80:step=100", "at most high - low = 60.0"),
+        ("T=20:80:step=nan", "must be a finite number"),
+    ],
+)
+def test_wrong_steps_on_the_command_line(call, given, reason):
+    done = call("init", "--real", given)
+    assert done.code == 2
+    assert reason in done.err
+    assert not Path("covey.toml").exists()
+
+
+def test_a_column_of_a_pool_in_logs(call):
+    Path("pool.csv").write_text("id,conc\n1,0.1\n2,1\n3,10\n")
+    pool = ("--pool", "pool.csv", "--label", "id", "--log", "conc")
+    done = call("init", *pool)
+    assert "3 candidates, inputs conc (conc in logs), labels id" in done.err
+    assert read_settings(Path("covey.toml")).space.log == ("conc",)
+    assert call("next", *pool, "--batch", "2").code == 0
+    assert (
+        "unknown input 'con'" in call("init", "--force", "--pool", "pool.csv", "--log", "con").err
+    )
+    done = call("init", "--force", "--real", "x=0:1", "--log", "x")
+    assert done.code == 2
+    assert "--log names a column of a pool" in done.err
+
+
+def test_numbers_without_an_order_are_written_so():
+    assert _lines(Choice(["a", "b"])) == ['type = "choice"', 'options = ["a", "b"]']
+    assert _lines(Choice([2, 1]))[1:] == ["options = [1, 2]", "ordered = true"]
+    assert _lines(Choice([2, 1], ordered=False))[1:] == ["options = [2, 1]", "ordered = false"]
+
+
+def test_a_file_in_steps(call):
+    table = '[parameters.T]\ntype = "real"\nlow = 0.1\nhigh = 0.4\nstep = 0.05\n'
+    numbers = '[parameters.c]\ntype = "choice"\noptions = [0.1, 1.0, 0.05]\n'
+    Path("covey.toml").write_text("[study]\nseed = 0\n" + table + numbers)
+    space = read_settings(Path("covey.toml")).space
+    assert space == Space({"T": Real(0.1, 0.4, step=0.05), "c": Choice([0.05, 0.1, 1.0])})
+    assert call("ask", "--batch", "4", "--out", "batch.csv").code == 0
+    written = [row.split(",")[1] for row in Path("batch.csv").read_text().splitlines()[1:]]
+    assert set(written) <= {"0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.4"}
+    sheet = Path("batch.csv").read_text().splitlines()
+    told = [sheet[0], *(f"{row}{i}" for i, row in enumerate(sheet[1:]))]
+    Path("batch.csv").write_text("\n".join(told) + "\n")
+    assert call("tell", "batch.csv").code == 0
+    assert call("ask", "--fix", "T=0.12").code != 0
+    assert call("export", "--json").code == 0
+    assert call("report").code == 0
 
 
 @pytest.mark.parametrize(

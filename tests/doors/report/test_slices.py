@@ -69,7 +69,9 @@ def test_a_pool_is_sliced_between_its_rows(pooled):
 
 
 def test_of_many_options_the_best_and_the_likely_are_kept():
-    space = covey.Space({"c": covey.Choice(list(range(300))), "x": covey.Real(0.0, 1.0)})
+    space = covey.Space(
+        {"c": covey.Choice(list(range(300)), ordered=False), "x": covey.Real(0.0, 1.0)}
+    )
     study = covey.Study(space, seed=0)
     study.add([{"c": 250, "x": 0.5}, {"c": 7, "x": 0.5}, {"c": 8, "x": 0.5}], [3.0, 2.0, 1.0])
     one = next(s for s in sliced(study) if s.name == "c")
@@ -99,7 +101,7 @@ def test_axes_of_a_space():
             "many": covey.Integer(0, 10_000),
             "opt": covey.Choice(["adam", "sgd"]),
             "only": covey.Choice(["this"]),
-            "vast": covey.Choice(list(range(500))),
+            "vast": covey.Choice(list(range(500)), ordered=False),
         }
     )
     axes = {axis.name: axis for axis in axes_of(space)}
@@ -126,6 +128,14 @@ def test_axes_of_a_pool():
     assert axes["t"].ends == (0.0, 59.0)
     assert set(axes["dye"].values) == {"red", "blue"}
     assert set(axes["wet"].values) == {True, False}
+
+
+def test_an_axis_of_a_pool_in_logs():
+    doses = [{"dose": 10.0 ** (-i / 20)} for i in range(61)]
+    (axis,) = axes_of(covey.Pool(doses, log=["dose"]))
+    assert axis.log
+    assert (axis.values[0], axis.values[-1]) == (1e-3, 1.0)
+    assert axis.values[20] == pytest.approx(10**-1.5)
 
 
 def test_a_small_pool_is_taken_value_by_value():

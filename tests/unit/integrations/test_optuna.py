@@ -225,7 +225,7 @@ def test_single_values_and_steps_too_fine_are_not_searched():
         trial.suggest_float("one", 2.0, 2.0)
         trial.suggest_categorical("only", ["a"])
         trial.suggest_categorical("same", [True, 1])
-        return trial.suggest_float("fine", 0, 1, step=1e-6) + trial.suggest_float("x", 0, 1)
+        return trial.suggest_float("fine", 0, 1, step=1e-16) + trial.suggest_float("x", 0, 1)
 
     study.optimize(objective, n_trials=10)
     assert list(study.sampler.infer_relative_search_space(study, study.trials[0])) == ["x"]
@@ -285,7 +285,9 @@ def test_wrong_arguments_say_what_is_right(arguments, reason):
         CoveySampler(**arguments)
 
 
-@pytest.mark.parametrize("space", [{}, {"x": FloatDistribution(0, 1, step=1e-6)}, {"x": (0, 1)}, 7])
+@pytest.mark.parametrize(
+    "space", [{}, {"x": FloatDistribution(0, 1, step=1e-16)}, {"x": (0, 1)}, 7]
+)
 def test_a_wrong_search_space_is_refused_at_once(space):
     with pytest.raises(SpaceError):
         CoveySampler(search_space=space)

@@ -117,7 +117,7 @@ def test_ordered_options_sit_at_the_centres_of_their_bins():
 
 def test_only_ordered_numbers_are_numeric():
     assert Choice([1, 2.5], ordered=True).numeric
-    assert not Choice([1, 2.5]).numeric
+    assert not Choice([1, 2.5], ordered=False).numeric
     assert not Choice([1, "a"], ordered=True).numeric
     assert not Choice([1, True], ordered=True).numeric
     assert not Choice([1, float("inf")], ordered=True).numeric
@@ -164,8 +164,9 @@ def test_equality_looks_at_types_and_order():
     assert Choice([1, 2]) == Choice((1, 2))
     assert hash(Choice([1, 2])) == hash(Choice((1, 2)))
     assert Choice([1, 2]) != Choice([True, 2])
-    assert Choice([1, 2]) != Choice([2, 1])
-    assert Choice([1, 2]) != Choice([1, 2], ordered=True)
+    assert Choice([1, 2], ordered=True) != Choice([2, 1], ordered=True)
+    assert Choice([1, 2]) == Choice([2, 1])  # numbers are ordered by size unless told otherwise
+    assert Choice([1, 2], ordered=False) != Choice([1, 2], ordered=True)
     assert Choice([1, 2]) != Choice([1])
     assert Choice([1]) != 1
     assert Choice([np.arange(2)]) == Choice([np.arange(2)])

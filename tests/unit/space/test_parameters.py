@@ -8,7 +8,7 @@ import pytest
 
 from covey.errors import SpaceError
 from covey.space import Choice, Integer, Real
-from covey.space.parameters import checked_parameters
+from covey.space.space import checked_parameters
 
 NAN, INF = float("nan"), float("inf")
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space import Pool
+from covey.space import Pool, space_from_description
 from covey.space import pool as pool_module
-from covey.space.pool import difference
-from covey.space.table import from_records
+from covey.space import table as table_module
+from covey.space.table import difference, from_records
 
 ROWS = [
     {"t": 20, "solvent": "water", "wet": True, "id": "A1"},
@@ -374,5 +374,63 @@ SEVEN = [{"t": i, "s": "abcdefg"[i], "x": float("nan")} for i in range(7)]
     ],
 )
 def test_the_first_difference_is_named(monkeypatch, block, now, found):
-    monkeypatch.setattr(pool_module, "_BLOCK", block)
+    monkeypatch.setattr(table_module, "_BLOCK", block)
     assert difference(from_records(SEVEN), from_records(now)) == found
+
+
+# Columns in logs
+
+DOSES = [{"dose": dose, "dye": "red"} for dose in (0.001, 0.01, 1.0)]
+
+
+def test_a_column_may_be_seen_in_logs():
+    pool = Pool(DOSES, labels=["dye"], log=["dose"])
+    np.testing.assert_allclose(pool.rows[:, 0], [0.0, 1 / 3, 1.0])
+    assert pool.log == ("dose",)
+    assert pool.locate(DOSES).tolist() == [0, 1, 2]
+    assert repr(pool) == "Pool(3 candidates, inputs=['dose'], labels=['dye'], log=['dose'])"
+    assert pool != Pool(DOSES, labels=["dye"])
+    assert "log" not in Pool(DOSES).describe()
+
+
+def test_every_row_of_many_is_found_in_logs():
+    x = np.random.default_rng(0).lognormal(size=(2000, 1))
+    pool = Pool(x, log=["x0"])
+    assert pool.locate([{"x0": float(v)} for v in x[:, 0]]).tolist() == list(range(2000))
+
+
+def test_a_pool_in_logs_is_built_again_from_its_description(tmp_path):
+    path = tmp_path / "doses.csv"
+    path.write_text("dose,t\n0.1,1\n1,2\n10,3\n")
+    pool = Pool(path, log=["dose"])
+    again = space_from_description(json.loads(json.dumps(pool.describe())))
+    assert again == pool
+    np.testing.assert_array_equal(again.rows, pool.rows)
+    pool.verify_source()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"log": "dose"}, r"log must be a list of columns, got 'dose'"),
+        ({"log": ["dos"]}, "unknown input 'dos'.*Did you mean 'dose'"),
+        ({"log": ["dye"]}, "log names 'dye', which holds no numbers"),
+        ({"log": ["dye"], "labels": ["dye"]}, "unknown input 'dye'"),
+    ],
+)
+def test_a_column_that_cannot_be_in_logs_is_refused(arguments, reason):
+    with pytest.raises(SpaceError, match=reason):
+        Pool(DOSES, **arguments)
+
+
+def test_a_log_scale_needs_numbers_above_zero():
+    with pytest.raises(SpaceError, match=r"row 1 .* has 0.0 in the input 'dose'.*above 0"):
+        Pool([{"dose": 1.0}, {"dose": 0.0}], log=["dose"])
+    with pytest.raises(SpaceError, match="column 'dose': a value on a log scale must be above 0"):
+        Pool(DOSES, log=["dose"]).encode([{"dose": -1.0, "dye": "red"}])
+
+
+def test_a_constant_column_in_logs():
+    assert (
+        Pool([{"c": 3.0, "t": 1}, {"c": 3.0, "t": 2}], log=["c"]).rows[:, 0].tolist() == [0.5] * 2
+    )

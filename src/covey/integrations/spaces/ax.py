@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 from covey import Integer, Linear, Real, Space
@@ -17,7 +17,7 @@ with installed("ax-platform", "ax"):
     from ax.core.search_space import SearchSpace
 
 
-_MOST_STEPS = 1000  # of a float with digits, each of which becomes an option; above it is rounded
+_MOST_STEPS = 1000  # of a Real in steps that are no digits, each of which becomes an option
 _KINDS = {
     bool: ax.ParameterType.BOOL,
     int: ax.ParameterType.INT,
@@ -30,7 +30,7 @@ def space_from_ax(search_space: SearchSpace) -> Space:
     """The space of what Ax may vary: range and choice parameters, with their linear constraints.
 
     Fixed and derived parameters follow from those and are left out. A float with ``digits`` becomes
-    an ordered Choice of its values if they are not many.
+    a Real in steps.
 
     >>> x = ax.RangeParameter("x", ax.ParameterType.FLOAT, 0.1, 10.0, log_scale=True)
     >>> space_from_ax(SearchSpace([x]))
@@ -98,12 +98,9 @@ def _parameter(parameter: ax.Parameter) -> Parameter:
     low, high, log = parameter.lower, parameter.upper, parameter.log_scale
     if parameter.parameter_type is ax.ParameterType.INT:
         return Integer(int(low), int(high), log=log)
-    if parameter.digits is not None and not log:
-        first, step = Decimal(str(low)), Decimal(1).scaleb(-parameter.digits)
-        count = int((Decimal(str(high)) - first) / step) + 1
-        if count <= _MOST_STEPS:
-            return Choice([float(first + i * step) for i in range(count)], ordered=True)
-    return Real(float(low), float(high), log=log)
+    digits = None if log else parameter.digits
+    step = None if digits is None else float(f"1e{-digits}")
+    return Real(float(low), float(high), log=log, step=step)
 
 
 def _linear(row: ParameterConstraint) -> Linear:
@@ -118,9 +115,7 @@ def _linear(row: ParameterConstraint) -> Linear:
 
 def _ax_parameter(name: str, parameter: Parameter) -> ax.Parameter:
     if isinstance(parameter, Real):
-        return ax.RangeParameter(
-            name, ax.ParameterType.FLOAT, parameter.low, parameter.high, log_scale=parameter.log
-        )
+        return _ax_float(name, parameter)
     if isinstance(parameter, Choice):
         return _one_of(name, parameter.options, parameter.ordered)
     if not isinstance(parameter, Integer):
@@ -132,6 +127,27 @@ def _ax_parameter(name: str, parameter: Parameter) -> ax.Parameter:
     if parameter.log and parameter.size > 1:
         raise SpaceError("Ax has no integers in logs with a step; leave log or step out.")
     return _one_of(name, range(parameter.low, parameter.high + 1, parameter.step), ordered=True)
+
+
+def _ax_float(name: str, parameter: Real) -> ax.Parameter:
+    """A range; with digits if its steps are digits, else a choice among its values."""
+    (low, high), step, kind = parameter.span, parameter.step, ax.ParameterType.FLOAT
+    if step is None:
+        return ax.RangeParameter(name, kind, low, high, log_scale=parameter.log)
+    digits = -round(math.log10(step))
+    if (
+        digits >= 0
+        and step == float(f"1e{-digits}")
+        and not parameter.log
+        and round(low, digits) == low
+    ):
+        return ax.RangeParameter(name, kind, low, high, digits=digits)
+    if parameter.log or (parameter.size or 0) > _MOST_STEPS:
+        raise SpaceError(
+            "Ax has floats in steps of 1, 0.1, 0.01, ..., not in logs, or a list of at most "
+            f"{_MOST_STEPS} values; leave step out."
+        )
+    return _one_of(name, parameter.examples(_MOST_STEPS), ordered=True)
 
 
 def _one_of(name: str, options: Sequence[Any], ordered: bool) -> ax.Parameter:

@@ -14,7 +14,7 @@ with installed("ConfigSpace", "configspace"):
     import ConfigSpace
 
 
-_MOST_LEVELS = 10_000  # of integers in steps, which ConfigSpace has to list
+_MOST_LEVELS = 10_000  # of numbers in steps, which ConfigSpace has to list
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,13 @@ def _parameter(given: Any) -> Parameter:
     if isinstance(given, ConfigSpace.OrdinalHyperparameter):
         return Choice(given.sequence, ordered=True)
     if isinstance(given, ConfigSpace.Constant):
-        return Choice([given.value])
+        return Choice([given.value], ordered=False)
     if isinstance(given, ConfigSpace.CategoricalHyperparameter):
         if given.weights is not None and len(set(given.weights)) > 1:
             raise SpaceError(
                 f"its weights {given.weights} cannot be expressed; use .to_uniform() of it."
             )
-        return Choice(given.choices)
+        return Choice(given.choices, ordered=False)
     raise SpaceError(
         f"a {type(given).__name__} cannot be expressed: Covey looks everywhere between two bounds "
         "alike; use a uniform one over the range you believe in."
@@ -122,6 +122,9 @@ def _hyperparameter(name: str, parameter: Parameter) -> Any:
 
 
 def _float(name: str, parameter: Real) -> Any:
+    if parameter.size is not None:
+        _refuse_steps(parameter, "floats")
+        return ConfigSpace.OrdinalHyperparameter(name, parameter.examples(_MOST_LEVELS))
     made = ConfigSpace.UniformFloatHyperparameter(name, *parameter.span, log=parameter.log)
     if (made.lower, made.upper) != parameter.span:
         raise SpaceError(
@@ -137,10 +140,16 @@ def _integer(name: str, parameter: Integer) -> Any:
         return ConfigSpace.Constant(name, low)
     if step == 1:
         return ConfigSpace.UniformIntegerHyperparameter(name, low, high, log=parameter.log)
-    if parameter.log or parameter.size > _MOST_LEVELS:
-        many = f"of {parameter.size} values (more than {_MOST_LEVELS})"
+    _refuse_steps(parameter, "integers")
+    return ConfigSpace.OrdinalHyperparameter(name, list(range(low, high + 1, step)))
+
+
+def _refuse_steps(parameter: Real | Integer, what: str) -> None:
+    """Raise unless the values can be listed, in an even order."""
+    size = parameter.size or 0
+    if parameter.log or size > _MOST_LEVELS:
+        many = f"of {size} values (more than {_MOST_LEVELS})"
         raise SpaceError(
-            f"integers {'on a logarithmic scale' if parameter.log else many} cannot go in steps; "
+            f"{what} {'on a logarithmic scale' if parameter.log else many} cannot go in steps; "
             "leave step out."
         )
-    return ConfigSpace.OrdinalHyperparameter(name, list(range(low, high + 1, step)))

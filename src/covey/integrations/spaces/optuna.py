@@ -21,19 +21,19 @@ with installed("optuna", "optuna"):
     )
 
 
-_MOST_STEPS = 10_000  # of a float with a step, each of which becomes an option
+_MOST_STEPS = 10_000  # of options in equal steps
 _STORED = (bool, int, float, str, type(None))
 
 
 def space_from_optuna(distributions: Mapping[str, BaseDistribution]) -> Space:
     """The space of distributions by name, such as ``study.best_trial.distributions``.
 
-    A float with a step, or of one value only, becomes an ordered Choice.
+    A float of one value only becomes a Choice.
 
     >>> space_from_optuna({"lr": FloatDistribution(1e-4, 1.0, log=True)})
     Space({'lr': Real(low=0.0001, high=1.0, log=True)})
     >>> space_from_optuna({"p": FloatDistribution(0.1, 0.4, step=0.1)})
-    Space({'p': Choice(options=(0.1, 0.2, 0.3, 0.4), ordered=True)})
+    Space({'p': Real(low=0.1, high=0.4, log=False, step=0.1)})
 
     Raises:
         SpaceError: a distribution is of another kind, its steps are too many, or Optuna takes two
@@ -60,7 +60,7 @@ def space_to_optuna(space: Space) -> dict[str, BaseDistribution]:
     {'p': FloatDistribution(high=0.3, log=False, low=0.1, step=0.1)}
 
     Raises:
-        SpaceError: the space has constraints, integers in logs with a step, options in an uneven
+        SpaceError: the space has constraints, numbers in logs with a step, options in an uneven
             order, or options Optuna cannot store or tell apart.
     """
     if not isinstance(space, Space):
@@ -85,13 +85,13 @@ def _parameter(distribution: BaseDistribution) -> Parameter:
         case IntDistribution():
             d = distribution
             return Integer(d.low, d.high, log=d.log, step=d.step)
-        case FloatDistribution(step=None, low=low, high=high, log=log) if low < high:
-            return Real(low, high, log=log)
-        case FloatDistribution(step=step, low=low, high=high):
-            return Choice(_grid(low, high, step or 1.0), ordered=True)
+        case FloatDistribution(low=low, high=high, log=log, step=step) if low < high:
+            return Real(low, high, log=log, step=step)
+        case FloatDistribution(low=low):
+            return Choice([low], ordered=True)
         case CategoricalDistribution(choices=choices):
             _told_apart(choices)
-            return Choice(choices)
+            return Choice(choices, ordered=False)
     raise SpaceError(
         f"it must be a FloatDistribution, IntDistribution or CategoricalDistribution; "
         f"got {distribution!r}."
@@ -100,7 +100,9 @@ def _parameter(distribution: BaseDistribution) -> Parameter:
 
 def _distribution(parameter: Parameter) -> BaseDistribution:
     if isinstance(parameter, Real):
-        return FloatDistribution(parameter.low, parameter.high, log=parameter.log)
+        if parameter.log and parameter.step is not None:
+            raise SpaceError("Optuna has no floats in logs with a step; leave log or step out.")
+        return FloatDistribution(*parameter.span, log=parameter.log, step=parameter.step)
     if isinstance(parameter, Choice):
         return _stepped(parameter.options) if parameter.ordered else _categories(parameter.options)
     if not isinstance(parameter, Integer):
@@ -117,11 +119,6 @@ def _grid(low: float, high: float, step: float) -> list[float]:
     """The values low, low + step, ..., high, as decimals: 0.3, not 0.30000000000000004."""
     first, gap = Decimal(str(low)), Decimal(str(step))
     count = int((Decimal(str(high)) - first) / gap) + 1
-    if count > _MOST_STEPS:
-        raise SpaceError(
-            f"{count} steps of {step!r} from {low!r} to {high!r} are too fine for a list of "
-            f"options, of which there may be {_MOST_STEPS}; use a larger step, or none."
-        )
     return [float(first + rank * gap) for rank in range(count)]
 
 

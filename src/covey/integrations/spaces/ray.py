@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
 from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
-from covey.space.names import is_finite, plain
+from covey.space.names import plain
 
 with installed("ray", "ray"):
     from ray import tune
@@ -61,9 +62,6 @@ def _put(into: dict[str, Any], key: str, value: Any, name: str) -> None:
         why = "another name is a part of it" if key else "there is nothing beside a slash"
         raise SpaceError(f"parameter {name!r} cannot become a path of dicts: {why}; rename it.")
     into[key] = value
-
-
-_MOST_LEVELS = 10_000  # of a quantised float; with more, use a Real and round
 
 
 def space_from_ray(param_space: Mapping[str, Any]) -> Space:
@@ -137,7 +135,7 @@ def _parameter(domain: Any) -> Parameter:
         return _choice(domain.categories)
     if isinstance(domain, sample.Integer):
         return _integer(domain.lower, domain.upper, log, step or 1)
-    return Real(domain.lower, domain.upper, log=log) if step is None else _levels(domain, log, step)
+    return Real(domain.lower, domain.upper, log=log) if step is None else _steps(domain, log, step)
 
 
 def _sampler(domain: Any) -> tuple[Any, Any]:
@@ -156,10 +154,7 @@ def _refusal(sampler: Any) -> str:
 
 
 def _choice(options: list[Any]) -> Choice:
-    options = [plain(option) for option in options]
-    if all(map(is_finite, options)) and len(set(options)) == len(options):
-        return Choice(sorted(options), ordered=True)
-    return Choice(options)
+    return Choice([plain(option) for option in options])
 
 
 def _integer(lower: int, upper: int, log: bool, step: int) -> Integer:
@@ -169,22 +164,21 @@ def _integer(lower: int, upper: int, log: bool, step: int) -> Integer:
     return Integer(-(-lower // step) * step, upper // step * step, log=log, step=step)
 
 
-def _levels(domain: sample.Float, log: bool, step: float) -> Choice:
+def _steps(domain: sample.Float, log: bool, step: float) -> Real | Choice:
+    """The multiples of the step that Ray rounds to."""
     if log:
         raise SpaceError(
             f"steps of {step} on a logarithmic scale cannot be expressed; use tune.loguniform and "
             "round in the trainable, or tune.qlograndint."
         )
-    first, last = round(domain.lower / step), round(domain.upper / step)
-    if last - first >= _MOST_LEVELS:
-        raise SpaceError(
-            f"steps of {step} make {last - first + 1} levels, more than {_MOST_LEVELS}; use "
-            "tune.uniform and round in the trainable."
-        )
-    return Choice([rank * step for rank in range(first, last + 1)], ordered=True)
+    gap = Decimal(str(step))
+    low, high = (float(gap * round(end / step)) for end in (domain.lower, domain.upper))
+    return Real(low, high, step=step) if low < high else Choice([low])
 
 
 def _domain(name: str, parameter: Parameter) -> sample.Domain:
+    if isinstance(parameter, Real) and parameter.step is not None:
+        return _quantised(name, parameter, parameter.step)
     if isinstance(parameter, Real):
         return (tune.loguniform if parameter.log else tune.uniform)(*parameter.span)
     if isinstance(parameter, Integer):
@@ -198,6 +192,16 @@ def _domain(name: str, parameter: Parameter) -> sample.Domain:
             "ordered=True out, or give the space itself to CoveySearch."
         )
     return tune.choice(options)
+
+
+def _quantised(name: str, parameter: Real, step: float) -> sample.Domain:
+    if parameter.log or Decimal(str(parameter.low)) % Decimal(str(step)):
+        why = "not in logs" if parameter.log else f"and {parameter.low} is none"
+        raise SpaceError(
+            f"parameter {name!r}: the steps of Ray are multiples of {step}, {why}; leave step out "
+            "and round in the trainable, or give the space itself to CoveySearch."
+        )
+    return tune.quniform(*parameter.span, step)
 
 
 def _integers(name: str, parameter: Integer) -> sample.Domain:

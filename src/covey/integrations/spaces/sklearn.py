@@ -14,9 +14,11 @@ from covey import Integer, Real, Space
 from covey.errors import SpaceError
 from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
-from covey.space.names import is_finite, plain
+from covey.space.names import plain
 
 _KNOWN = "uniform, loguniform, randint, a range, a list, or covey.Real, Integer, Choice"
+
+_MOST_LEVELS = 10_000  # of a real in steps, which becomes a list
 
 
 def space_from_sklearn(distributions: Any) -> Space:
@@ -80,10 +82,7 @@ def _parameter(given: Any) -> Parameter:
         first, last = sorted((given[0], given[-1]))
         return Integer(first, last, step=abs(given.step) if len(given) > 1 else 1)
     if isinstance(given, list | tuple | range | np.ndarray):
-        options = [plain(option) for option in given]
-        if all(map(is_finite, options)) and len(set(options)) == len(options):
-            return Choice(sorted(options), ordered=True)
-        return Choice(options)
+        return Choice([plain(option) for option in given])
     raise SpaceError(f"{_called(given)} cannot be expressed; it may be {_KNOWN}.")
 
 
@@ -125,6 +124,14 @@ def _distribution(name: str, parameter: Parameter) -> Any:
 
     if isinstance(parameter, Choice):
         return list(parameter.options)
+    if isinstance(parameter, Real) and parameter.size is not None:
+        if parameter.log or parameter.size > _MOST_LEVELS:
+            why = "none evenly in logs" if parameter.log else f"only a list of {_MOST_LEVELS}"
+            raise SpaceError(
+                f"parameter {name!r}: no distribution draws numbers in steps, {why}; "
+                "leave step out, and round it."
+            )
+        return parameter.examples(_MOST_LEVELS)
     if isinstance(parameter, Real):
         low, high = parameter.span
         return loguniform(low, high) if parameter.log else uniform(low, high - low)

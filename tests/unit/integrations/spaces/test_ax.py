@@ -49,8 +49,8 @@ def choice(values, kind, **more):
         (RangeParameter("p", FLOAT, 1e-4, 1.0, log_scale=True), Real(1e-4, 1, log=True)),
         (RangeParameter("p", INT, 1, 9), Integer(1, 9)),
         (RangeParameter("p", INT, 1, 9, log_scale=True), Integer(1, 9, log=True)),
-        (RangeParameter("p", FLOAT, 0.1, 0.4, digits=1), Choice([0.1, 0.2, 0.3, 0.4], True)),
-        (RangeParameter("p", FLOAT, 0.0, 1.0, digits=6), Real(0, 1)),
+        (RangeParameter("p", FLOAT, 0.1, 0.4, digits=1), Real(0.1, 0.4, step=0.1)),
+        (RangeParameter("p", FLOAT, 0.0, 1.0, digits=6), Real(0, 1, step=1e-6)),
         (RangeParameter("p", FLOAT, 0.1, 1.0, digits=1, log_scale=True), Real(0.1, 1, log=True)),
         (choice(["a", "b", "c"], STRING, is_ordered=False), Choice(["a", "b", "c"])),
         (
@@ -58,7 +58,7 @@ def choice(values, kind, **more):
             Choice(["low", "mid", "high"], True),
         ),
         (choice([8, 2, 4], INT, is_ordered=True), Choice([2, 4, 8], ordered=True)),
-        (choice([0.5, 0.1, 0.9], FLOAT, is_ordered=False), Choice([0.1, 0.5, 0.9])),
+        (choice([0.5, 0.1, 0.9], FLOAT, is_ordered=False), Choice([0.1, 0.5, 0.9], False)),
         (choice([False, True], BOOL, is_ordered=True), Choice([False, True], ordered=True)),
     ],
 )
@@ -126,6 +126,16 @@ def test_conditions_and_equalities_are_refused():
 )
 def test_there_and_back(space):
     assert space_from_ax(space_to_ax(space)) == space
+
+
+def test_steps_are_digits_or_a_choice():
+    tenths = Space({"p": Real(0.1, 0.4, step=0.1), "q": Real(-1, 1, step=1e-5)})
+    assert space_from_ax(space_to_ax(tenths)) == tenths
+    quarters = space_to_ax(Space({"p": Real(0, 1, step=0.25)}))
+    assert space_from_ax(quarters) == Space({"p": Choice([0.0, 0.25, 0.5, 0.75, 1.0])})
+    for parameter in (Real(0, 1, step=0.0005), Real(1, 9, step=0.5, log=True)):
+        with pytest.raises(SpaceError, match=r"'p': Ax has floats in steps of 1, 0.1"):
+            space_to_ax(Space({"p": parameter}))
 
 
 def test_what_comes_back_as_something_else():

@@ -56,7 +56,7 @@ def test_a_configspace_becomes_the_space_it_means():
         "depth": Integer(1, 8),
         "kind": Choice(["a", "b"]),
         "size": Choice(["s", "m", "l"], ordered=True),
-        "epochs": Choice([10]),
+        "epochs": Choice([10], ordered=False),
     }
 
 

@@ -2,6 +2,7 @@
 
     python -m benchmarks.bbob run RESULTS.jsonl --strategies auto-0.1 auto --instances 3 4 5
     python -m benchmarks.bbob table RESULTS.jsonl --against auto-0.1
+    python -m benchmarks.bbob run MIXED.jsonl --suite bbob-mixint --dimensions 5 10 --rounds 8
 
 Entrants are the variants of `benchmarks.trials` and the peers of `benchmarks.race` (hebo, botorch,
 each in an environment that has it). A run adds one line a batch, and resumes. Instances 3 to
@@ -11,8 +12,10 @@ each in an environment that has it). A run adds one line a batch, and resumes. I
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -45,10 +48,13 @@ class Cell(NamedTuple):
     instance: int
     seed: int
     batch: int
+    suite: str = "bbob"
 
 
 def problem_of(cell: Cell) -> Problem:
     """A function of the suite, its regret to be minimised: values are regrets, negated."""
+    if cell.suite != "bbob":
+        return mixed_problem_of(cell)
     from cocoex import BareProblem
 
     f = BareProblem("bbob", cell.function, cell.dimension, cell.instance)
@@ -59,6 +65,31 @@ def problem_of(cell: Cell) -> Problem:
         return float(f.best_value() - f([point[name] for name in names]))
 
     return Problem(f"bbob-{cell.function}", space, value, 0.0, 1.0)
+
+
+def mixed_problem_of(cell: Cell) -> Problem:
+    """A function of the mixed-integer suite: the first four fifths of its inputs are integers."""
+    from cocoex import Suite
+
+    told = f"dimensions:{cell.dimension} instance_indices:{cell.instance}"
+    f = Suite(cell.suite, "", told)[cell.function - 1]
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        f._best_parameter("print")  # noqa: SLF001 - the package has no other way to say it
+        best = f(np.loadtxt(next(Path(folder).iterdir())))
+    names = [f"x{i}" for i in range(cell.dimension)]
+    ends = zip(names, f.lower_bounds, f.upper_bounds, strict=True)
+    whole = f.number_of_integer_variables
+    space = covey.Space(
+        {
+            name: covey.Integer(int(low), int(high)) if i < whole else covey.Real(low, high)
+            for i, (name, low, high) in enumerate(ends)
+        }
+    )
+
+    def value(point: Mapping[str, Any]) -> float:
+        return float(best - f([point[name] for name in names]))
+
+    return Problem(f"{cell.suite}-{cell.function}", space, value, 0.0, 1.0)
 
 
 def entered(cell: Cell, problem: Problem) -> Optimiser:
@@ -99,7 +130,7 @@ def read(path: Path) -> dict[Cell, list[dict[str, Any]]]:
     """Whole runs by cell; the last of several wins."""
     rows: dict[Cell, list[dict[str, Any]]] = defaultdict(list)
     for row in read_rows(path):
-        cell = Cell(*(row[name] for name in Cell._fields))
+        cell = Cell(*(row[name] for name in Cell._fields[:-1]), row.get("suite", "bbob"))
         if row["round"] == 0:
             rows[cell] = []
         rows[cell].append(row)
@@ -193,11 +224,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--against", default="auto-0.1")
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--suite", default="bbob", choices=("bbob", "bbob-mixint"))
     args = parser.parse_args()
     if args.what == "run":
         order = product(args.instances, args.seeds, args.dimensions, args.functions)
         cells = [
-            Cell(s, f, d, i, seed, args.batch) for i, seed, d, f in order for s in args.strategies
+            Cell(s, f, d, i, seed, args.batch, args.suite)
+            for i, seed, d, f in order
+            for s in args.strategies
         ]
         run(cells, args.path, args.rounds, args.workers)
     print("\n".join(table(read(args.path), args.against)))

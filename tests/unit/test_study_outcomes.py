@@ -134,6 +134,20 @@ def test_the_goal_may_come_after_the_limit():
     assert study.best.id == 0
 
 
+def test_the_limit_may_come_after_the_goal(tmp_path):
+    journal, limits = tmp_path / "run.jsonl", {"ph": ("<=", 7.0)}
+    study = covey.Study(space(), goal="max", limits=limits, seed=0, journal=journal)
+    study.ask(2)
+    study.tell(0, {"value": 3.0, "ph": None})
+    assert study.best is None
+    study.tell(0, {"ph": 6.0})
+    again = covey.Study(space(), goal="max", limits=limits, seed=0, journal=journal)
+    for one in (study, again):
+        assert one.history[0].value == one.best.value == 3.0
+        assert one.history[0].goal == "value"
+        assert [t.id for t in one.history.counted] == [0]
+
+
 def test_records_are_kept_shown_and_not_modelled():
     study = covey.Study(space(), goal=GOALS, record=["notes", "batch_no"], seed=0)
     batch = study.ask(2)

@@ -117,6 +117,12 @@ def test_status_best_and_export_show_the_front(asked):
     assert float(rows[0]["cost"]) == study.history[0].values["cost"]
 
 
+def test_ask_says_how_many_results_it_chose_from(asked):
+    filled("batch.csv", **{"yield": lambda x: x, "cost": lambda x: x * x, "heat": lambda x: x})
+    assert asked("tell", "batch.csv").code == 0
+    assert "choosing 3 points after 3 results" in asked("ask").err
+
+
 def test_amend_by_name(asked):
     asked("tell", "0:yield=0.5", "0:heat=0.1", "0:cost=1")
     assert asked("amend", "0:cost=3", "--reason", "typing error").code == 0

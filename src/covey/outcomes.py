@@ -21,6 +21,11 @@ Sense = Literal["max", "min"]
 SENSES = ("max", "min")
 PLAIN = "value"  # the outcome of a study that names none
 _SIGNS = ("<=", ">=")
+COLUMNS = (
+    *("id", "status", "sem", "origin", "batch", "reason", "asked", "ended", "seconds"),
+    "excluded",
+)
+"""Columns of sheets and tables about a trial, whose names no outcome may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,7 @@ class Outcomes:
             goal = {PLAIN: goal}
         made = Outcomes(_goals(goal), _limits(limits), _record(record))
         made = replace(made, worst=_worst(worst, made.goals))
+        _refuse_columns(made)
         _refuse_twice(made)
         return made
 
@@ -214,6 +220,22 @@ def _worst(worst: Any, goals: Mapping[str, Sense]) -> dict[str, float] | None:
             f"worst has one value for each goal ({', '.join(goals)}), or is None; got {worst!r}."
         )
     return {name: _number(worst[name], f"the worst {name!r}") for name in goals}
+
+
+def _refuse_columns(outcomes: Outcomes) -> None:
+    """Raise if a name is that of another column in sheets and tables."""
+    for name in (*outcomes.names, *outcomes.record):
+        if name in COLUMNS:
+            raise StrategyError(
+                f"an outcome cannot be called {name!r}, which is a column of sheets and tables; so "
+                f"are {', '.join(other for other in COLUMNS if other != name)}. Give it another "
+                "name."
+            )
+        if name == PLAIN and name not in outcomes.goals:
+            raise StrategyError(
+                f"only a goal may be called {PLAIN!r}, the column of the only goal's value in "
+                "sheets and tables; give the limit or record another name."
+            )
 
 
 def _refuse_twice(outcomes: Outcomes) -> None:

@@ -48,6 +48,11 @@ def started(n=12, goal=GOALS, journal=None, **options):
         (GOALS, {"record": ["n", "n"]}, "a name occurs twice in record"),
         (GOALS, {"limits": {"ph": ("<=", 1)}, "record": ["ph"]}, "'ph' is limited"),
         ({"x": "max"}, {}, "'x' is a parameter and an outcome"),
+        ({"id": "max", "cost": "min"}, {}, "an outcome cannot be called 'id'"),
+        (GOALS, {"limits": {"seconds": ("<=", 1)}}, "an outcome cannot be called 'seconds'"),
+        (GOALS, {"record": ["reason"]}, "so are id, status, sem, origin, batch, asked"),
+        (GOALS, {"limits": {"value": ("<=", 1)}}, "only a goal may be called 'value'"),
+        (GOALS, {"record": ["value"]}, "only a goal may be called 'value'"),
         (GOALS, {"worst": {"yield": 0.0}}, "worst has one value for each goal (yield, cost)"),
         (GOALS, {"worst": {"yield": 0.0, "cost": "high"}}, "the worst 'cost' is a finite number"),
     ],
@@ -157,6 +162,17 @@ def test_records_are_kept_shown_and_not_modelled():
     assert list(frame["notes"]) == ["clear", "clear"]
     assert frame["yield"].tolist() == [t.values["yield"] for t in study.history]
     assert set(study.predict([batch[0].point])) == {"yield", "cost"}
+
+
+def test_one_of_several_goals_may_be_called_value():
+    study = covey.Study(space(), goal={"value": "max", "cost": "min"}, seed=0)
+    study.ask(2)
+    study.tell(0, {"value": 1.5, "cost": 2.5})
+    frame = study.history.to_frame()
+    assert frame["value"].tolist()[0] == 1.5
+    assert frame["cost"].tolist()[0] == 2.5
+    assert frame["value"].isna().tolist() == [False, True]
+    assert study.history[0].value is None
 
 
 def test_amend_corrects_some_values_by_name():

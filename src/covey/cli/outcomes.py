@@ -166,6 +166,9 @@ def _from_words(words: Sequence[str], study: Study) -> list[NamedResult]:
         if name in result.values or name in result.record:
             raise row.error(f"{name} of trial {id} comes twice.")
         _fill(result, row, name, study)
+    for result in found.values():
+        if result.failed:
+            _require_all_failed(result.row, f"trial {result.id}", list(result.values))
     return list(found.values())
 
 
@@ -194,7 +197,8 @@ def _from_sheet(path: str, study: Study) -> list[NamedResult]:
 def _warn_of_unused(names: Sequence[str], rows: Sequence[SheetRow], study: Study) -> None:
     """Say which columns hold something that is not recorded."""
     known = {"id", "status", "origin", "value", "sem", *map(sheets.heading, study.space.names)}
-    known |= {*value_columns(study), *sheets.exported(names, study.space.names)}
+    filled_in = value_columns(study)
+    known |= {*filled_in, *sheets.exported(names, study.space.names, filled_in)}
     rest = [n for n in names if n not in known and any(row.text(n) for row in rows)]
     if rest:
         say(f"not recorded: {', '.join(rest)}. A study keeps what its record names.")
@@ -205,13 +209,25 @@ def _from_row(row: SheetRow, wanted: Sequence[str], study: Study) -> NamedResult
     if not id.isdecimal() or len(id) > 18:
         raise row.error(f"an id is a whole number, got {id[:40]!r}.")
     result = NamedResult(int(id), row)
-    if any(row.text(name).lower() in FAILED for name in study.outcomes.names):
+    cells = {name: row.text(name) for name in study.outcomes.names if row.text(name)}
+    failed = [name for name, text in cells.items() if text.lower() in FAILED]
+    if failed:
+        _require_all_failed(row, failed[0], [name for name in cells if name not in failed])
         result.failed = True
         return result
     for name in wanted:
         if row.text(name):
             _fill(result, row, name, study)
     return result
+
+
+def _require_all_failed(row: SheetRow, failed: str, others: Sequence[str]) -> None:
+    """Raise if a trial that failed has values of other outcomes."""
+    if others:
+        raise row.error(
+            f"{failed} failed, but there are values of {' and '.join(others)}; only a whole trial "
+            "fails. Leave the cell empty if its value comes later, or take the other values out."
+        )
 
 
 def _fill(result: NamedResult, row: SheetRow, name: str, study: Study) -> None:

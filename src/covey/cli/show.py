@@ -350,7 +350,8 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
         put_json("covey.export/1", {"trials": listed})
         if out is None:
             return end(study)
-    added, rare = sheets.export_columns(study.space.names), _rare_cells(study)
+    named, rare = _named_columns(study), _rare_cells(study)
+    added = sheets.export_columns(study.space.names, named)
     columns = _columns(study, added, [name for name, texts in rare.items() if texts])
     rows = [
         {name: getattr(trial, name) for name in sheets.COLUMNS}
@@ -365,9 +366,11 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
         put_exactly(text)
     else:
         # Cells of an earlier export, of trials that have their result by now.
-        changing = ("reason", "ended", "seconds", *sheets.EXPORT_RARE)
-        empty = ["value", "sem", *_named_columns(study), *(added[name] for name in changing)]
-        earlier = {"status": get_args(Status)} | dict.fromkeys(empty, ("",))
+        changing = [added[name] for name in ("reason", "ended", "seconds", *sheets.EXPORT_RARE)]
+        earlier = {
+            "status": get_args(Status),
+            **dict.fromkeys(["value", "sem", *named, *changing], ("",)),
+        }
         some = [list(compress(rare, which)) for which in product((True, False), repeat=len(rare))]
 
         def ours(file: BinaryIO) -> bool:
@@ -428,7 +431,8 @@ def _named_columns(study: Study) -> list[str]:
 
 def _named_cells(study: Study, trial: Trial) -> dict[str, Any]:
     told = {**study.history.metrics(trial), **trial.values}
-    return {name: told.get(name) for name in _named_columns(study)}
+    cells = {name: told.get(name) for name in _named_columns(study)}
+    return {"value": told.get("value", trial.value), **cells}  # a goal may be called value
 
 
 def _rare_cells(study: Study) -> dict[str, dict[int, str]]:

@@ -88,6 +88,18 @@ class Outcomes:
         """The name of the only goal; empty if there are several."""
         return next(iter(self.goals)) if len(self.goals) == 1 else ""
 
+    @property
+    def single(self) -> bool:
+        """Whether it is one goal without limits: then batches are those of a plain study."""
+        return len(self.goals) == 1 and not self.limits
+
+    @property
+    def in_order(self) -> Outcomes:
+        """The same in the order of names: what is computed does not depend on that of the user."""
+        goals = {name: self.goals[name] for name in sorted(self.goals)}
+        limits = tuple(sorted(self.limits, key=lambda limit: limit.name))
+        return replace(self, goals=goals, limits=limits)
+
     def sense(self, name: str) -> Sense:
         """Which way is better; for an outcome that has a limit only, the way that keeps it."""
         if name in self.goals:
@@ -290,6 +302,9 @@ class _Projection:
 
     def __init__(self, name: str, history: History) -> None:
         self._trials = history.trials
+        # Of a late result in part the rest is to come, though the trial once failed or the like.
+        late = (t.id for t in history.trials if t.status == "told" and name not in t.values)
+        self._late = frozenset(late)
         self.events: list[events.Event] = []
         self._name = name
         self._count = 0  # trials so far
@@ -319,13 +334,19 @@ class _Projection:
             case events.Excluded() | events.Included():
                 return self._counted_or_not(event)
             case _:
-                return [] if isinstance(event, events.Late) else [event]
+                return self._ended_or_else(event)
 
     def _told_too(self, event: events.Told) -> list[events.Event]:
         found: list[events.Event] = list(_told(event, self._name, self._told))
         again = tuple(i for i in event.ids if i in self._excluded and i in self._told)
         self._excluded.difference_update(again)
         return [*found, events.Excluded(again, "as a whole")] if again else found
+
+    def _ended_or_else(self, event: events.Event) -> list[events.Event]:
+        if isinstance(event, events.Failed | events.Cancelled | events.Lost | events.Retried):
+            ids = tuple(i for i in event.ids if i not in self._late)
+            return [replace(event, ids=ids)] if ids else []
+        return [] if isinstance(event, events.Late) else [event]
 
     def _counted_or_not(self, event: events.Excluded | events.Included) -> list[events.Event]:
         if isinstance(event, events.Excluded):
@@ -440,7 +461,7 @@ def middle(history: History, outcomes: Outcomes) -> Trial | None:
     trials = front(history, outcomes)
     if not trials:
         return None
-    values = goal_values(trials, outcomes)
+    values = goal_values(trials, outcomes.in_order)
     span = np.ptp(values, axis=0)
     alike = 1.0 / np.where(span > 0.0, span, 1.0)
     return trials[int(np.argmax(chebyshev(values, alike, values.max(axis=0))))]

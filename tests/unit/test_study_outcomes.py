@@ -175,6 +175,41 @@ def test_one_of_several_goals_may_be_called_value():
     assert study.history[0].value is None
 
 
+@pytest.mark.parametrize("ended", ["fail", "cancel"])
+def test_what_a_late_result_lacks_is_pending(ended):
+    study = covey.Study(space(), goal=GOALS, seed=0)
+    study.ask(3)
+    getattr(study, ended)([0, 1])
+    study.tell(0, {"yield": 1.0, "cost": None})
+    cost, gained = (history_of_outcome(study.history, name) for name in ("cost", "yield"))
+    assert [t.id for t in cost.pending] == [0, 2]
+    assert cost[1].status == gained[1].status == study.history[1].status
+    assert [t.id for t in gained.told] == [0]
+    study.tell(0, {"cost": 2.0})
+    assert [t.id for t in history_of_outcome(study.history, "cost").told] == [0]
+
+
+def test_a_late_result_in_part_after_a_retry_that_failed_too():
+    study = covey.Study(space(), goal=GOALS, seed=0)
+    study.ask(2)
+    study.fail(0)
+    study.retry(0)
+    study.fail([0, 1])
+    study.tell(0, {"yield": 1.0, "cost": None})
+    cost = history_of_outcome(study.history, "cost")
+    assert [t.status for t in cost] == ["pending", "failed"]
+
+
+def test_a_trial_told_in_part_is_closed_by_excluding_it():
+    study = covey.Study(space(), goal=GOALS, seed=0)
+    study.ask(2)
+    study.tell(0, {"yield": 1.0, "cost": None})
+    with pytest.raises(HistoryError, match=r"cannot be measured: study.exclude\(0, reason\)"):
+        study.fail(0, "the balance broke")
+    study.exclude(0, "the balance broke")
+    assert study.history[0].excluded
+
+
 def test_amend_corrects_some_values_by_name():
     study = started(2)
     study.amend(0, {"cost": 9.0}, "typo")
@@ -254,6 +289,20 @@ def test_weights_move_the_recommendation_along_the_front():
 def test_bad_weights_are_refused(weights):
     with pytest.raises(StrategyError, match="weight"):
         started(3).recommend(weights=weights)
+
+
+def test_no_weight_makes_a_dominated_trial_the_answer():
+    # Two options: where the gain is alike, the cost is not.
+    pool = covey.Pool([{"x": float(i)} for i in range(6)])
+    study = covey.Study(pool, goal={"gain": "max", "cost": "min"}, seed=0)
+    study.add(
+        [pool.point(i) for i in range(6)],
+        [{"gain": 1.0, "cost": cost} for cost in (6.0, 5.0, 4.0, 3.0, 2.0, 1.0)],
+    )
+    for weights in ({"gain": 1, "cost": 0}, {"gain": 0, "cost": 1}):
+        found = study.recommend(weights=weights)
+        means = study.predict([t.point for t in study.history])
+        assert found.trial.id == int(np.argmin(means["cost"].mean)) == 5
 
 
 def test_all_failed_or_excluded_gives_a_design_and_an_error_without_a_model():
@@ -375,7 +424,7 @@ def test_a_reloaded_study_asks_for_the_same_batch(tmp_path):
     assert other.goal == GOALS
     assert other.outcomes.limits == study.outcomes.limits
     logged = [json.loads(line) for line in journal.read_text().splitlines()][-1]["models"]
-    assert [model["outcome"] for model in logged] == ["yield", "cost"]
+    assert [model["outcome"] for model in logged] == ["cost", "yield"]  # in the order of names
 
 
 def test_a_journal_of_other_outcomes_is_refused(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,23 @@ def value_columns(study: Study) -> list[str]:
     """The columns of a sheet that are to be filled in: outcomes, then records."""
     named = study.recipe.outcomes
     return ["value"] if named is None else [*named.names, *named.record]
+
+
+def in_part(study: Study) -> list[Trial]:
+    """The trials that count and whose outcomes are still to come in part."""
+    told = (t for t in study.history.told if not t.excluded)
+    return [trial for trial in told if study.outcomes.lacks(trial)]
+
+
+def standing_lines(study: Study) -> Iterator[str]:
+    """The limits, if there are any, and the trials that are told in part with what they lack."""
+    if study.outcomes.limits:
+        kept = sum(study.outcomes.keeps(t.values) for t in study.history.told)
+        limits = ", ".join(map(str, study.outcomes.limits))
+        yield f"limits: {limits}; kept by {kept} of {len(study.history.told)}"
+    lacking = [f"trial {t.id} lacks {', '.join(study.outcomes.lacks(t))}" for t in in_part(study)]
+    if lacking:
+        yield f"told in part: {'; '.join(lacking[:12])}{'; ...' if len(lacking) > 12 else ''}"
 
 
 def best_line(study: Study) -> str:

@@ -158,6 +158,14 @@ def test_only_a_whole_row_fails(asked):
     assert "0 results and 3 failures recorded" in asked("tell", "batch.csv").out
 
 
+def test_status_lists_what_is_told_in_part(asked):
+    assert "told in part" not in asked("status").out
+    asked("tell", "0:yield=0.5", "0:heat=0.1", "1:yield=1", "1:heat=1", "1:cost=1")
+    assert "told in part: trial 0 lacks cost" in asked("status").out
+    assert json.loads(asked("status", "--json").out)["told_in_part"] == [0]
+    assert "study.exclude(0, reason)" in asked("fail", "0", "--reason", "broke").err
+
+
 def test_ask_says_how_many_results_it_chose_from(asked):
     filled("batch.csv", **{"yield": lambda x: x, "cost": lambda x: x * x, "heat": lambda x: x})
     assert asked("tell", "batch.csv").code == 0

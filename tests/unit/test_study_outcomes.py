@@ -219,6 +219,17 @@ def test_amend_corrects_some_values_by_name():
         study.amend(0, {"price": 9.0}, "typo")
 
 
+def test_a_standard_error_needs_the_value_it_belongs_to():
+    study = covey.Study(space(), goal="max", limits={"ph": ("<=", 7.0)}, seed=0)
+    study.ask(2)
+    told = [{"value": 1.0, "ph": 6.0}, {"value": None, "ph": 6.0}]
+    with pytest.raises(HistoryError, match=r"sem is 0\.1 for a result without 'value'"):
+        study.tell([0, 1], told, sem=0.1)
+    assert len(study.history.pending) == 2
+    study.tell([0, 1], told, sem=[0.1, None])
+    assert [t.sem for t in study.history] == [0.1, None]
+
+
 def test_a_standard_error_needs_one_goal():
     study = covey.Study(space(), goal=GOALS, seed=0)
     study.ask(1)

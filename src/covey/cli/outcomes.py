@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from covey.cli import sheets
 from covey.cli.output import ExitCode, Stop, say
 from covey.cli.sheets import SheetRow
-from covey.errors import did_you_mean
+from covey.errors import SpaceError, did_you_mean
 
 if TYPE_CHECKING:
     from covey.history import Trial
@@ -134,9 +134,29 @@ class NamedResult:
                 )
         new = {name: value for name, value in self.values.items() if name not in trial.values}
         if not new:
+            self._refuse_other_records(study)
             return None
         later = [name for name in study.outcomes.lacks(trial) if name not in new]
         return {**new, **dict.fromkeys(later), **self.record}
+
+    def _refuse_other_records(self, study: Study) -> None:
+        """Raise if a record differs from what was recorded: it comes with a result."""
+        recorded = study.history.metrics(self.id)
+        for name, text in self.record.items():
+            if not _same_text(text, str(recorded.get(name, ""))):
+                was = f"was recorded as {recorded[name]!r}" if name in recorded else "has no value"
+                raise self.row.error(
+                    f"{name} of trial {self.id} {was}, and {name} is recorded together with a new "
+                    f"result only; `covey note {self.id} TEXT` keeps what is to be said later."
+                )
+
+
+def _same_text(one: str, other: str) -> bool:
+    """Whether two cells say the same; a spreadsheet may have spelt a number otherwise."""
+    try:
+        return sheets.plain_number(one) == sheets.plain_number(other)
+    except SpaceError:
+        return one.strip() == other.strip()
 
 
 def _known_trial(result: NamedResult, study: Study) -> Trial:

@@ -158,6 +158,18 @@ def test_only_a_whole_row_fails(asked):
     assert "0 results and 3 failures recorded" in asked("tell", "batch.csv").out
 
 
+def test_a_record_that_changes_is_refused_and_one_that_does_not_is_known(asked):
+    asked("tell", "0:yield=0.5", "0:heat=0.1", "0:cost=1", "0:notes=3.50")
+    before = Path("covey.jsonl").read_bytes()
+    done = asked("tell", "0:notes=changed")
+    assert done.code != 0
+    assert "notes of trial 0 was recorded as '3.50'" in done.err
+    assert "covey note 0 TEXT" in done.err
+    assert asked("tell", "1:notes=early").code != 0
+    assert Path("covey.jsonl").read_bytes() == before
+    assert "1 known already" in asked("tell", "0:notes=3.5", "0:cost=1").out
+
+
 def test_status_lists_what_is_told_in_part(asked):
     assert "told in part" not in asked("status").out
     asked("tell", "0:yield=0.5", "0:heat=0.1", "1:yield=1", "1:heat=1", "1:cost=1")

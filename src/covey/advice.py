@@ -13,7 +13,7 @@ from covey.candidates import Exclusions, candidate_set
 from covey.errors import HistoryError, StrategyError
 from covey.gp import Posterior
 from covey.history import History, Trial
-from covey.hypervolume import chebyshev, front_of
+from covey.hypervolume import chebyshev, nondominated
 from covey.learn import Recipe, understand_several
 from covey.outcomes import PLAIN, Outcomes, complete
 from covey.policies import weighed
@@ -156,11 +156,14 @@ def recommend_by_weights(
             + "; tell more results, or ask for recommend(anywhere=True)."
         )
     found = predict_each(posteriors, recipe, tuple(points))
-    means = outcomes.signs() * np.column_stack([found[name].mean for name in outcomes.goals])
-    front = front_of(means)
-    span = np.ptp(front, axis=0)
-    scale = np.array(list(weights.values())) / np.where(span > 0.0, span, 1.0)
-    i = int(np.argmax(chebyshev(means, scale, front.max(axis=0))))
+    ordered = outcomes.in_order
+    means = ordered.signs() * np.column_stack([found[name].mean for name in ordered.goals])
+    keep = nondominated(means)
+    span = np.ptp(means[keep], axis=0)
+    scale = np.array([weights[name] for name in ordered.goals]) / np.where(span > 0.0, span, 1.0)
+    scores = chebyshev(means, scale, means.max(axis=0))
+    # A goal of no weight does not count, but what is worse in it and better in none is no answer.
+    i = int(np.argmax(np.where(keep, scores, -np.inf)))
     expected = {n: Estimate(float(p.mean[i]), float(p.std[i])) for n, p in found.items()}
     only = expected.get(outcomes.only, Estimate(np.nan, np.nan))
     return Recommendation(points[i], *only, None if trials is None else trials[i], expected)

@@ -223,15 +223,27 @@ def refuse_names(values: Iterable[Any], whose: Iterable[str]) -> None:
             events.finite_value(value, name, "")  # raises
 
 
-def each(sem: Any, count: int, outcomes: Outcomes | None = None) -> tuple[Any, ...]:
-    """Standard errors for ``count`` values of the only goal; one number stands for all."""
+def each(
+    sem: Any, count: int, outcomes: Outcomes | None = None, values: Sequence[Any] = ()
+) -> tuple[Any, ...]:
+    """Standard errors for ``count`` values of the only goal; one number stands for all.
+
+    ``values`` by name have to include the goal's where there is a standard error of it.
+    """
     if sem is None:
         return ()
     if outcomes is not None and not outcomes.only:
         raise HistoryError(
             f"sem belongs to one goal, and there are {', '.join(outcomes.goals)}; leave it out."
         )
-    return (sem,) * count if _is_single(sem) else tuple(sem)
+    sems = (sem,) * count if _is_single(sem) else tuple(sem)
+    for one, value in zip(sems, values, strict=False):  # the event compares the lengths
+        if outcomes is not None and one is not None and outcomes.only not in value:
+            raise HistoryError(
+                f"sem is {one!r} for a result without {outcomes.only!r}, to which it belongs; tell "
+                "both together. Of several results give a list, with None in this place."
+            )
+    return sems
 
 
 def _is_single(values: Any) -> bool:

@@ -26,9 +26,10 @@ def nondominated(values: Array) -> Mask:
     array([ True,  True, False])
     """
     keep = np.zeros(len(values), dtype=bool)
-    # Better sums first: nothing dominates what has a larger sum.
+    # The order of a lexicon: nothing dominates what comes before it. (A sum of goals of very
+    # different size would be rounded, and lose the small ones.)
     front: list[int] = []
-    for i in np.argsort(-values.sum(axis=1), kind="stable"):
+    for i in np.lexsort(-values.T[::-1]):
         others = values[front]
         as_good = (others >= values[i]).all(axis=1)
         if not (as_good & (others > values[i]).any(axis=1)).any():

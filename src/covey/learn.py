@@ -208,11 +208,13 @@ def understand_each(
 ) -> dict[str, Posterior]:
     """The posterior of every outcome; where one is not known yet, its trial is pending for it.
 
-    Random numbers depend on the name of an outcome and not on its place among them.
+    Random numbers depend on the name of an outcome and not on its place among them; those of a
+    single one are of a study that names none.
     """
     found = {}
     for name in outcomes.names:
-        rng = np.random.default_rng([recipe.seed, history.asked_count, crc32(name.encode())])
+        own_seed = [] if outcomes.single else [crc32(name.encode())]
+        rng = np.random.default_rng([recipe.seed, history.asked_count, *own_seed])
         own, plain, recall = history_of_outcome(history, name), recipe.of(name), Recall()
         posterior = understand(own, plain, rng, waiting=waiting, recall=recall)
         models = tuple(replace(model, outcome=name) for model in posterior.models)
@@ -226,8 +228,10 @@ def understand_several(
 ) -> Posteriors:
     """The posteriors of all outcomes, and the front of the means of the goals at known points.
 
-    Points under way join the front at their means, so that a batch does not repeat them.
+    Points under way join the front at their means, so that a batch does not repeat them. Goals and
+    limits are in the order of their names, so that permuting them changes nothing.
     """
+    outcomes = outcomes.in_order
     each = understand_each(history, recipe, outcomes)
     goals = tuple(each[name] for name in outcomes.goals)
     signs = dict(zip(each, (recipe.of(name).sign for name in each), strict=True))

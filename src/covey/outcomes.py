@@ -21,6 +21,11 @@ Sense = Literal["max", "min"]
 SENSES = ("max", "min")
 PLAIN = "value"  # the outcome of a study that names none
 _SIGNS = ("<=", ">=")
+COLUMNS = (
+    *("id", "status", "sem", "origin", "batch", "reason", "asked", "ended", "seconds"),
+    "excluded",
+)
+"""Columns of sheets and tables about a trial, whose names no outcome may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,7 @@ class Outcomes:
             goal = {PLAIN: goal}
         made = Outcomes(_goals(goal), _limits(limits), _record(record))
         made = replace(made, worst=_worst(worst, made.goals))
+        _refuse_columns(made)
         _refuse_twice(made)
         return made
 
@@ -81,6 +87,18 @@ class Outcomes:
     def only(self) -> str:
         """The name of the only goal; empty if there are several."""
         return next(iter(self.goals)) if len(self.goals) == 1 else ""
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one goal without limits: then batches are those of a plain study."""
+        return len(self.goals) == 1 and not self.limits
+
+    @property
+    def in_order(self) -> Outcomes:
+        """The same in the order of names: what is computed does not depend on that of the user."""
+        goals = {name: self.goals[name] for name in sorted(self.goals)}
+        limits = tuple(sorted(self.limits, key=lambda limit: limit.name))
+        return replace(self, goals=goals, limits=limits)
 
     def sense(self, name: str) -> Sense:
         """Which way is better; for an outcome that has a limit only, the way that keeps it."""
@@ -216,6 +234,22 @@ def _worst(worst: Any, goals: Mapping[str, Sense]) -> dict[str, float] | None:
     return {name: _number(worst[name], f"the worst {name!r}") for name in goals}
 
 
+def _refuse_columns(outcomes: Outcomes) -> None:
+    """Raise if a name is that of another column in sheets and tables."""
+    for name in (*outcomes.names, *outcomes.record):
+        if name in COLUMNS:
+            raise StrategyError(
+                f"an outcome cannot be called {name!r}, which is a column of sheets and tables; so "
+                f"are {', '.join(other for other in COLUMNS if other != name)}. Give it another "
+                "name."
+            )
+        if name == PLAIN and name not in outcomes.goals:
+            raise StrategyError(
+                f"only a goal may be called {PLAIN!r}, the column of the only goal's value in "
+                "sheets and tables; give the limit or record another name."
+            )
+
+
 def _refuse_twice(outcomes: Outcomes) -> None:
     """Raise if a name means two things, or two names differ in their case only."""
     for name in outcomes.record:
@@ -268,6 +302,9 @@ class _Projection:
 
     def __init__(self, name: str, history: History) -> None:
         self._trials = history.trials
+        # Of a late result in part the rest is to come, though the trial once failed or the like.
+        late = (t.id for t in history.trials if t.status == "told" and name not in t.values)
+        self._late = frozenset(late)
         self.events: list[events.Event] = []
         self._name = name
         self._count = 0  # trials so far
@@ -297,13 +334,19 @@ class _Projection:
             case events.Excluded() | events.Included():
                 return self._counted_or_not(event)
             case _:
-                return [] if isinstance(event, events.Late) else [event]
+                return self._ended_or_else(event)
 
     def _told_too(self, event: events.Told) -> list[events.Event]:
         found: list[events.Event] = list(_told(event, self._name, self._told))
         again = tuple(i for i in event.ids if i in self._excluded and i in self._told)
         self._excluded.difference_update(again)
         return [*found, events.Excluded(again, "as a whole")] if again else found
+
+    def _ended_or_else(self, event: events.Event) -> list[events.Event]:
+        if isinstance(event, events.Failed | events.Cancelled | events.Lost | events.Retried):
+            ids = tuple(i for i in event.ids if i not in self._late)
+            return [replace(event, ids=ids)] if ids else []
+        return [] if isinstance(event, events.Late) else [event]
 
     def _counted_or_not(self, event: events.Excluded | events.Included) -> list[events.Event]:
         if isinstance(event, events.Excluded):
@@ -418,7 +461,7 @@ def middle(history: History, outcomes: Outcomes) -> Trial | None:
     trials = front(history, outcomes)
     if not trials:
         return None
-    values = goal_values(trials, outcomes)
+    values = goal_values(trials, outcomes.in_order)
     span = np.ptp(values, axis=0)
     alike = 1.0 / np.where(span > 0.0, span, 1.0)
     return trials[int(np.argmax(chebyshev(values, alike, values.max(axis=0))))]

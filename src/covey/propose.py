@@ -91,7 +91,7 @@ def propose(
         candidates = limit.thinned(every, size, rng)
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
-        belief = resolved(belief, history, recipe, request.fixed, posterior.data.at)
+        belief = resolved(belief, history, recipe, request.fixed, posterior.seen_at)
     with watch.timing("choose"):
         chosen = limit.apply(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
@@ -111,10 +111,18 @@ def learnt(
     history: History, recipe: Recipe, rng: np.random.Generator, recall: Recall
 ) -> Posterior | Posteriors:
     """What the results say: about one outcome, or about each of several."""
-    if recipe.outcomes is not None:
-        return understand_several(history, recipe, recipe.outcomes, rng)
+    named = recipe.outcomes
+    if named is not None and not named.single:
+        return understand_several(history, recipe, named, rng)
+    if named is not None:
+        history, recipe = history_of_outcome(history, named.only), recipe.of(named.only)
     posterior = understand(history, recipe, rng, recall=recall)
-    return replace(posterior, known=recall.told(posterior))
+    posterior = replace(posterior, known=recall.told(posterior))
+    if named is None:
+        return posterior
+    return replace(
+        posterior, models=tuple(replace(m, outcome=named.only) for m in posterior.models)
+    )
 
 
 def noted(recipe: Recipe) -> str:

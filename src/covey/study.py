@@ -280,7 +280,7 @@ class Study:
         ids = self._own_ids(trials)
         told = (values,) if arguments.is_one(trials) else arguments.sequence_of(values, "values")
         found = arguments.results_of(told, ids, self.history, self._recipe.outcomes)
-        sems = arguments.each(sem, len(ids), self._recipe.outcomes)
+        sems = arguments.each(sem, len(ids), self._recipe.outcomes, found.values)
         self._commit(events.Told(ids, found.values, sems, found.metrics, found.goal), key)
 
     def fail(self, trials: Trials, reason: str = "", *, key: str | None = None) -> None:
@@ -328,7 +328,7 @@ class Study:
         checked = arguments.checked_points(points, self.space)
         told, outcomes = arguments.sequence_of(values, "values"), self._recipe.outcomes
         found = arguments.new_results(told, len(checked), outcomes)
-        sems = arguments.each(sem, len(checked), outcomes)
+        sems = arguments.each(sem, len(checked), outcomes, found.values)
         added = events.Added(checked, found.values, sems, found.metrics, found.goal)
         return self._commit(added, key)
 

@@ -8,6 +8,7 @@ import pytest
 import covey
 from covey.baselines import Hallucinated
 from covey.belief import Belief, Beliefs, Goal
+from covey.gp import scaled
 from covey.hypervolume import Front, front_of
 from covey.outcomes import history_of_outcome
 from covey.policies import UCB, judge
@@ -79,6 +80,85 @@ def test_permuting_the_outcomes_of_a_study_permutes_its_answers():
     assert [t.id for t in one.front] == [t.id for t in other.front]
     there, here = one.predict([pool.point(30)]), other.predict([pool.point(30)])
     assert {n: p.mean[0] for n, p in there.items()} == {n: p.mean[0] for n, p in here.items()}
+
+
+def added_to(goal, n=12, units=1.0, **options):
+    """A study of a plane with results from elsewhere, in smaller or larger units."""
+    space = covey.Space({"x": covey.Real(0, 1), "y": covey.Real(0, 1)})
+    study = covey.Study(space, goal=goal, seed=3, **options)
+    points = [{"x": x, "y": y} for x, y in np.random.default_rng(5).random((n, 2)).tolist()]
+    values = [
+        {
+            "a": units * (np.sin(3 * p["x"]) + p["y"] * (1 - p["x"])),
+            "b": units * ((p["x"] - 0.3) ** 2 + (p["y"] - 0.6) ** 2),
+            "c": units * (p["x"] * p["y"] + 0.3 * np.cos(4 * p["y"])),
+            "d": units * ((p["x"] - 0.9) ** 2 + p["y"]),
+        }
+        for p in points
+    ]
+    study.add(points, [{name: one[name] for name in study.outcomes.names} for one in values])
+    return study
+
+
+def points_of(trials):
+    return np.array([[t.point["x"], t.point["y"]] for t in trials])
+
+
+@pytest.mark.parametrize(
+    ("goal", "limits"),
+    [
+        ({"a": "max", "b": "min"}, {}),
+        ({"a": "max", "b": "min"}, {"c": ("<=", 0.3), "d": ("<=", 1.2)}),
+        ({"a": "max", "b": "min", "c": "max", "d": "min"}, {}),
+    ],
+)
+def test_permuting_goals_and_limits_leaves_a_continuous_batch_as_it_is(goal, limits):
+    other = {name: goal[name] for name in reversed(goal)}
+    turned = {name: limits[name] for name in reversed(limits)}
+    one, permuted = added_to(goal, limits=limits), added_to(other, limits=turned)
+    assert [t.point for t in one.ask(4)] == [t.point for t in permuted.ask(4)]
+    assert one.recommend().trial.id == permuted.recommend().trial.id
+
+
+def test_the_unit_of_goals_plays_no_part_however_small_it_is():
+    goal = {"a": "max", "b": "min"}
+    one, small = added_to(goal, n=30), added_to(goal, n=30, units=1e-12)
+    np.testing.assert_allclose(points_of(one.ask(4)), points_of(small.ask(4)), atol=1e-7)
+
+
+def test_the_scale_of_a_front_follows_the_unit():
+    values, worst = np.random.default_rng(0).random((9, 2)), np.zeros(2)
+    for unit in (1e-30, 1e-10, 1e10):
+        tiny = scaled(unit * values, unit * worst).span
+        np.testing.assert_allclose(tiny, unit * scaled(values, worst).span)
+    assert (scaled(np.zeros((3, 2)), np.zeros(2)).span == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("goal", "options", "told"),
+    [
+        ({"value": "max"}, {}, lambda v: {"value": v}),
+        ({"gain": "max"}, {}, lambda v: {"gain": v}),
+        ("max", {"record": ["notes"]}, lambda v: {"value": v, "notes": "clear"}),
+        ("max", {"worst": {"value": -100.0}}, lambda v: v),
+    ],
+)
+def test_one_goal_without_limits_is_the_plain_study_bit_for_bit(goal, options, told):
+    def batches(study, told):
+        found = []
+        for _ in range(3):
+            batch = study.ask(5)
+            found.append([t.point for t in batch])
+            study.tell(batch, [told(np.sin(3 * t.point["x"]) + t.point["y"]) for t in batch])
+        return found, study
+
+    space = covey.Space({"x": covey.Real(0, 1), "y": covey.Real(0, 1)})
+    plain, one = batches(covey.Study(space, goal="max", seed=3), lambda v: v)
+    named, other = batches(covey.Study(space, goal=goal, seed=3, **options), told)
+    assert named == plain
+    assert other.history.models[0]["outcome"] == other.outcomes.only
+    here = [{"x": 0.2, "y": 0.7}]
+    assert other.predict(here)[other.outcomes.only].mean == one.predict(here).mean
 
 
 @pytest.mark.parametrize("m", [2, 3])

@@ -26,6 +26,11 @@ def by_inclusion_exclusion(values, worst):
     )
 
 
+def test_goals_of_very_different_size_are_compared_one_by_one():
+    values = np.array([[1e9, 1e-8], [1e9, 3e-8], [1e-8, 1e9], [3e-8, 1e9]])
+    assert nondominated(values).tolist() == [False, True, False, True]
+
+
 def dominates(a, b):
     return bool((a >= b).all() and (a > b).any())
 

@@ -48,6 +48,11 @@ def started(n=12, goal=GOALS, journal=None, **options):
         (GOALS, {"record": ["n", "n"]}, "a name occurs twice in record"),
         (GOALS, {"limits": {"ph": ("<=", 1)}, "record": ["ph"]}, "'ph' is limited"),
         ({"x": "max"}, {}, "'x' is a parameter and an outcome"),
+        ({"id": "max", "cost": "min"}, {}, "an outcome cannot be called 'id'"),
+        (GOALS, {"limits": {"seconds": ("<=", 1)}}, "an outcome cannot be called 'seconds'"),
+        (GOALS, {"record": ["reason"]}, "so are id, status, sem, origin, batch, asked"),
+        (GOALS, {"limits": {"value": ("<=", 1)}}, "only a goal may be called 'value'"),
+        (GOALS, {"record": ["value"]}, "only a goal may be called 'value'"),
         (GOALS, {"worst": {"yield": 0.0}}, "worst has one value for each goal (yield, cost)"),
         (GOALS, {"worst": {"yield": 0.0, "cost": "high"}}, "the worst 'cost' is a finite number"),
     ],
@@ -134,6 +139,20 @@ def test_the_goal_may_come_after_the_limit():
     assert study.best.id == 0
 
 
+def test_the_limit_may_come_after_the_goal(tmp_path):
+    journal, limits = tmp_path / "run.jsonl", {"ph": ("<=", 7.0)}
+    study = covey.Study(space(), goal="max", limits=limits, seed=0, journal=journal)
+    study.ask(2)
+    study.tell(0, {"value": 3.0, "ph": None})
+    assert study.best is None
+    study.tell(0, {"ph": 6.0})
+    again = covey.Study(space(), goal="max", limits=limits, seed=0, journal=journal)
+    for one in (study, again):
+        assert one.history[0].value == one.best.value == 3.0
+        assert one.history[0].goal == "value"
+        assert [t.id for t in one.history.counted] == [0]
+
+
 def test_records_are_kept_shown_and_not_modelled():
     study = covey.Study(space(), goal=GOALS, record=["notes", "batch_no"], seed=0)
     batch = study.ask(2)
@@ -145,6 +164,52 @@ def test_records_are_kept_shown_and_not_modelled():
     assert set(study.predict([batch[0].point])) == {"yield", "cost"}
 
 
+def test_one_of_several_goals_may_be_called_value():
+    study = covey.Study(space(), goal={"value": "max", "cost": "min"}, seed=0)
+    study.ask(2)
+    study.tell(0, {"value": 1.5, "cost": 2.5})
+    frame = study.history.to_frame()
+    assert frame["value"].tolist()[0] == 1.5
+    assert frame["cost"].tolist()[0] == 2.5
+    assert frame["value"].isna().tolist() == [False, True]
+    assert study.history[0].value is None
+
+
+@pytest.mark.parametrize("ended", ["fail", "cancel"])
+def test_what_a_late_result_lacks_is_pending(ended):
+    study = covey.Study(space(), goal=GOALS, seed=0)
+    study.ask(3)
+    getattr(study, ended)([0, 1])
+    study.tell(0, {"yield": 1.0, "cost": None})
+    cost, gained = (history_of_outcome(study.history, name) for name in ("cost", "yield"))
+    assert [t.id for t in cost.pending] == [0, 2]
+    assert cost[1].status == gained[1].status == study.history[1].status
+    assert [t.id for t in gained.told] == [0]
+    study.tell(0, {"cost": 2.0})
+    assert [t.id for t in history_of_outcome(study.history, "cost").told] == [0]
+
+
+def test_a_late_result_in_part_after_a_retry_that_failed_too():
+    study = covey.Study(space(), goal=GOALS, seed=0)
+    study.ask(2)
+    study.fail(0)
+    study.retry(0)
+    study.fail([0, 1])
+    study.tell(0, {"yield": 1.0, "cost": None})
+    cost = history_of_outcome(study.history, "cost")
+    assert [t.status for t in cost] == ["pending", "failed"]
+
+
+def test_a_trial_told_in_part_is_closed_by_excluding_it():
+    study = covey.Study(space(), goal=GOALS, seed=0)
+    study.ask(2)
+    study.tell(0, {"yield": 1.0, "cost": None})
+    with pytest.raises(HistoryError, match=r"cannot be measured: study.exclude\(0, reason\)"):
+        study.fail(0, "the balance broke")
+    study.exclude(0, "the balance broke")
+    assert study.history[0].excluded
+
+
 def test_amend_corrects_some_values_by_name():
     study = started(2)
     study.amend(0, {"cost": 9.0}, "typo")
@@ -152,6 +217,17 @@ def test_amend_corrects_some_values_by_name():
     assert study.history[0].values["yield"] == measured(study.history[0].point)["yield"]
     with pytest.raises(HistoryError, match="'price' was not declared"):
         study.amend(0, {"price": 9.0}, "typo")
+
+
+def test_a_standard_error_needs_the_value_it_belongs_to():
+    study = covey.Study(space(), goal="max", limits={"ph": ("<=", 7.0)}, seed=0)
+    study.ask(2)
+    told = [{"value": 1.0, "ph": 6.0}, {"value": None, "ph": 6.0}]
+    with pytest.raises(HistoryError, match=r"sem is 0\.1 for a result without 'value'"):
+        study.tell([0, 1], told, sem=0.1)
+    assert len(study.history.pending) == 2
+    study.tell([0, 1], told, sem=[0.1, None])
+    assert [t.sem for t in study.history] == [0.1, None]
 
 
 def test_a_standard_error_needs_one_goal():
@@ -224,6 +300,20 @@ def test_weights_move_the_recommendation_along_the_front():
 def test_bad_weights_are_refused(weights):
     with pytest.raises(StrategyError, match="weight"):
         started(3).recommend(weights=weights)
+
+
+def test_no_weight_makes_a_dominated_trial_the_answer():
+    # Two options: where the gain is alike, the cost is not.
+    pool = covey.Pool([{"x": float(i)} for i in range(6)])
+    study = covey.Study(pool, goal={"gain": "max", "cost": "min"}, seed=0)
+    study.add(
+        [pool.point(i) for i in range(6)],
+        [{"gain": 1.0, "cost": cost} for cost in (6.0, 5.0, 4.0, 3.0, 2.0, 1.0)],
+    )
+    for weights in ({"gain": 1, "cost": 0}, {"gain": 0, "cost": 1}):
+        found = study.recommend(weights=weights)
+        means = study.predict([t.point for t in study.history])
+        assert found.trial.id == int(np.argmin(means["cost"].mean)) == 5
 
 
 def test_all_failed_or_excluded_gives_a_design_and_an_error_without_a_model():
@@ -345,7 +435,7 @@ def test_a_reloaded_study_asks_for_the_same_batch(tmp_path):
     assert other.goal == GOALS
     assert other.outcomes.limits == study.outcomes.limits
     logged = [json.loads(line) for line in journal.read_text().splitlines()][-1]["models"]
-    assert [model["outcome"] for model in logged] == ["yield", "cost"]
+    assert [model["outcome"] for model in logged] == ["cost", "yield"]  # in the order of names
 
 
 def test_a_journal_of_other_outcomes_is_refused(tmp_path):

@@ -65,7 +65,7 @@ def ask(
         return None
     k = batch or settings.batch
     fixed = fixed_from_text(study.space, _pairs(fix))
-    told = several(len(study.history.counted), "result")
+    told = several(sum(not trial.excluded for trial in study.history.told), "result")
     say(f"choosing {several(k, 'point')} after {told} ...")
     if dry_run:
         after = _proposed(study, k, strategy or settings.strategy or "auto", fixed)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from covey.cli import sheets
 from covey.cli.output import ExitCode, Stop, say
 from covey.cli.sheets import SheetRow
-from covey.errors import did_you_mean
+from covey.errors import SpaceError, did_you_mean
 
 if TYPE_CHECKING:
     from covey.history import Trial
@@ -74,6 +74,23 @@ def value_columns(study: Study) -> list[str]:
     return ["value"] if named is None else [*named.names, *named.record]
 
 
+def in_part(study: Study) -> list[Trial]:
+    """The trials that count and whose outcomes are still to come in part."""
+    told = (t for t in study.history.told if not t.excluded)
+    return [trial for trial in told if study.outcomes.lacks(trial)]
+
+
+def standing_lines(study: Study) -> Iterator[str]:
+    """The limits, if there are any, and the trials that are told in part with what they lack."""
+    if study.outcomes.limits:
+        kept = sum(study.outcomes.keeps(t.values) for t in study.history.told)
+        limits = ", ".join(map(str, study.outcomes.limits))
+        yield f"limits: {limits}; kept by {kept} of {len(study.history.told)}"
+    lacking = [f"trial {t.id} lacks {', '.join(study.outcomes.lacks(t))}" for t in in_part(study)]
+    if lacking:
+        yield f"told in part: {'; '.join(lacking[:12])}{'; ...' if len(lacking) > 12 else ''}"
+
+
 def best_line(study: Study) -> str:
     """The best so far in a line; empty if there is none."""
     if not study.outcomes.only:
@@ -117,9 +134,29 @@ class NamedResult:
                 )
         new = {name: value for name, value in self.values.items() if name not in trial.values}
         if not new:
+            self._refuse_other_records(study)
             return None
         later = [name for name in study.outcomes.lacks(trial) if name not in new]
         return {**new, **dict.fromkeys(later), **self.record}
+
+    def _refuse_other_records(self, study: Study) -> None:
+        """Raise if a record differs from what was recorded: it comes with a result."""
+        recorded = study.history.metrics(self.id)
+        for name, text in self.record.items():
+            if not _same_text(text, str(recorded.get(name, ""))):
+                was = f"was recorded as {recorded[name]!r}" if name in recorded else "has no value"
+                raise self.row.error(
+                    f"{name} of trial {self.id} {was}, and {name} is recorded together with a new "
+                    f"result only; `covey note {self.id} TEXT` keeps what is to be said later."
+                )
+
+
+def _same_text(one: str, other: str) -> bool:
+    """Whether two cells say the same; a spreadsheet may have spelt a number otherwise."""
+    try:
+        return sheets.plain_number(one) == sheets.plain_number(other)
+    except SpaceError:
+        return one.strip() == other.strip()
 
 
 def _known_trial(result: NamedResult, study: Study) -> Trial:
@@ -166,6 +203,9 @@ def _from_words(words: Sequence[str], study: Study) -> list[NamedResult]:
         if name in result.values or name in result.record:
             raise row.error(f"{name} of trial {id} comes twice.")
         _fill(result, row, name, study)
+    for result in found.values():
+        if result.failed:
+            _require_all_failed(result.row, f"trial {result.id}", list(result.values))
     return list(found.values())
 
 
@@ -194,7 +234,8 @@ def _from_sheet(path: str, study: Study) -> list[NamedResult]:
 def _warn_of_unused(names: Sequence[str], rows: Sequence[SheetRow], study: Study) -> None:
     """Say which columns hold something that is not recorded."""
     known = {"id", "status", "origin", "value", "sem", *map(sheets.heading, study.space.names)}
-    known |= {*value_columns(study), *sheets.exported(names, study.space.names)}
+    filled_in = value_columns(study)
+    known |= {*filled_in, *sheets.exported(names, study.space.names, filled_in)}
     rest = [n for n in names if n not in known and any(row.text(n) for row in rows)]
     if rest:
         say(f"not recorded: {', '.join(rest)}. A study keeps what its record names.")
@@ -205,13 +246,25 @@ def _from_row(row: SheetRow, wanted: Sequence[str], study: Study) -> NamedResult
     if not id.isdecimal() or len(id) > 18:
         raise row.error(f"an id is a whole number, got {id[:40]!r}.")
     result = NamedResult(int(id), row)
-    if any(row.text(name).lower() in FAILED for name in study.outcomes.names):
+    cells = {name: row.text(name) for name in study.outcomes.names if row.text(name)}
+    failed = [name for name, text in cells.items() if text.lower() in FAILED]
+    if failed:
+        _require_all_failed(row, failed[0], [name for name in cells if name not in failed])
         result.failed = True
         return result
     for name in wanted:
         if row.text(name):
             _fill(result, row, name, study)
     return result
+
+
+def _require_all_failed(row: SheetRow, failed: str, others: Sequence[str]) -> None:
+    """Raise if a trial that failed has values of other outcomes."""
+    if others:
+        raise row.error(
+            f"{failed} failed, but there are values of {' and '.join(others)}; only a whole trial "
+            "fails. Leave the cell empty if its value comes later, or take the other values out."
+        )
 
 
 def _fill(result: NamedResult, row: SheetRow, name: str, study: Study) -> None:

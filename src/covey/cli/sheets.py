@@ -218,17 +218,22 @@ def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
     return f"point.{name}" if name in taken else name
 
 
-def export_columns(parameters: Iterable[str]) -> dict[str, str]:
-    """The columns that only an export has, renamed where a parameter has the same name."""
-    taken = [*COLUMNS, *map(heading, parameters)]
+def export_columns(parameters: Iterable[str], named: Iterable[str] = ()) -> dict[str, str]:
+    """The columns that only an export has, renamed where a parameter has the same name.
+
+    Also where one of the ``named`` has it: outcomes and records.
+    """
+    taken = [*COLUMNS, *map(heading, parameters), *named]
     from covey.history.frame import own_column
 
     return {name: own_column(name, taken) for name in (*EXPORT_ONLY, *EXPORT_RARE)}
 
 
-def exported(names: Iterable[str], parameters: Iterable[str]) -> set[str]:
-    """The columns that `export` added; if not all of them are there, the user's own columns."""
-    added = export_columns(parameters)
+def exported(
+    names: Iterable[str], parameters: Iterable[str], named: Iterable[str] = ()
+) -> set[str]:
+    """The columns that `export` added; none if some of them are missing: those are the user's."""
+    added = export_columns(parameters, named)
     always = {added[name] for name in EXPORT_ONLY}
     return set(added.values()) if always <= set(names) else set()
 

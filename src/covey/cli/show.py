@@ -16,7 +16,7 @@ import typer
 
 from covey.cli import sheets
 from covey.cli.options import FILE, Config, Json, Out
-from covey.cli.outcomes import best_line, value_columns
+from covey.cli.outcomes import best_line, in_part, standing_lines, value_columns
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import point_to_json
@@ -232,15 +232,13 @@ def goal_words(study: Study) -> str:
 
 
 def _put_best(study: Study, best: Trial | None) -> None:
-    """The limits, and the best so far or the front."""
+    """The best so far or the front, the limits, and what is told in part."""
     if best is not None:
         put(f"best: {best.value:.6g} (trial {best.id})")
     elif not study.outcomes.only and (line := best_line(study)):
         put(line)
-    if study.outcomes.limits:
-        kept = sum(study.outcomes.keeps(t.values) for t in study.history.told)
-        limits = ", ".join(map(str, study.outcomes.limits))
-        put(f"limits: {limits}; kept by {kept} of {len(study.history.told)}")
+    for line in standing_lines(study):
+        put(line)
 
 
 def _named_fields(study: Study) -> dict[str, Any]:
@@ -249,7 +247,8 @@ def _named_fields(study: Study) -> dict[str, Any]:
     if named is None:
         return {}
     described = {key: value for key, value in named.describe().items() if key != "goal"}
-    return {**described, "front": [trial.id for trial in study.front]}
+    part = [trial.id for trial in in_part(study)]
+    return {**described, "front": [trial.id for trial in study.front], "told_in_part": part}
 
 
 def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]:
@@ -350,7 +349,8 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
         put_json("covey.export/1", {"trials": listed})
         if out is None:
             return end(study)
-    added, rare = sheets.export_columns(study.space.names), _rare_cells(study)
+    named, rare = _named_columns(study), _rare_cells(study)
+    added = sheets.export_columns(study.space.names, named)
     columns = _columns(study, added, [name for name, texts in rare.items() if texts])
     rows = [
         {name: getattr(trial, name) for name in sheets.COLUMNS}
@@ -365,9 +365,11 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
         put_exactly(text)
     else:
         # Cells of an earlier export, of trials that have their result by now.
-        changing = ("reason", "ended", "seconds", *sheets.EXPORT_RARE)
-        empty = ["value", "sem", *_named_columns(study), *(added[name] for name in changing)]
-        earlier = {"status": get_args(Status)} | dict.fromkeys(empty, ("",))
+        changing = [added[name] for name in ("reason", "ended", "seconds", *sheets.EXPORT_RARE)]
+        earlier = {
+            "status": get_args(Status),
+            **dict.fromkeys(["value", "sem", *named, *changing], ("",)),
+        }
         some = [list(compress(rare, which)) for which in product((True, False), repeat=len(rare))]
 
         def ours(file: BinaryIO) -> bool:
@@ -428,7 +430,8 @@ def _named_columns(study: Study) -> list[str]:
 
 def _named_cells(study: Study, trial: Trial) -> dict[str, Any]:
     told = {**study.history.metrics(trial), **trial.values}
-    return {name: told.get(name) for name in _named_columns(study)}
+    cells = {name: told.get(name) for name in _named_columns(study)}
+    return {"value": told.get("value", trial.value), **cells}  # a goal may be called value
 
 
 def _rare_cells(study: Study) -> dict[str, dict[int, str]]:

@@ -15,7 +15,7 @@ import typer
 import covey
 from covey.cli import sheets
 from covey.cli.options import FILE, Config, DryRun, Json, ValueColumn
-from covey.cli.outcomes import FAILED, NamedResult, best_line, named_results, record_named
+from covey.cli.outcomes import FAILED, NamedResult, best_line, in_part, named_results, record_named
 from covey.cli.output import ExitCode, Stop, put, put_json, say
 from covey.cli.settings import read_settings
 from covey.cli.sheets import SheetRow
@@ -124,7 +124,7 @@ def _tell_by_name(results: Sequence[str], study: Study, *, as_json: bool, dry_ru
         verb = "would be recorded" if dry_run else "recorded"
         told, failed = several(counts["told"], "result"), several(counts["failed"], "failure")
         put(f"{told} and {failed} {verb}, {counts['known']} known already")
-    part = sum(bool(study.outcomes.lacks(trial)) for trial in study.history.told)
+    part = len(in_part(study))
     if part:
         say(f"{several(part, 'trial')} told in part; the rest of the outcomes is to come")
     _say_what_is_left(study)

@@ -73,6 +73,11 @@ class Posterior:
         )
 
     @property
+    def seen_at(self) -> Array:
+        """The points (n, d) whose values are known."""
+        return self.data.at
+
+    @property
     def size(self) -> int:
         """The number of models."""
         return len(self.models)

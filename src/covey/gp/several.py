@@ -57,9 +57,13 @@ def learnt_worst(values: Array) -> Array:
 
 
 def scaled(values: Array, worst: Array) -> Scale:
-    """The units of a front: from the worst values (m,) to the best of ``values`` (n, m)."""
+    """The units of a front: from the worst values (m,) to the best of ``values`` (n, m).
+
+    A goal that hardly varies is measured by its size, so that no unit matters.
+    """
     reach = np.ptp(values, axis=0)
-    size = np.maximum(np.abs(values).max(axis=0), 1.0)
+    size = np.maximum(np.abs(values).max(axis=0), np.abs(worst))
+    size = np.where(size > 0.0, size, 1.0)
     span = np.maximum(values.max(axis=0) - worst, 0.1 * reach)
     return Scale(worst, np.where(span > 1e-9 * size, span, size))
 
@@ -117,6 +121,11 @@ class Posteriors:
     def data(self) -> Observations:
         """The results of the first goal."""
         return self.goals[0].data
+
+    @property
+    def seen_at(self) -> Array:
+        """The points (n, d) that have a value of some outcome, each once."""
+        return np.unique(np.vstack([o.data.at for o in (*self.goals, *self.others)]), axis=0)
 
     @property
     def size(self) -> int:

@@ -34,6 +34,8 @@ def frame_of(ledger: Ledger) -> pd.DataFrame:
         raise MissingExtraError("pandas", "frames") from error
     trials = ledger.trials
     data: dict[str, Any] = {name: [getattr(trial, name) for trial in trials] for name in _COLUMNS}
+    # One of several goals may be called value, and then is in the column of that name.
+    data["value"] = [trial.values.get("value", trial.value) for trial in trials]
     data |= {name: pd.Series(data[name], dtype="float64") for name in ("value", "sem")}
     names = dict.fromkeys(name for trial in trials for name in trial.point)
     for name in names:

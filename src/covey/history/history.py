@@ -176,10 +176,15 @@ def _told(event: Told | Added, trials: Iterable[Trial]) -> list[Trial]:
 def _require_pending(trial: Trial) -> None:
     if trial.status == "pending":
         return
-    was = f"told {trial.value}" if trial.status == "told" else trial.status
+    told = trial.value if trial.named is None else trial.values
+    was = f"told {told}" if trial.status == "told" else trial.status
+    named = trial.named is not None and trial.status == "told"
+    instead = (
+        f" If the rest cannot be measured: study.exclude({trial.id}, reason)." if named else ""
+    )
     raise HistoryError(
         f"trial {trial.id} was already {was}; only a pending trial can be run, fail or be "
-        "cancelled."
+        f"cancelled.{instead}"
     )
 
 

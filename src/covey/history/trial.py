@@ -84,6 +84,8 @@ class Trial:
         if not isinstance(value, Point):  # quicker than `replace`, and no other field is set
             return Trial(self.id, self.point, value, "told", sem, self.origin)
         only = goal if goal is not None else next(iter(value)) if len(value) == 1 else ""
+        if not goal and self.named is not None:  # an event without the goal leaves it as it was
+            only = self.goal
         named = Point({**(self.named or {}), **value})
         sem = self.sem if sem is None else sem
         now = replace(self, value=named.get(only), status="told", sem=sem)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import covey
+from covey import outcomes
+from covey.cli import sheets
 
 INIT = (
     *("init", "--real", "x=0:1", "--batch", "3", "--seed", "0", "--goal", "yield=max"),
@@ -115,6 +117,71 @@ def test_status_best_and_export_show_the_front(asked):
     assert "yield" in asked("best").out
     rows = list(csv.DictReader(asked("export").out.splitlines()))
     assert float(rows[0]["cost"]) == study.history[0].values["cost"]
+
+
+def test_records_called_notes_and_the_notes_of_people_are_two_columns(asked):
+    asked("tell", "0:yield=0.5", "0:heat=0.1", "0:cost=1", "0:notes=clear")
+    assert next(csv.DictReader(asked("export").out.splitlines()))["notes"] == "clear"
+    assert asked("note", "0", "smells of almonds").code == 0
+    text = asked("export").out
+    assert next(csv.reader(text.splitlines())).count("notes") == 1
+    row = next(csv.DictReader(text.splitlines()))
+    assert (row["notes"], row["trial.notes"]) == ("clear", "smells of almonds")
+    Path("export.csv").write_text(text)
+    assert "not recorded" not in asked("tell", "export.csv").err
+
+
+def test_one_of_several_goals_called_value_is_exported(call):
+    call("init", "--real", "x=0:1", "--seed", "0", "--goal", "value=max", "--goal", "cost=min")
+    call("ask", "--out", "batch.csv")
+    assert call("tell", "0:value=1.5", "0:cost=2.5").code == 0
+    row = next(csv.DictReader(call("export").out.splitlines()))
+    assert (row["value"], row["cost"]) == ("1.5", "2.5")
+
+
+def test_no_outcome_has_the_name_of_a_column():
+    ours = {*sheets.COLUMNS, *sheets.EXPORT_ONLY, *sheets.EXPORT_RARE}
+    assert {*outcomes.COLUMNS} == ours - {"value", "notes"}
+
+
+def test_only_a_whole_row_fails(asked):
+    before = Path("covey.jsonl").read_bytes()
+    filled("batch.csv", **{"yield": lambda x: "failed", "cost": lambda x: x, "heat": lambda x: x})
+    done = asked("tell", "batch.csv")
+    assert done.code != 0
+    assert (
+        "yield failed, but there are values of cost and heat; only a whole trial fails" in done.err
+    )
+    assert asked("tell", "0=failed", "0:cost=3").code != 0
+    assert Path("covey.jsonl").read_bytes() == before
+    filled("batch.csv", **{"cost": lambda x: "", "heat": lambda x: "failed"})
+    assert "0 results and 3 failures recorded" in asked("tell", "batch.csv").out
+
+
+def test_a_record_that_changes_is_refused_and_one_that_does_not_is_known(asked):
+    asked("tell", "0:yield=0.5", "0:heat=0.1", "0:cost=1", "0:notes=3.50")
+    before = Path("covey.jsonl").read_bytes()
+    done = asked("tell", "0:notes=changed")
+    assert done.code != 0
+    assert "notes of trial 0 was recorded as '3.50'" in done.err
+    assert "covey note 0 TEXT" in done.err
+    assert asked("tell", "1:notes=early").code != 0
+    assert Path("covey.jsonl").read_bytes() == before
+    assert "1 known already" in asked("tell", "0:notes=3.5", "0:cost=1").out
+
+
+def test_status_lists_what_is_told_in_part(asked):
+    assert "told in part" not in asked("status").out
+    asked("tell", "0:yield=0.5", "0:heat=0.1", "1:yield=1", "1:heat=1", "1:cost=1")
+    assert "told in part: trial 0 lacks cost" in asked("status").out
+    assert json.loads(asked("status", "--json").out)["told_in_part"] == [0]
+    assert "study.exclude(0, reason)" in asked("fail", "0", "--reason", "broke").err
+
+
+def test_ask_says_how_many_results_it_chose_from(asked):
+    filled("batch.csv", **{"yield": lambda x: x, "cost": lambda x: x * x, "heat": lambda x: x})
+    assert asked("tell", "batch.csv").code == 0
+    assert "choosing 3 points after 3 results" in asked("ask").err
 
 
 def test_amend_by_name(asked):

@@ -74,7 +74,7 @@ def mixed_problem_of(cell: Cell) -> Problem:
     told = f"dimensions:{cell.dimension} instance_indices:{cell.instance}"
     f = Suite(cell.suite, "", told)[cell.function - 1]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        f._best_parameter("print")  # noqa: SLF001 - the package has no other way to say it
+        f._best_parameter("print")
         best = f(np.loadtxt(next(Path(folder).iterdir())))
     names = [f"x{i}" for i in range(cell.dimension)]
     ends = zip(names, f.lower_bounds, f.upper_bounds, strict=True)

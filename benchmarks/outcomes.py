@@ -19,7 +19,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -32,6 +32,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 
 import covey
+from benchmarks.race.runner import read
 from covey.arrays import Array
 from covey.hypervolume import hypervolume
 
@@ -370,16 +371,6 @@ def evaluate(run: Run) -> dict[str, Any]:
         x = np.vstack([x, new])
         volumes.append(problem.volume(x))
     return {**run._asdict(), "volumes": volumes, "seconds": seconds}
-
-
-def read(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a file that are whole."""
-    if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError:
-                continue  # cut off by a crash
 
 
 def run_all(runs: list[Run], path: Path, workers: int) -> None:

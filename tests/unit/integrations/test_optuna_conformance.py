@@ -12,8 +12,8 @@ from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.testing.pytest_samplers import (
     BasicSamplerTestCase,
+    MultiObjectiveSamplerTestCase,
     RelativeSamplerTestCase,
-    SingleOnlySamplerTestCase,
 )
 from sqlalchemy import event
 
@@ -49,8 +49,8 @@ def every_study_is_stored(storage, monkeypatch):
     monkeypatch.setattr(optuna.study, "create_study", stored)
 
 
-class TestCovey(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
-    """MultiObjectiveSamplerTestCase does not apply: several objectives are refused."""
+class TestCovey(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
+    """SingleOnlySamplerTestCase does not apply: several objectives are searched together."""
 
     @pytest.fixture
     def sampler(self, storage):

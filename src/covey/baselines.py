@@ -26,6 +26,7 @@ from covey.policies import (
     relevant,
     weighed_draws,
     weighing,
+    without_unlikely,
 )
 from covey.selection import Selection, distinct_maxima, enough_results, sequential_greedy
 
@@ -50,7 +51,7 @@ class PureExploration:
         judgement = judge(self.first, belief)
         head = int(np.argmax(judgement.scores))
         region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))
-        among = np.union1d(region, [head])
+        among = np.union1d(without_unlikely(belief, region, k), [head])
         first = int(np.searchsorted(among, head))
         belief = replace(belief, resolution=None)  # the paper's batches may hold copies
         batch = sequential_greedy(

@@ -118,8 +118,8 @@ def log_weight(belief: Belief) -> Array | float:
 
 def counting(belief: Belief) -> Mask:
     """The candidates that are likely to count, (n,); all, if none is."""
-    likely = None if belief.weight is None else belief.weight >= _LIKELY
-    return likely if likely is not None and likely.any() else np.ones(len(belief), dtype=bool)
+    likely = np.zeros(len(belief)) if belief.weight is None else belief.weight
+    return np.asarray(likely >= (_LIKELY if likely.max() >= _LIKELY else 0.0))
 
 
 def theory_beta(n: int, t: int, delta: float) -> float:
@@ -439,13 +439,14 @@ def relevant(
     least = belief.highest_lower(judgement.width)  # y•
     if belief.weight is not None:
         upper, least = _weighed_region(belief, upper, judgement.width)
-    inside = (upper[some] >= least) & counting(belief)[some]
-    if belief.weight is not None:
-        # A kernel knows nothing of failures, so those that suffice are not widened by others.
-        likely = counting(belief)
-        at_least = min(at_least, max(int(likely[some].sum()), at_least // 10))
-        upper = np.where(likely, upper, upper - _BEHIND)
-    return _widened(some, inside, upper, at_least)
+        upper -= np.where(counting(belief), 0.0, _BEHIND)
+    return _widened(some, upper[some] >= least, upper, at_least)
+
+
+def without_unlikely(belief: Belief, region: Indices, k: int) -> Indices:
+    """A region less what is not likely to count, if k are left: a kernel knows nothing of it."""
+    likely = region[counting(belief)[region]]
+    return likely if len(likely) >= k else region
 
 
 def _adding(belief: Beliefs, width: float, some: Indices, at_least: int) -> Indices:

@@ -14,7 +14,15 @@ from covey.arrays import Indices
 from covey.belief import Belief
 from covey.covariance import Covariance
 from covey.errors import StrategyError, several
-from covey.policies import Policy, enough, in_words, judge, relevant, weighed_draws
+from covey.policies import (
+    Policy,
+    enough,
+    in_words,
+    judge,
+    relevant,
+    weighed_draws,
+    without_unlikely,
+)
 from covey.selection import Selection, crowded, is_copy, laxer
 
 _DRAWN = "drawn with probability in proportion to the determinant"
@@ -65,8 +73,8 @@ class DPP:
         belief = replace(belief, seen_at=None)  # known points may be polished, as in the paper
         taken = crowded(belief, [])
         free = judgement.scores if taken.all() else np.where(taken, -np.inf, judgement.scores)
-        batch = [int(np.argmax(free))]  # x_{t,1}, MATH 0.3
-        region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))  # R⁺
+        batch, least = [int(np.argmax(free))], enough(k, len(belief))  # x_{t,1}, MATH 0.3
+        region = without_unlikely(belief, relevant(belief, judgement, self.factor, least), k)  # R⁺
         began, sampler, error = time.perf_counter(), "", 0.0
         reasons = [f"first: {in_words(self.first, judgement.width)}"]
         taken[batch] = True  # of the first draw no more: most draws hold no copies
@@ -79,15 +87,16 @@ class DPP:
             inside = region[~taken[region]]
             if len(inside) < min(10 * lacking, left):  # copies filled the region
                 wanted, others = enough(lacking, len(belief)), np.flatnonzero(~taken)
-                inside = relevant(belief, judgement, self.factor, wanted, others)
+                wide = relevant(belief, judgement, self.factor, wanted, others)
+                inside = without_unlikely(belief, wide, lacking)
                 region = np.union1d(region, inside)
             kernel = _given(belief, batch, inside).information()  # MATH 0.5-0.6
             tail, said, off = self._picked(kernel, lacking, rng, began)
             sampler, error = sampler or said, min(1.0, error + off)  # the first has the most picks
             longer = _without_copies(belief, batch, inside[tail].tolist(), self.then)
             how = "picked for the largest determinant" if self.then == "max" else _DRAWN
-            why = f"{how} from {several(len(inside), 'relevant candidate')}"
-            reasons += [why] * (len(longer) - len(batch))
+            how += f" from {several(len(inside), 'relevant candidate')}"
+            reasons += [how] * (len(longer) - len(batch))
             batch, taken = longer, crowded(belief, longer)
         return Selection(tuple(batch), judgement.width, region, sampler, error, tuple(reasons))
 

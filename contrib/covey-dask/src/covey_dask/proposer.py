@@ -23,7 +23,7 @@ from covey.errors import CoveyError, SpaceError, StrategyError
 from covey.gp import Posterior, Recall
 from covey.history import History
 from covey.learn import Recipe, understand
-from covey.policies import Judgement, enough, in_words, judge, relevant
+from covey.policies import Judgement, enough, in_words, judge, relevant, without_unlikely
 from covey.propose import Proposal, Request, Stopwatch, propose, ready, resolved
 from covey.selection import Selection, Strategy, checked_selection, is_copy
 from covey.space import Pool
@@ -244,6 +244,7 @@ def choose(
         strategy = replace(strategy, first=strategy.first.frozen_at(belief))
     judgement = judge(strategy.first, belief)
     region = relevant(belief, judgement, strategy.factor, at_least=enough(k, len(belief)))
+    region = without_unlikely(belief, region, k)
     if len(region) <= scatter.LOCAL:
         return strategy.choose(belief, k, rng)
     if isinstance(strategy, DPP) and strategy.then == "sample":

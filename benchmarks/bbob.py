@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +31,7 @@ import numpy as np
 import covey
 from benchmarks.race.optimisers import PEERS, Covey, Optimiser, enter, version_of
 from benchmarks.race.problems import Problem
+from benchmarks.race.runner import append_rows
 from benchmarks.race.runner import read as read_rows
 from benchmarks.trials import STRATEGIES, copies
 
@@ -101,8 +101,9 @@ def entered(cell: Cell, problem: Problem) -> Optimiser:
     return enter(cell.strategy, problem, cell.seed)
 
 
-def race(cell: Cell, rounds: int) -> Iterator[dict[str, Any]]:
+def race(cell: Cell, rounds: int) -> list[dict[str, Any]]:
     """The rows of one run: round 0 is the shared random batch."""
+    rows = []
     problem = problem_of(cell)
     optimiser = entered(cell, problem)
     points, best, total, spent = problem.first_batch(cell.batch, cell.seed), np.inf, 0.0, 0.0
@@ -114,7 +115,7 @@ def race(cell: Cell, rounds: int) -> Iterator[dict[str, Any]]:
         regrets = [-problem.f(point) for point in points]
         optimiser.tell(points, [-regret for regret in regrets])
         best, total = min(best, *regrets), total + sum(regrets)
-        yield {
+        row = {
             **cell._asdict(),
             "round": t,
             "rounds": rounds,
@@ -124,6 +125,8 @@ def race(cell: Cell, rounds: int) -> Iterator[dict[str, Any]]:
             "seconds": round(spent, 2),
             "version": version_of(cell.strategy if cell.strategy in PEERS else "covey-auto"),
         }
+        rows.append(row)
+    return rows
 
 
 def read(path: Path) -> dict[Cell, list[dict[str, Any]]]:
@@ -137,24 +140,13 @@ def read(path: Path) -> dict[Cell, list[dict[str, Any]]]:
     return {cell: run for cell, run in rows.items() if len(run) == run[0]["rounds"] + 1}
 
 
-def raced(cell: Cell, rounds: int) -> str:
-    """The lines of one run."""
-    return "".join(json.dumps(row) + "\n" for row in race(cell, rounds))
-
-
 def run(cells: list[Cell], path: Path, rounds: int, workers: int = 1) -> None:
     """What is missing, so many at a time; a run is written when it ends."""
     done = read(path)
     missing = [cell for cell in cells if cell not in done]
-    began = time.perf_counter()
-    with path.open("a") as out, ProcessPoolExecutor(workers) as pool:
-        runs = [pool.submit(raced, cell, rounds) for cell in missing]
-        for count, one in enumerate(as_completed(runs), start=1):
-            out.write(one.result())
-            out.flush()
-            left = (time.perf_counter() - began) / count * (len(missing) - count)
-            if count % 10 == 0:
-                print(f"{count} of {len(missing)}, {left:.0f} s left", flush=True)
+    for count, total, left in append_rows(partial(race, rounds=rounds), missing, path, workers):
+        if count % 10 == 0:
+            print(f"{count} of {total}, {left:.0f} s left", flush=True)
 
 
 def measures(run: list[dict[str, Any]]) -> tuple[float, float, float]:

@@ -10,10 +10,9 @@ best noise-free value got better. Both are shares of the function's range.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ import numpy as np
 
 import covey
 from benchmarks.race.problems import problem
-from benchmarks.race.runner import read
+from benchmarks.race.runner import append_rows, read
 from covey.gains import expected_gains
 from covey.learn import LastModel
 
@@ -33,8 +32,9 @@ PROBLEMS = ("branin2", "cosines2", "levy4", "michalewicz5", "hartmann6", "mixed-
 EDGES = np.array([0.0, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, np.inf])
 
 
-def race(name: str, batch: int, seed: int, rounds: int) -> list[dict[str, Any]]:
-    """One row a batch that a model chose."""
+def race(cell: tuple[str, int, int], rounds: int) -> list[dict[str, Any]]:
+    """One row a batch that a model chose: of a problem, a batch size and a seed."""
+    name, batch, seed = cell
     task = problem(name)
     noise = np.random.default_rng([seed, batch, 7])
     study = covey.Study(task.space, seed=seed)
@@ -52,8 +52,8 @@ def race(name: str, batch: int, seed: int, rounds: int) -> list[dict[str, Any]]:
         seen = max(0.0, float(values.max()) - best) / task.range
         best = max(best, float(values.max()))
         if expected is not None:
-            cell = {"problem": name, "batch": batch, "seed": seed, "round": t}
-            rows.append({**cell, "expected": expected, "seen": seen})
+            told = {"problem": name, "batch": batch, "seed": seed, "round": t}
+            rows.append({**told, "expected": expected, "seen": seen})
     return rows
 
 
@@ -108,13 +108,10 @@ def main() -> None:
     names = [f"{name}{noise}" for name in PROBLEMS for noise in ("", "~10%")]
     cells = [c for c in product(names, (4, 8), range(args.seeds)) if c not in done]
     if cells:
-        with args.path.open("a") as out, ProcessPoolExecutor(args.workers) as pool:
-            runs = [pool.submit(race, *cell, args.rounds) for cell in cells]
-            for count, one in enumerate(as_completed(runs), start=1):
-                out.write("".join(json.dumps(row) + "\n" for row in one.result()))
-                out.flush()
-                if count % 10 == 0:
-                    print(f"{count} of {len(cells)}", flush=True)
+        work = partial(race, rounds=args.rounds)
+        for count, total, left in append_rows(work, cells, args.path, args.workers):
+            if count % 10 == 0:
+                print(f"{count} of {total}, {left:.0f} s left", flush=True)
     rows = read(args.path)
     noisy = [row for row in rows if "~" in row["problem"]]
     for words, some in (("noise-free", [r for r in rows if r not in noisy]), ("noise 10 %", noisy)):

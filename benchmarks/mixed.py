@@ -11,13 +11,11 @@ if it is above 2 % of the range, then ("early") and at its end ("late"). Of a fi
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -30,6 +28,7 @@ import numpy as np
 
 import covey
 from benchmarks.race.optimisers import version_of
+from benchmarks.race.runner import append_rows
 from benchmarks.race.runner import read as read_rows
 from benchmarks.trials import STRATEGIES, copies
 from covey import Choice, Integer, Real, Space
@@ -173,8 +172,8 @@ class Cell(NamedTuple):
     seed: int
 
 
-def race(cell: Cell) -> dict[str, Any]:
-    """Its row."""
+def race(cell: Cell) -> list[dict[str, Any]]:
+    """Its row, one."""
     task = PROBLEMS[cell.problem]
     many = task.space.decode(np.random.default_rng(0).random((4096, task.space.width)))
     span = -min(task.f(**point) for point in many)
@@ -189,7 +188,7 @@ def race(cell: Cell) -> dict[str, Any]:
             same += copies(task.space.encode([trial.point for trial in trials]))
             late += cell.batch
         regrets.append(-study.best.value / span)
-    return {
+    row = {
         **cell._asdict(),
         "regret": regrets[early - 1],
         "late": regrets[-1],
@@ -197,6 +196,7 @@ def race(cell: Cell) -> dict[str, Any]:
         "seconds": round(time.process_time() - began, 2),
         "version": version_of("covey-auto"),
     }
+    return [row]
 
 
 def read(path: Path) -> dict[Cell, dict[str, Any]]:
@@ -247,15 +247,9 @@ def main() -> None:
     order = product(args.batches, args.problems, range(args.seeds), args.strategies)
     done = read(args.path)
     missing = [c for c in (Cell(s, p, b, i) for b, p, i, s in order) if c not in done]
-    began = time.perf_counter()
-    with args.path.open("a") as out, ProcessPoolExecutor(args.workers) as pool:
-        runs = [pool.submit(race, cell) for cell in missing]
-        for count, run in enumerate(as_completed(runs), start=1):
-            out.write(json.dumps(run.result()) + "\n")
-            out.flush()
-            left = (time.perf_counter() - began) / count * (len(missing) - count)
-            if count % 10 == 0:
-                print(f"{count} of {len(missing)}, {left:.0f} s left", flush=True)
+    for count, total, left in append_rows(race, missing, args.path, args.workers):
+        if count % 10 == 0:
+            print(f"{count} of {total}, {left:.0f} s left", flush=True)
     print("\n".join(table(read(args.path))))
 
 

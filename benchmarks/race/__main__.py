@@ -1,4 +1,4 @@
-"""`python -m benchmarks.race run | table | plot | list` (see --help)."""
+"""`python -m benchmarks.race run | table | ratios | plot | list` (see --help)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.race.optimisers import OPTIMISERS
 from benchmarks.race.problems import names
 from benchmarks.race.runner import Run, read, run_all
-from benchmarks.race.table import lines
+from benchmarks.race.table import lines, ratios
 
 RESULTS = Path(__file__).with_name("results") / "race.jsonl"
 
@@ -37,8 +37,7 @@ def _rows(paths: list[Path]) -> list[dict[str, object]]:
     return [row for path in paths for row in read(path)]
 
 
-def main() -> None:
-    """Parse, and do one thing."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.race", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
     run = verbs.add_parser("run", help="run what is missing; stop and start at will")
@@ -55,12 +54,22 @@ def main() -> None:
         if verb == "plot":
             made.add_argument("--out", type=Path, default=Path("race.png"))
             made.add_argument("--batch", type=int, default=None, help="only this batch size")
+    ratio = verbs.add_parser("ratios", help="print regrets of ours over those of each peer")
+    ratio.add_argument("files", nargs="+", type=Path)
+    ratio.add_argument("--noise", default="~10%", help="the end of the names of problems")
     verbs.add_parser("list", help="name all problems and optimisers")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    """Parse, and do one thing."""
+    options = _parser().parse_args()
     if options.verb == "run":
         _run(options)
     elif options.verb == "table":
         print("\n".join(lines(_rows(options.files))))
+    elif options.verb == "ratios":
+        print("\n".join(ratios(_rows(options.files), options.noise)))
     elif options.verb == "plot":
         from benchmarks.race.plot import draw
 

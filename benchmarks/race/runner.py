@@ -6,17 +6,19 @@ import gzip
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from benchmarks.race.optimisers import enter, version_of
 from benchmarks.race.problems import Unsupported, problem
+
+Cell = TypeVar("Cell")
 
 
 @dataclass(frozen=True)
@@ -112,14 +114,20 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 def run_all(runs: list[Run], path: Path, workers: int) -> Iterator[tuple[int, int, float]]:
     """Run what is missing; yields how many are done, of how many, and the seconds left."""
-    os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")})
     done = finished(path)
-    missing = [run for run in runs if run not in done]
+    yield from append_rows(_whole, [run for run in runs if run not in done], path, workers)
+
+
+def append_rows(
+    work: Callable[[Cell], list[dict[str, Any]]], missing: Sequence[Cell], path: Path, workers: int
+) -> Iterator[tuple[int, int, float]]:
+    """Write the rows of each cell as it ends; yields how many did, of how many, seconds left."""
+    os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")})
     start = time.perf_counter()
     torn = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
     with path.open("a") as out, _pool(workers) as pool:
         out.write("\n" if torn else "")  # or the next row would be lost with the torn one
-        futures = [pool.submit(_whole, run) for run in missing]
+        futures = [pool.submit(work, cell) for cell in missing]
         for count, future in enumerate(as_completed(futures), start=1):
             out.write("".join(json.dumps(row) + "\n" for row in future.result()))
             out.flush()

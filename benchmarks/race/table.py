@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from statistics import mean, median
+from statistics import geometric_mean, mean, median
 from typing import Any
 
+_OURS = "covey-auto"
 TIE = 1e-4  # of the problem's range: smaller regrets count as equal
 
 Cell = tuple[str, int, int]  # problem, batch, rounds
@@ -69,6 +70,32 @@ def lines(rows: list[dict[str, Any]]) -> Iterator[str]:
     for name in names:
         versions = {r["version"] for r in rows if r["optimiser"] == name and "version" in r}
         yield f"- {name}: {'; '.join(sorted(versions)) or 'version not recorded'}"
+
+
+def ratios(rows: list[dict[str, Any]], noise: str) -> Iterator[str]:
+    """Regrets of covey-auto over those of each peer, in problems whose names end so."""
+    cells = {c: e for c, e in last_rows(rows).items() if c[0].endswith(noise)}
+    yield f"| covey-auto over | cells of {noise} | final won / tied / lost | final | cumulative |"
+    yield "|---|---|---|---|---|"
+    for peer in sorted({name for entered in cells.values() for name in entered} - {_OURS}):
+        final, total = [], []
+        for entered in cells.values():
+            both = set(entered.get(_OURS, ())) & set(entered.get(peer, ()))
+            if both:
+                ours, theirs = ([entered[n][seed] for seed in both] for n in (_OURS, peer))
+                final.append(_ratio(ours, theirs, "regret"))
+                total.append(_ratio(ours, theirs, "cumulative"))
+        won, lost = sum(r < 1 / 1.05 for r in final), sum(r > 1.05 for r in final)
+        yield (
+            f"| {peer} | {len(final)} | {won} / {len(final) - won - lost} / {lost} | "
+            f"{geometric_mean(final):.2f} | {geometric_mean(total):.2f} |"
+        )
+
+
+def _ratio(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], what: str) -> float:
+    """Of the geometric means over seeds."""
+    mine, other = ([max(row[what], 1e-9) for row in rows] for rows in (ours, theirs))
+    return geometric_mean(mine) / geometric_mean(other)
 
 
 def _standings(

@@ -68,6 +68,30 @@ def checked_count(k: Any) -> int:
     return int(k)
 
 
+_LARGEST = 1536  # points of a batch: the wells of the largest plate, and some seconds a size
+
+
+def checked_up_to(up_to: Any) -> int:
+    """The largest batch that advice is about."""
+    if not is_whole(up_to, 1) or up_to > _LARGEST:
+        raise StrategyError(
+            f"up_to is the largest batch in question, a whole number from 1 to {_LARGEST}; "
+            f"got {up_to!r}."
+        )
+    return int(up_to)
+
+
+def checked_worth(worth: Any) -> float | None:
+    """The least gain that counts in advice, in the user's units; None: not said."""
+    number = isinstance(worth, int | float | np.number) and not isinstance(worth, bool)
+    if worth is not None and not (number and 0.0 < worth < np.inf):
+        raise StrategyError(
+            "worth is the least gain that counts, a number > 0 in the units of your results; left "
+            f"out it is 1 % of their range. Got {worth!r}."
+        )
+    return None if worth is None else float(worth)
+
+
 def checked_key(key: str | None) -> str | None:
     """The key of a request, if it has one."""
     if key is not None and not (isinstance(key, str) and key):

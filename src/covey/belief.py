@@ -188,7 +188,9 @@ class Belief:
     levels: tuple[slice, ...] = ()  # columns of each parameter that has levels or options
     seen_at: Array | None = None  # (m, d): points whose values are known
     under_way: Array | None = None  # (p, d): points asked for whose values are not known yet
-    weight: Array | None = None  # (n,): probability that a candidate counts at all; None: 1
+    # (n,): probability that a candidate counts at all, to choose by as a share of the largest;
+    # None: 1.
+    weight: Array | None = None
 
     @staticmethod
     def dense(

@@ -32,7 +32,6 @@ _ANYWHERE = 800  # candidates of highest upper bound that may beat the best
 _ENOUGH = 0.85  # share of the largest batch's gain that a smaller one should have
 _UNLIKELY = 0.05  # chance of a gain below which to stop
 _LATEST = 3  # batches whose improvement is looked at
-_LARGEST = 1536  # points of a batch: the wells of the largest plate, and some seconds a size
 _WORTH = 0.01  # of the range of the results: a gain that counts, unless said
 
 
@@ -163,30 +162,6 @@ def advise(
     enough = next(gain.size for gain in gains if gain.share >= _ENOUGH)
     idle = improved is not None and improved < least
     return Advice(gains, enough, least, chance, improved, chance < _UNLIKELY and idle)
-
-
-def checked_size(up_to: object) -> int:
-    """The largest batch in question."""
-    whole = isinstance(up_to, int | np.integer) and not isinstance(up_to, bool)
-    if not whole or not 1 <= int(up_to) <= _LARGEST:  # type: ignore[call-overload]
-        raise StrategyError(
-            f"up_to is the largest batch in question, a whole number from 1 to {_LARGEST}; "
-            f"got {up_to!r}."
-        )
-    return int(up_to)  # type: ignore[call-overload]
-
-
-def checked_worth(worth: object) -> float | None:
-    """A gain that counts, in the user's units, or None."""
-    if worth is None:
-        return None
-    number = isinstance(worth, int | float | np.number) and not isinstance(worth, bool)
-    if not number or not 0.0 < float(worth) < np.inf:  # type: ignore[arg-type]
-        raise StrategyError(
-            "worth is the least gain that counts, a number > 0 in the units of your results; left "
-            f"out it is 1 % of their range. Got {worth!r}."
-        )
-    return float(worth)  # type: ignore[arg-type]
 
 
 def left_in(history: History, recipe: Recipe, request: Request) -> int:

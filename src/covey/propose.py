@@ -145,8 +145,8 @@ def resolved(
 ) -> Belief:
     """The belief with what it takes to tell copies: the resolution, and points that are not new.
 
-    ``seen_at`` (m, d) are those whose values are known. Rows of a pool are not polished, so there
-    they play no part.
+    Its weights become shares of the largest. ``seen_at`` (m, d) are those whose values are known.
+    Rows of a pool are not polished, so there they play no part.
     """
     under_way = [t.point for t in history.pending]
     weight = belief.weight

@@ -472,7 +472,7 @@ class Study:
         ``worth`` is the least gain that counts, in your units; None: 1 % of the range of the
         results. ``print(study.advice())`` says it in words. Takes about as long as eight asks.
         """
-        k, least = gains.checked_size(up_to), gains.checked_worth(worth)
+        k, least = arguments.checked_up_to(up_to), arguments.checked_worth(worth)
         request = Request(k, self._strategy, self._name, resources=self._resources)
         with self._computing, one_thread():
             return gains.advise(self.history, self._recipe, request, self.proposer, least)

@@ -14,7 +14,7 @@ from benchmarks.race.functions import FUNCTIONS
 from benchmarks.race.optimisers import OPTIMISERS, PEERS, version_of
 from benchmarks.race.problems import names, problem
 from benchmarks.race.runner import Run, finished, race, read, run_all, spread
-from benchmarks.race.table import last_rows, lines
+from benchmarks.race.table import last_rows, lines, ratios
 
 ROOT = Path(__file__).parents[3]
 
@@ -174,3 +174,12 @@ def test_the_command_runs_tabulates_and_draws(tmp_path):
     wrong = call("run", "--problems", "levi4", "--out", out)
     assert wrong.returncode == 1
     assert "unknown: levi4" in wrong.stderr
+
+
+def test_ratios_compare_ours_with_each_peer_on_the_seeds_all_have():
+    def row(optimiser, regret, problem="levy4~10%"):
+        cell = {"problem": problem, "batch": 5, "rounds": 1, "round": 1, "seed": 0}
+        return {**cell, "optimiser": optimiser, "regret": regret, "cumulative": 4.0, "range": 1.0}
+
+    rows = [row("covey-auto", 0.2), row("hebo", 0.8), row("covey-auto", 9.0, "levy4")]
+    assert list(ratios(rows, "~10%"))[2:] == ["| hebo | 1 | 1 / 0 / 0 | 0.25 | 1.00 |"]

@@ -1,11 +1,11 @@
-"""Known constraints: linear inequalities, and any function of the point."""
+"""Known constraints: the `Constraint` protocol, linear inequalities, any function of the point."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +21,34 @@ Predicate: TypeAlias = Callable[[dict[str, Any]], bool]
 _ROUNDING = 1e-12
 
 
+@runtime_checkable
+class Constraint(Protocol):
+    """A known constraint that can be written down: a frozen dataclass of JSON values."""
+
+    kind: ClassVar[str]  # its name in a log, and in covey.toml
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters that it is about."""
+        ...
+
+    def validate(self, parameters: Mapping[str, Parameter]) -> None:
+        """Raise a SpaceError unless it makes sense for these parameters of a space."""
+        ...
+
+    def holds(self, columns: Mapping[str, Array], parameters: Mapping[str, Parameter]) -> Mask:
+        """Whether each of n points satisfies it: the encoded columns (n, width) by name."""
+        ...
+
+    def broken(self, point: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> str | None:
+        """How a checked point breaks it, to follow "breaks the constraint"; None if it does not."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """What JSON needs to build it again: its kind and its fields."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Linear:
     r"""A linear inequality on numeric parameters.
@@ -31,6 +59,7 @@ class Linear:
     x - 2 y <= 1
     """
 
+    kind: ClassVar[str] = "linear"
     weights: Mapping[str, float]
     lower: float = -math.inf
     upper: float = math.inf
@@ -65,6 +94,11 @@ class Linear:
         text = f"{self.lower:.12g} <= {text}" if self.lower > -math.inf else text
         return f"{text} <= {self.upper:.12g}" if self.upper < math.inf else text
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters with a weight."""
+        return tuple(self.weights)
+
     def validate(self, parameters: Mapping[str, Parameter]) -> None:
         """Raise unless every weighed name is a numeric parameter of the space."""
         for name in self.weights:
@@ -85,8 +119,19 @@ class Linear:
         """The weighted sum (n,) at n points given by name."""
         return np.asarray(sum(weight * numbers[name] for name, weight in self.weights.items()))
 
-    def holds(self, numbers: Mapping[str, Array], parameters: Mapping[str, Parameter]) -> Mask:
-        """Whether each of n points satisfies it.
+    def holds(self, columns: Mapping[str, Array], parameters: Mapping[str, Parameter]) -> Mask:
+        """Whether each of n points satisfies it: the encoded columns (n, 1) by name."""
+        return self._keeps({n: parameters[n].numbers(columns[n]) for n in self.weights}, parameters)
+
+    def broken(self, point: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> str | None:
+        """The sum at a checked point, if it is outside the bounds."""
+        numbers = {name: np.array([float(point[name])]) for name in self.weights}
+        if self._keeps(numbers, parameters)[0]:
+            return None
+        return f"{self}: the sum is {float(self.total(numbers)[0])!r}"
+
+    def _keeps(self, numbers: Mapping[str, Array], parameters: Mapping[str, Parameter]) -> Mask:
+        """Whether the numbers (n,) of each of n points satisfy it.
 
         The bounds are relaxed by the rounding of encode and decode, so that a point accepted once
         is always feasible: by 1e-12 of the summands, and of the lower end of a continuous
@@ -103,7 +148,7 @@ class Linear:
     def describe(self) -> dict[str, Any]:
         """What JSON needs to build it again; an absent bound is null."""
         return {
-            "kind": "linear",
+            "kind": self.kind,
             "weights": dict(self.weights),
             "lower": self.lower if math.isfinite(self.lower) else None,
             "upper": self.upper if math.isfinite(self.upper) else None,
@@ -133,36 +178,32 @@ def accepts(predicate: Predicate, point: dict[str, Any]) -> bool:
 
 
 def enforce(
-    rule: Linear | Predicate, point: dict[str, Any], parameters: Mapping[str, Parameter]
+    rule: Constraint | Predicate, point: dict[str, Any], parameters: Mapping[str, Parameter]
 ) -> None:
     """Raise if a checked point breaks a constraint, saying which and by how much."""
-    if not isinstance(rule, Linear):
-        if not accepts(rule, point):
-            raise SpaceError(f"point {point!r} breaks the constraint {title(rule)!r}")
-        return
-    numbers = {name: np.array([float(point[name])]) for name in rule.weights}
-    if not rule.holds(numbers, parameters)[0]:
-        raise SpaceError(
-            f"point {point!r} breaks the constraint {rule}: "
-            f"the sum is {float(rule.total(numbers)[0])!r}"
-        )
+    if isinstance(rule, Constraint):
+        broken = rule.broken(point, parameters)
+    else:
+        broken = None if accepts(rule, point) else repr(title(rule))
+    if broken is not None:
+        raise SpaceError(f"point {point!r} breaks the constraint {broken}")
 
 
-def describe_rule(rule: Linear | Predicate) -> dict[str, Any]:
+def describe_rule(rule: Constraint | Predicate) -> dict[str, Any]:
     """A constraint in JSON: a predicate leaves only its name."""
-    if isinstance(rule, Linear):
+    if isinstance(rule, Constraint):
         return rule.describe()
     return {"kind": "predicate", "name": title(rule)}
 
 
-def checked_where(where: Any) -> tuple[Linear | Predicate, ...]:
+def checked_where(where: Any) -> tuple[Constraint | Predicate, ...]:
     """The constraints of a space, or an error that shows how to write them."""
-    if isinstance(where, Linear) or callable(where):
+    if isinstance(where, Constraint) or callable(where):
         raise SpaceError("where must be a list of constraints, got a single one; write where=[...]")
     if isinstance(where, str | Mapping) or not isinstance(where, Sequence):
         raise SpaceError(f"where must be a list of Linear or functions of the point, got {where!r}")
     for rule in where:
-        if not isinstance(rule, Linear) and not callable(rule):
+        if isinstance(rule, type) or not (isinstance(rule, Constraint) or callable(rule)):
             raise SpaceError(
                 f"a constraint must be Linear or a function of the point, got {rule!r}"
             )

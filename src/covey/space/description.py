@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from covey.errors import SpaceError
 from covey.space.choice import Choice
-from covey.space.constraints import Linear
+from covey.space.constraints import Constraint, Linear
 from covey.space.parameters import Parameter, registered
 from covey.space.pool import Pool
 from covey.space.space import Space
@@ -45,7 +45,7 @@ def space_from_description(description: Mapping[str, Any]) -> Space | Pool:
 
 def _space(description: Mapping[str, Any]) -> Space:
     parameters = {entry["name"]: _parameter(entry) for entry in description["parameters"]}
-    return Space(parameters, where=[_linear(entry) for entry in description["where"]])
+    return Space(parameters, where=[_constraint(entry) for entry in description["where"]])
 
 
 def _parameter(entry: Mapping[str, Any]) -> Parameter:
@@ -86,6 +86,16 @@ def _as_written(parameter: Parameter, entry: Mapping[str, Any]) -> Parameter:
         return parameter
     made = Choice(then, ordered=bool(entry.get("ordered", False)))
     return parameter if made == parameter else made
+
+
+def _constraint(entry: Mapping[str, Any]) -> Constraint:
+    kinds = {Linear.kind: _linear}
+    if entry["kind"] not in kinds:
+        raise SpaceError(
+            f"a constraint of kind {entry['kind']!r} is not known here; it was written by a newer "
+            "covey, please upgrade"
+        )
+    return kinds[entry["kind"]](entry)
 
 
 def _linear(entry: Mapping[str, Any]) -> Linear:

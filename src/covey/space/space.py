@@ -12,6 +12,7 @@ import numpy as np
 
 from covey.errors import SpaceError
 from covey.space.constraints import (
+    Constraint,
     Linear,
     Predicate,
     accepts,
@@ -40,12 +41,12 @@ class Space:
     """
 
     def __init__(
-        self, parameters: Mapping[str, Parameter], where: Sequence[Linear | Predicate] = ()
+        self, parameters: Mapping[str, Parameter], where: Sequence[Constraint | Predicate] = ()
     ) -> None:
         self._parameters = checked_parameters(parameters)
         self._where = checked_where(where)
-        for row in self.linear:
-            row.validate(self._parameters)
+        for rule in self.constraints:
+            rule.validate(self._parameters)
         stops = np.cumsum([parameter.width for parameter in self._parameters.values()]).tolist()
         starts = [0, *stops[:-1]]
         self._slices = dict(zip(self._parameters, map(slice, starts, stops), strict=True))
@@ -56,9 +57,14 @@ class Space:
         return MappingProxyType(self._parameters)
 
     @property
-    def where(self) -> tuple[Linear | Predicate, ...]:
+    def where(self) -> tuple[Constraint | Predicate, ...]:
         """The constraints as they were given."""
         return self._where
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints that can be written down."""
+        return tuple(rule for rule in self._where if isinstance(rule, Constraint))
 
     @property
     def linear(self) -> tuple[Linear, ...]:
@@ -68,7 +74,7 @@ class Space:
     @property
     def predicates(self) -> tuple[Predicate, ...]:
         """The constraints that are functions of the point."""
-        return tuple(rule for rule in self._where if not isinstance(rule, Linear))
+        return tuple(rule for rule in self._where if not isinstance(rule, Constraint))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -172,16 +178,14 @@ class Space:
     def feasible(self, u: Array) -> Mask:
         """Whether the points at coordinates (n, d) satisfy every constraint.
 
-        Linear constraints cost O(n); functions of the point are called once for each point that
-        passes those.
+        Functions of the point are called once for each point that passes the other constraints,
+        which cost O(n).
         """
         u = self._coordinates(u)
         mask = np.ones(len(u), dtype=np.bool_)
-        for row in self.linear:
-            mask &= row.holds(
-                {n: self._parameters[n].numbers(u[:, self._slices[n]]) for n in row.weights},
-                self._parameters,
-            )
+        for rule in self.constraints:
+            columns = {name: u[:, self._slices[name]] for name in rule.names}
+            mask &= rule.holds(columns, self._parameters)
         if self.predicates:
             left = np.flatnonzero(mask)
             for i, point in zip(left.tolist(), self.decode(u[left]), strict=True):

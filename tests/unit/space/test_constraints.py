@@ -66,19 +66,19 @@ def test_linear_holds_between_its_bounds():
     row = Linear({"x": 2, "k": -1}, lower=-1, upper=1)
     numbers = {"x": np.array([0.0, 0.5, 1.0, 1.0]), "k": np.array([2.0, 1.0, 1.0, 0.0])}
     np.testing.assert_array_equal(row.total(numbers), [-2, 0, 1, 2])
-    np.testing.assert_array_equal(row.holds(numbers, PARAMETERS), [False, True, True, False])
+    np.testing.assert_array_equal(row._keeps(numbers, PARAMETERS), [False, True, True, False])
 
 
 def test_rounding_does_not_make_a_point_infeasible():
     """0.1 + 0.2 is 0.30000000000000004."""
     row = Linear({"x": 1, "far": 1}, upper=0.3)
-    assert row.holds({"x": np.array([0.1]), "far": np.array([0.2])}, PARAMETERS)[0]
-    assert not row.holds({"x": np.array([0.1]), "far": np.array([0.2001])}, PARAMETERS)[0]
+    assert row._keeps({"x": np.array([0.1]), "far": np.array([0.2])}, PARAMETERS)[0]
+    assert not row._keeps({"x": np.array([0.1]), "far": np.array([0.2001])}, PARAMETERS)[0]
 
 
 def test_rounding_stays_small_beside_small_bounds():
     row = Linear({"x": 1}, upper=1e-9)
-    assert not row.holds({"x": np.array([1.1e-9])}, PARAMETERS)[0]
+    assert not row._keeps({"x": np.array([1.1e-9])}, PARAMETERS)[0]
 
 
 def test_linear_reads_as_mathematics():

@@ -31,22 +31,23 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "core lines": Budget(
-        10_800,
+        10_900,
         6_500,
         "four ways to draw from a k-DPP, two array libraries and the events of 0.2 belong to it; "
         "batches without copies, and the reasons of their points, took 250 lines more, where "
-        "trials fail 300, beliefs about several goals 600.",
+        "trials fail 300, beliefs about several goals 600, a space that grows 100.",
     ),
     "files": Budget(
-        129,
+        134,
         120,
-        "values in steps; where trials fail, what a batch is expected to gain, and goals and "
-        "limits, a chapter each in math, model, log, report and commands.",
+        "values in steps; a space that grows, its log and its command; where trials fail, what a "
+        "batch is expected to gain, and goals and limits, a chapter each in math, model, log, "
+        "report and commands.",
     ),
     "floors": Budget(10, 10),
     "names defined twice": Budget(1, 0, "covey.maximize and covey.dpp.maximize are both public."),
     "files of an ask": Budget(
-        31, 25, "fit, history, log and space are chapters of three to five files each."
+        34, 25, "fit, history, log and space are chapters of three to seven files each."
     ),
     "longest file": Budget(500, 500),
 }

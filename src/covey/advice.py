@@ -14,7 +14,7 @@ from covey.errors import HistoryError, StrategyError
 from covey.gp import Posterior
 from covey.history import History, Trial
 from covey.hypervolume import chebyshev, nondominated
-from covey.learn import Recipe, understand_several
+from covey.learn import Recipe, reachable_trials, understand_several
 from covey.outcomes import PLAIN, Outcomes, complete
 from covey.policies import weighed
 from covey.space import Pool
@@ -79,6 +79,8 @@ def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Re
     if isinstance(recipe.space, Pool):
         places = recipe.space.locate([trial.point for trial in told])
         told = tuple(t for t, place in zip(told, places, strict=True) if place >= 0) or told
+    else:
+        told = tuple(reachable_trials(recipe.space, told))
     mean, std = posterior.predict(recipe.space.encode([trial.point for trial in told]))
     i = int(np.argmax(mean))
     return Recommendation(told[i].point, recipe.sign * float(mean[i]), float(std[i]), told[i])
@@ -146,7 +148,7 @@ def recommend_by_weights(
     if anywhere:
         points, trials = _likely_points(recipe, history, outcomes), None
     else:
-        trials = complete(history, outcomes)
+        trials = reachable_trials(recipe.space, complete(history, outcomes))
         points = [trial.point for trial in trials]
     if not points:
         limits = ", ".join(map(str, outcomes.limits))

@@ -1,4 +1,4 @@
-"""Checks of what users pass to a `Study`: path, seed, counts, keys, trials, values and points."""
+"""Checks of what users pass to a `Study`: seed, counts, keys, trials, values and points."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from covey.errors import HistoryError, JournalError, SpaceError, StrategyError, is_whole
+from covey.errors import HistoryError, SpaceError, StrategyError, is_whole
 from covey.gp import GP
-from covey.history import History, Trial, events
+from covey.history import History, Trial, checks
 from covey.learn import Goal, Recipe
 from covey.outcomes import Outcomes, refuse_parameters
 from covey.selection import Strategy
@@ -30,13 +28,6 @@ def checked_gp(gp: GP | None) -> GP:
     if gp is not None and not isinstance(gp, GP):
         raise StrategyError(f"gp is a covey.GP, such as covey.GP(kernel='matern52'); got {gp!r}.")
     return gp or GP()
-
-
-def checked_path(path: str | Path | None) -> Path | None:
-    """The path of the journal, if there is one."""
-    if path is not None and not isinstance(path, str | PathLike):
-        raise JournalError(f"journal is a path such as 'run.jsonl'; got {path!r}.")
-    return None if path is None else Path(path)
 
 
 def checked_seed(seed: int | None) -> int:
@@ -144,14 +135,8 @@ class StudyArguments:
     worst: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.space, Space | Pool):
-            raise SpaceError(
-                f"a study needs a covey.Space or a covey.Pool; got {type(self.space)!r}."
-            )
-        if isinstance(self.space, Space):
-            _refuse_too_wide(self.space)
-        if self.outcomes is not None:
-            refuse_parameters(self.outcomes, self.space.names)
+        _require_kind(self.space)  # first: what is wrong with outcomes comes after it
+        require_space(self.space, self.outcomes)
 
     @cached_property
     def outcomes(self) -> Outcomes | None:
@@ -166,6 +151,20 @@ class StudyArguments:
         goal = goal if named is None else next(iter(named.goals.values()))
         resolution = checked_resolution(self.resolution)
         return Recipe(self.space, goal, gp, seed, resolution, named)
+
+
+def _require_kind(space: object) -> None:
+    if not isinstance(space, Space | Pool):
+        raise SpaceError(f"a study needs a covey.Space or a covey.Pool; got {type(space)!r}.")
+
+
+def require_space(space: Space | Pool, outcomes: Outcomes | None) -> None:
+    """Raise unless a study with these outcomes can search the space."""
+    _require_kind(space)
+    if isinstance(space, Space):
+        _refuse_too_wide(space)
+    if outcomes is not None:
+        refuse_parameters(outcomes, space.names)
 
 
 def _refuse_too_wide(space: Space) -> None:
@@ -244,7 +243,7 @@ def refuse_names(values: Iterable[Any], whose: Iterable[str]) -> None:
     """Raise if values are given by name: the log can hold them, but a study has one outcome."""
     for value, name in zip(values, whose, strict=False):  # the lengths are compared later
         if isinstance(value, Mapping):
-            events.finite_value(value, name, "")  # raises
+            checks.finite_value(value, name, "")  # raises
 
 
 def each(
@@ -299,12 +298,19 @@ def newest(trials: Trials) -> int:
 def own_ids(trials: Trials, history: History) -> tuple[int, ...]:
     """Ids of trials of this history; one of another study would change the wrong point."""
     for trial in trials if isinstance(trials, Sequence) else (trials,):
-        if isinstance(trial, Trial) and history.trial(trial.id).point != trial.point:
+        if isinstance(trial, Trial) and not _is_part(trial.point, history.trial(trial.id).point):
             raise HistoryError(
                 f"trial {trial.id} at {dict(trial.point)} is not of this study, whose trial "
                 f"{trial.id} is at {dict(history.trial(trial.id).point)}."
             )
     return ids_of(trials)
+
+
+def _is_part(point: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether it is the point as it is now, or as it was before parameters joined the space."""
+    return point == now or (
+        len(point) < len(now) and all(n in now and now[n] == v for n, v in point.items())
+    )
 
 
 def checked_points(points: Points, space: Space | Pool) -> tuple[Any, ...]:

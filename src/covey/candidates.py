@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from covey.arrays import Array, Indices, Mask
+from covey.arrays import Array, Indices, Mask, among, row_keys
 from covey.belief import Belief
 from covey.errors import ExhaustedError, several
 from covey.gp import Posterior, Posteriors
@@ -72,23 +71,6 @@ class Exclusions:
     points: Sequence[Mapping[str, Any]]
     seed: int  # of the sequence
     asked: int  # points asked so far: the index into the sequence
-
-
-def row_keys(at: Array) -> NDArray[np.void]:
-    """Rows (n, d) as keys (n,) that compare equal up to the rounding of decode and encode.
-
-    Keys are bytes and not records of numbers: records take four times as long to compare, and NumPy
-    turns a Ctrl-C while it compares them into a TypeError.
-    """
-    rounded = np.ascontiguousarray(np.round(at, 13) + 0.0)  # + 0.0 turns -0.0 into 0.0
-    return rounded.view(np.dtype((np.void, rounded.itemsize * at.shape[1]))).reshape(-1)
-
-
-def among(at: Array, others: Array) -> Mask:
-    """Which rows of ``at`` (n, d) are among the rows of ``others`` (m, d): (n,)."""
-    if len(at) == 0 or len(others) == 0:
-        return np.zeros(len(at), dtype=bool)
-    return np.isin(row_keys(at), row_keys(others))
 
 
 def sobol_blocks(width: int, seed: int | np.random.Generator, skip: int = 0) -> Iterator[Array]:

@@ -22,6 +22,7 @@ from covey.errors import ExhaustedError, StrategyError, several
 from covey.gp import Posterior
 from covey.history import History
 from covey.learn import Recipe, understand
+from covey.space.extending import reachable
 
 if TYPE_CHECKING:
     from covey.propose import Proposer, Request
@@ -245,6 +246,7 @@ def _rng(history: History, recipe: Recipe) -> np.random.Generator:
 def _known(posterior: Posterior, history: History, recipe: Recipe) -> Array:
     """The told points that may be the best, then the points under way, (n, d)."""
     at = posterior.data.at
+    at = at[reachable(recipe.space, at)]
     mean = posterior.belief(at).mean
     told = at[np.argsort(-mean, kind="stable")[:_TOLD]]
     if not history.pending:

@@ -38,6 +38,7 @@ from covey.history import Asked, History, Trial
 from covey.hypervolume import EXACT, Front, front_of
 from covey.outcomes import Outcomes, Sense, goal_values, history_of_outcome
 from covey.space import Pool, Space
+from covey.space.extending import reachable
 
 _log = logging.getLogger("covey")
 
@@ -160,7 +161,9 @@ def _fitted_at(history: History) -> int:
     for i, event in reversed(list(enumerate(history.events))):
         if isinstance(event, Asked) and event.models is not None:
             if event.models != history.models:
-                break
+                if place < len(history.events):
+                    break
+                continue  # of a space that was left again, whose models these are not
             place = i if event.after is None else min(i, event.after)
     return place
 
@@ -244,6 +247,7 @@ def understand_several(
         for limit in outcomes.limits
     )
     told = [t for t in history.told if not t.excluded and outcomes.goals.keys() <= {*t.values}]
+    told = reachable_trials(recipe.space, told)
     means = _means(goals, recipe, told)
     worst = _worst(means, told, outcomes)
     scale = scaled(means, worst)
@@ -257,6 +261,14 @@ def understand_several(
     made = Posteriors(tuple(outcomes.goals), goals, limits, others, scale, front, at)
     waiting = [t for t in history.trials if t.status == "pending" or _incomplete(t, outcomes)]
     return replace(made, front=_awaited(made, recipe, waiting)) if waiting else made
+
+
+def reachable_trials(space: Space | Pool, trials: Sequence[Trial]) -> list[Trial]:
+    """The trials whose points may still be proposed; all, if there is none of these."""
+    if not trials:
+        return []
+    kept = reachable(space, space.encode([trial.point for trial in trials]))
+    return [trial for trial, one in zip(trials, kept.tolist(), strict=True) if one]
 
 
 def _means(goals: tuple[Posterior, ...], recipe: Recipe, trials: list[Trial]) -> Array:
@@ -297,7 +309,7 @@ class LastModel:
     """
 
     def __init__(self, recipe: Recipe) -> None:
-        self._recipe, self.recall = recipe, Recall()
+        self.recipe, self.recall = recipe, Recall()
         self._kept: tuple[int, Posterior] | None = None
         self._each: tuple[int, dict[str, Posterior]] | None = None
 
@@ -309,7 +321,7 @@ class LastModel:
         """The posterior of every outcome, after all results."""
         length = len(history.events)
         if self._each is None or self._each[0] != length:
-            found = understand_each(history, self._recipe, outcomes, waiting=False)
+            found = understand_each(history, self.recipe, outcomes, waiting=False)
             self._each = (length, found)
         return self._each[1]
 
@@ -318,7 +330,7 @@ class LastModel:
         length = len(history.events)
         if self._kept is None or self._kept[0] != length:
             self._kept = None  # so that two large factors are never held at once
-            rng = np.random.default_rng([self._recipe.seed, history.asked_count])
-            posterior = understand(history, self._recipe, rng, waiting=False, recall=self.recall)
+            rng = np.random.default_rng([self.recipe.seed, history.asked_count])
+            posterior = understand(history, self.recipe, rng, waiting=False, recall=self.recall)
             self._kept = (length, posterior)
         return self._kept[1]

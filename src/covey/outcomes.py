@@ -14,7 +14,7 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.errors import HistoryError, StrategyError, did_you_mean
-from covey.history import History, Point, Trial, events
+from covey.history import History, Point, Trial, checks, events
 from covey.hypervolume import chebyshev, nondominated
 
 Sense = Literal["max", "min"]
@@ -165,7 +165,7 @@ class Outcomes:
         if not values:
             raise HistoryError(f"{whose}: every outcome is None; tell it once one is known.")
         hint = "Use None if it comes later, or study.fail if the run crashed."
-        checked = {n: events.finite_value(v, f"{whose}, {n!r}", hint) for n, v in values.items()}
+        checked = {n: checks.finite_value(v, f"{whose}, {n!r}", hint) for n, v in values.items()}
         beside = {name: given[name] for name in self.record if given.get(name) is not None}
         return Point(checked), beside or None
 

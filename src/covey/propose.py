@@ -29,7 +29,8 @@ from covey.large.lowrank import held_rows
 from covey.learn import Recipe, understand, understand_several
 from covey.outcomes import Outcomes, history_of_outcome
 from covey.selection import Selection, Strategy, Waits, checked_selection, crowded
-from covey.space import Pool
+from covey.space import Pool, Space
+from covey.space.extending import reachable
 
 _log = logging.getLogger("covey")
 _TOO_FEW = "the results so far are too few for a model, or all equal"
@@ -92,6 +93,7 @@ def propose(
     with watch.timing("belief"):
         belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
         belief = resolved(belief, history, recipe, request.fixed, posterior.seen_at)
+        belief = compared(belief, posterior, recipe.space)
     with watch.timing("choose"):
         chosen = limit.apply(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
@@ -160,6 +162,20 @@ def resolved(
         levels=recipe.space.levels(fixed),
         under_way=recipe.space.encode(under_way) if under_way else None,
         seen_at=None if isinstance(recipe.space, Pool) else seen_at,
+    )
+
+
+def compared(belief: Belief, posterior: Posterior | Posteriors, space: Space | Pool) -> Belief:
+    """The belief, its best one among known points that may be proposed; see `reachable`."""
+    if isinstance(posterior, Posteriors):
+        return belief
+    kept = reachable(space, posterior.data.at)
+    if kept.all():
+        return belief
+    told = None if belief.told is None else (belief.told[0][kept], belief.told[1][kept])
+    seen_at = None if belief.seen_at is None else belief.seen_at[kept]
+    return replace(
+        belief, best=float(posterior.data.values[kept].max()), told=told, seen_at=seen_at
     )
 
 

@@ -4,108 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Unpack
 
 from covey import advice, arguments, gains, outcomes
 from covey.advice import Prediction, Recommendation
-from covey.arguments import Points, StudyArguments, Trials, checked_path
+from covey.arguments import Points, StudyArguments, Trials
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
-from covey.errors import (
-    CoveyError,
-    HistoryError,
-    JournalConflict,
-    JournalDamaged,
-    JournalError,
-    several,
-)
+from covey.errors import HistoryError, JournalConflict, JournalDamaged, JournalError, several
 from covey.gains import Advice
 from covey.gp import GP
 from covey.history import History, Trial, events
 from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, progress_bar
 from covey.learn import Goal, LastModel, Recipe
 from covey.log.disk import Mutex
-from covey.log.header import header_of, recipe_in, require_study, strategy_in
-from covey.log.journal import Journal, read
-from covey.log.log import Log, Logbook, ReadOnlyLog, exists, no_collector
+from covey.log.header import open_study, reopen, space_in
+from covey.log.log import Log, LogState, ReadOnlyLog
 from covey.outcomes import PLAIN, Outcomes
 from covey.propose import Proposer, Request, propose
 from covey.selection import Strategy
-from covey.space import Pool, Space, space_from_description
+from covey.space import Pool, Space
 
 if TYPE_CHECKING:
     from covey.run.api import Objective, Result, Workers
     from covey.run.loop import RunOptions
-
-
-# Opening a study: its recipe and its log, from the user's arguments and an existing journal.
-
-
-@dataclass(frozen=True)
-class OpenedStudy:
-    """Recipe, strategy and log of a study that was opened."""
-
-    recipe: Recipe
-    name: str  # of the strategy
-    strategy: Strategy
-    book: Logbook
-
-
-def open_study(wanted: StudyArguments, journal: str | Path | Log | None) -> OpenedStudy:
-    """Start a study, or resume one from its log; a read-only log makes it read-only."""
-    if isinstance(journal, Log):
-        return _resume(wanted, journal)
-    path = checked_path(journal)
-    if path is not None and exists(path):
-        return _resume(wanted, reopen(path))
-    name, strategy = strategy_of("auto" if wanted.strategy is None else wanted.strategy)
-    recipe = wanted.recipe
-    if path is None:
-        return OpenedStudy(recipe, name, strategy, Logbook(recipe.space))
-    named = {"name": name, "object": not isinstance(wanted.strategy, str | None)}
-    try:
-        log = Journal.create(path, header_of(recipe, named))
-    except JournalError:
-        if not path.exists():
-            raise
-        return open_study(wanted, path)  # another process created it at the same moment
-    return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log))
-
-
-def reopen(path: str | Path, *, read_only: bool = False) -> Log:
-    """Open the journal of a study; ``read_only``: what it holds up to the first damage."""
-    at = checked_path(path)
-    if at is None or not exists(at):
-        raise JournalError(f"there is no journal at {path}; Study(journal=...) starts one.")
-    with no_collector():
-        log = ReadOnlyLog(str(at), read(at, prefix=True)) if read_only else Journal.open(at)
-    try:
-        require_study(log.header, at)
-    except JournalError:
-        log.close()
-        raise
-    return log
-
-
-def _resume(wanted: StudyArguments, log: Log) -> OpenedStudy:
-    """Resume from a log, which must belong to the same study; a read-only one is not written."""
-    try:
-        require_study(log.header, log.name)
-        recipe = recipe_in(log.header, wanted.recipe, wanted.seed, wanted.gp)
-        if isinstance(log, ReadOnlyLog) and wanted.strategy is None:
-            name, strategy = log.header["strategy"]["name"], strategy_of("auto")[1]
-        else:
-            chosen = strategy_in(log.header) if wanted.strategy is None else wanted.strategy
-            name, strategy = strategy_of(chosen)
-        with no_collector():
-            return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log))
-    except CoveyError:
-        log.close()
-        raise
 
 
 Value: TypeAlias = float | Mapping[str, Any]
@@ -164,10 +90,11 @@ class Study:
     ) -> None:
         # Not among the resources: these belong to the recipe.
         rare = [options.pop(name, None) for name in ("resolution", "limits", "record", "worst")]  # type: ignore[misc]
-        opened = open_study(StudyArguments(space, goal, strategy, seed, gp, *rare), journal)
+        wanted = StudyArguments(space, goal, strategy, seed, gp, *rare)
+        opened = open_study(wanted, journal, strategy_of)
         self._computing, self._lock = Mutex(), Mutex()  # _lock is held for moments only
         self._diagnostics: Diagnostics | None = None
-        self._recipe, self._log = opened.recipe, opened.book
+        self._begun, self._log = opened.recipe, opened.book
         self._model = LastModel(opened.recipe)
         self._name, self._strategy = opened.name, opened.strategy
         self._resources = Resources(**options)  # type: ignore[misc] # the rest is popped
@@ -181,16 +108,22 @@ class Study:
         strategy: str | Strategy | None = None,
         *,
         read_only: bool = False,
+        extend: str | None = None,
         **resources: Unpack[ResourceOptions],
     ) -> Self:
         """Open a study from its journal and go on.
 
         What a log cannot hold (an array pool, a predicate, a strategy object) is passed again, the
         space checked by its fingerprint. ``read_only`` writes nothing and reads up to any damage.
+        With a reason in ``extend`` the study goes on in another ``space``; see `extend`.
         """
         opened = reopen(journal, read_only=read_only)
-        if space is None:
-            space = space_from_description(opened.header["space"])
+        if extend is not None and space is not None:
+            former = space_in(opened, like=space)
+            study = cls(former, opened.header["goal"], strategy, journal=opened, **resources)
+            study.extend(space, extend)
+            return study
+        space = space_in(opened) if space is None else space
         return cls(space, opened.header["goal"], strategy, journal=opened, **resources)
 
     def ask(
@@ -235,12 +168,15 @@ class Study:
             if key is not None and (made := self._log.made_by(key, request)) is not None:
                 return made
             since = self._log.state
-        self._model.forget()
+        recipe, space = self._in(since), since.space
+        if request.fixed:  # the space may have been extended since
+            request = replace(request, fixed=space.check(request.fixed, partial=True))
+        self._learnt(recipe).forget()
         self._log.verify()
         with one_thread():
-            proposal = self.proposer(since.history, self._recipe, request, self._model.recall)
+            proposal = self.proposer(since.history, recipe, request, self._model.recall)
         # Fixed values are logged if there are any, or if a key will be compared with them.
-        held = self.space.to_json(request.fixed) if request.fixed or key is not None else None
+        held = space.to_json(request.fixed) if request.fixed or key is not None else None
         asked = proposal.as_event(request.name, held)
         with self._lock:
             trials = self._log.commit(asked, key, since)
@@ -316,6 +252,30 @@ class Study:
         """Make failed trials pending again: a run evaluates them, or you tell their results."""
         self._commit(events.Retried(self._own_ids(trials)), key)
 
+    def extend(
+        self,
+        space: Space | Pool,
+        reason: str,
+        *,
+        values: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Go on in another space; the log goes on, and every result stays in the model.
+
+        Ranges may become wider or narrower, options come and go, constraints change, a `Pool` gain
+        or lose rows, and new parameters join, but none may go. Results that are outside then still
+        train the model. Pending trials must stay possible: tell, fail or cancel the others first.
+
+        Args:
+            space: as it is from now on.
+            reason: shown with it from now on.
+            values: of new parameters, what the trials so far had, {"pressure": 1.0}.
+            key: names this message: sent again with the same key, it is taken once.
+        """
+        arguments.require_space(space, self._begun.outcomes)
+        with self._lock:
+            self._log.extend(space, reason, values, arguments.checked_key(key))
+
     def add(
         self,
         points: Points,
@@ -377,7 +337,7 @@ class Study:
 
     @property
     def space(self) -> Space | Pool:
-        """The space that is searched."""
+        """The space that is searched; what it became, if it was extended."""
         return self._recipe.space
 
     @property
@@ -433,12 +393,13 @@ class Study:
         the third failure on, ``success`` of what is returned is the probability of success. Where
         outcomes have names, there is one prediction for each, by its name.
         """
-        wanted = arguments.checked_points(points, self.space)
+        state = self._log.state
+        wanted, recipe = arguments.checked_points(points, state.space), self._in(state)
         with self._computing, one_thread():
-            if self._recipe.outcomes is None:
-                return advice.predict(self._model.of(self.history), self._recipe, wanted)
-            each = self._model.each(self.history, self.outcomes)
-            return advice.predict_each(each, self._recipe, wanted)
+            if recipe.outcomes is None:
+                return advice.predict(self._learnt(recipe).of(state.history), recipe, wanted)
+            each = self._learnt(recipe).each(state.history, self.outcomes)
+            return advice.predict_each(each, recipe, wanted)
 
     def recommend(
         self, weights: Mapping[str, float] | None = None, *, anywhere: bool = False
@@ -455,16 +416,16 @@ class Study:
         follows the median, and GP(warp=False), which averages values as told, is the safer model.
         """
         named = advice.checked_weights(weights, self.outcomes)
+        state = self._log.state
+        history, recipe = state.history, self._in(state)
         with self._computing, one_thread():
-            if self._recipe.outcomes is not None:
-                each = self._model.each(self.history, self.outcomes)
-                return advice.recommend_by_weights(
-                    each, self._recipe, self.history, named, anywhere=anywhere
-                )
-            posterior = self._model.of(self.history)
+            if recipe.outcomes is not None:
+                each = self._learnt(recipe).each(history, self.outcomes)
+                return advice.recommend_by_weights(each, recipe, history, named, anywhere=anywhere)
+            posterior = self._learnt(recipe).of(history)
             if anywhere:
-                return advice.recommend_anywhere(posterior, self._recipe)
-            return advice.recommend_told(posterior, self._recipe, self.history)
+                return advice.recommend_anywhere(posterior, recipe)
+            return advice.recommend_told(posterior, recipe, history)
 
     def advice(self, up_to: int = 96, *, worth: float | None = None) -> Advice:
         """What batches of 1, 2, 4 ... ``up_to`` points are expected to gain, and whether to stop.
@@ -486,6 +447,21 @@ class Study:
             "processes share a journal, Study(space, journal='run.jsonl') here and "
             "Study.load('run.jsonl') there; study.history can be pickled."
         )
+
+    def _in(self, state: LogState) -> Recipe:
+        """The recipe with the space as it is, or was, in this state of the log."""
+        begun = self._begun
+        return begun if state.space is begun.space else replace(begun, space=state.space)
+
+    @property
+    def _recipe(self) -> Recipe:
+        return self._in(self._log.state)
+
+    def _learnt(self, recipe: Recipe) -> LastModel:
+        """The model of this recipe; of a space that was left it is forgotten."""
+        if self._model.recipe.space is not recipe.space:
+            self._model = LastModel(recipe)
+        return self._model
 
     def _own_ids(self, trials: Trials) -> tuple[int, ...]:
         """Ids of trials of this study; the log is read first if another process asked for them."""

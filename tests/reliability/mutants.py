@@ -296,7 +296,7 @@ def _(patch: Patch) -> None:
 
 @_defect("headers are trusted")
 def _(patch: Patch) -> None:
-    patch.setattr("covey.study.require_study", _nothing)
+    patch.setattr("covey.log.header.require_study", _nothing)
 
 
 @_defect("network drives accepted")

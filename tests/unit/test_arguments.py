@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 import covey
-from covey.arguments import checked_gp, checked_path, checked_seed, each, ids_of, sequence_of
+from covey.arguments import checked_gp, checked_seed, each, ids_of, sequence_of
 from covey.errors import HistoryError, JournalError, ReportError, SpaceError, StrategyError
 from covey.gp import GP
 from covey.history import Point, Trial
 from covey.log.journal import Journal
+from covey.log.log import checked_path
 from covey.policies import EI
 
 

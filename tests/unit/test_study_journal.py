@@ -4,12 +4,14 @@ import pytest
 from tests.play import SPACE, play, points_of
 
 import covey
+from covey.arguments import StudyArguments
+from covey.catalog import strategy_of
 from covey.errors import JournalDamaged, JournalError, SpaceError, StrategyError
 from covey.gp import GP
+from covey.log.header import open_study, reopen
 from covey.log.journal import Journal
 from covey.policies import UCB
 from covey.strategies import DPP
-from covey.study import StudyArguments, open_study, reopen
 
 
 class TestJournal:
@@ -140,17 +142,17 @@ def test_what_is_given_is_checked():
 
 
 def test_without_a_journal_all_is_new():
-    opened = open_study(wanted(), None)
+    opened = open_study(wanted(), None, strategy_of)
     assert (opened.name, opened.recipe.seed, opened.recipe.gp) == ("auto", 3, GP())
     assert opened.book.log.path is None
 
 
 def test_a_journal_decides_what_is_not_given(path):
-    opened = open_study(wanted(seed=None), path)
+    opened = open_study(wanted(seed=None), path, strategy_of)
     assert (opened.name, opened.recipe.seed) == ("random", 3)
     assert len(opened.book.history.told) == 2
     with pytest.raises(JournalError, match="another seed"):
-        open_study(wanted(seed=4), path)
+        open_study(wanted(seed=4), path, strategy_of)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):
@@ -162,7 +164,7 @@ def test_a_file_of_something_else_is_refused(tmp_path):
         reopen(tmp_path / "none.jsonl")
 
 
-@pytest.mark.parametrize("start", [lambda path: open_study(wanted(), path), reopen])
+@pytest.mark.parametrize("start", [lambda path: open_study(wanted(), path, strategy_of), reopen])
 def test_a_path_that_cannot_be_looked_at_says_so(tmp_path, start):
     with pytest.raises(JournalError, match=r"cannot look for .*: File name too long"):
         start(tmp_path / ("a" * 300))
@@ -173,7 +175,7 @@ def test_of_a_damaged_journal_what_precedes_the_damage_can_be_seen(path):
     path.write_bytes(b"".join([*lines[:2], lines[2].replace(b"2.0", b"9.0")]))
     with pytest.raises(JournalDamaged, match="line 3"):
         reopen(path)
-    opened = open_study(wanted(seed=None), reopen(path, read_only=True))
+    opened = open_study(wanted(seed=None), reopen(path, read_only=True), strategy_of)
     assert opened.name == "random"
     assert len(opened.book.history.pending) == 2
     study = covey.Study.load(path, read_only=True)
@@ -203,7 +205,7 @@ def test_whoever_begins_a_moment_later_goes_on_with_it(tmp_path, monkeypatch):
         return create(where, header)
 
     monkeypatch.setattr(Journal, "create", late)
-    assert len(open_study(wanted(), path).book.history) == 2
+    assert len(open_study(wanted(), path, strategy_of).book.history) == 2
 
 
 def test_a_space_too_wide_to_search_is_refused_at_once(tmp_path):

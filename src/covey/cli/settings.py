@@ -104,7 +104,7 @@ class Settings:
 
     def look(self) -> Study:
         """The study opened read-only from its journal, which must fit these settings."""
-        from covey.study import reopen
+        from covey.log.header import reopen
 
         contents = reopen(self.journal, read_only=True)
         return self.on(contents)

@@ -160,7 +160,7 @@ class SheetRow:
         except SpaceError as error:
             comma = " Write decimal numbers with a point." if "," in text else ""
             raise self.error(f"the {column} {text!r} is no number{hint}.{comma}") from error
-        from covey.history.events import MOST
+        from covey.history.checks import MOST
 
         if not abs(value) <= MOST:
             raise self.error(f"the {column} must be finite, within ±{MOST:g}, got {text}{hint}.")

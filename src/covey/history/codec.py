@@ -71,6 +71,8 @@ def event_to_json(
     if isinstance(event, Asked | Enqueued | Added):
         out["ids"] = list(range(first_id, first_id + len(event.points)))
         out["points"] = [point_to_json(point) for point in event.points]
+    if isinstance(event, Extended) and event.values is not None:
+        out["values"] = point_to_json(event.values)
     for name in _FIELDS[type(event)]:
         value = getattr(event, name)
         if name not in out and not _is_empty(value):

@@ -1,6 +1,6 @@
 """`History`: an immutable view of the events up to some length, and the trials they lead to.
 
-Also the rules of which event may follow (`check`), and `Ledger`, what views of one study share.
+`Ledger` is what the views of one study share; which event may follow is in rules.py.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from covey.errors import HistoryError
+from covey.history.checks import trial_ids
 from covey.history.events import (
     Added,
     Amended,
@@ -35,35 +36,12 @@ from covey.history.events import (
     Retried,
     Told,
     ids_in,
-    trial_ids,
 )
+from covey.history.rules import check, known
 from covey.history.trial import Batch, Origin, Point, Status, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def check(event: Event, trials: Sequence[Trial]) -> None:
-    """Raise HistoryError unless the event may follow on these trials; O(size of the event)."""
-    if type(event) not in _RULES:
-        raise HistoryError(f"an event of covey.history was expected, got {event!r}.")
-    rule = _RULES[type(event)]
-    for i in ids_in(event):
-        rule(known(i, trials))
-    if isinstance(event, Told):
-        for i, value in zip(event.ids, event.values, strict=True):
-            _require_untold(trials[i], value)
-    if isinstance(event, Amended):
-        _require_named_so(trials[event.id], event.value)
-
-
-def known(i: int, trials: Sequence[Trial]) -> Trial:
-    """The trial of this id; HistoryError if there is none."""
-    if 0 <= i < len(trials):
-        return trials[i]
-    several = f"ids so far are 0 to {len(trials) - 1}" if trials else "no trial has been asked yet"
-    so_far = "the only id so far is 0" if len(trials) == 1 else several
-    raise HistoryError(f"trial {i} was never asked; {so_far}.")
 
 
 _CHANGES: dict[type[Event], Mapping[str, Any]] = {  # to each trial of an event
@@ -85,7 +63,7 @@ class Ledger:
 
     __slots__ = (
         *("asked_count", "attempts", "batches", "events", "lock", "models", "notes", "reasons"),
-        *("metrics", "reports", "rounds", "trials"),
+        *("_of_space", "metrics", "reports", "rounds", "trials"),
     )
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -100,6 +78,8 @@ class Ledger:
         self.asked_count = 0
         self.rounds = 0
         self.models: tuple[dict[str, Any], ...] | None = None
+        # Fingerprint of a space that was left -> the hyper-parameters of the last batch in it.
+        self._of_space: dict[str, tuple[dict[str, Any], ...] | None] = {}
         self.lock = threading.RLock()
         for event in events:
             check(event, self.trials)
@@ -120,10 +100,23 @@ class Ledger:
                 for i in ids:
                     self.notes.setdefault(i, []).append(text)
             case Late() | Extended():
-                pass  # only kept: a study decides what an extended space means
+                self._extend(event)  # a late result is only kept
             case _:
                 self._change(event)
         self.events.append(event)
+
+    def _extend(self, event: Late | Extended) -> None:
+        """Complete the points of all trials; hyper-parameters belong to the space they are of."""
+        if isinstance(event, Late):
+            return
+        if event.values is not None:
+            self.trials = [
+                replace(trial, point=Point({**trial.point, **event.values}))
+                for trial in self.trials
+            ]
+        if event.before is not None and event.changes:
+            self._of_space[event.before] = self.models
+            self.models = self._of_space.get(event.fingerprint)
 
     def _record(self, event: Told | Added, ids: Iterable[int]) -> None:
         for i, found in zip(ids, event.metrics, strict=True):
@@ -171,90 +164,6 @@ class Ledger:
 def _told(event: Told | Added, trials: Iterable[Trial]) -> list[Trial]:
     results = zip(trials, event.values, event.sems, strict=True)
     return [trial.told(value, sem, event.goal) for trial, value, sem in results]
-
-
-def _require_pending(trial: Trial) -> None:
-    if trial.status == "pending":
-        return
-    told = trial.value if trial.named is None else trial.values
-    was = f"told {told}" if trial.status == "told" else trial.status
-    named = trial.named is not None and trial.status == "told"
-    instead = (
-        f" If the rest cannot be measured: study.exclude({trial.id}, reason)." if named else ""
-    )
-    raise HistoryError(
-        f"trial {trial.id} was already {was}; only a pending trial can be run, fail or be "
-        f"cancelled.{instead}"
-    )
-
-
-def _require_untold(trial: Trial, value: float | Point) -> None:
-    # A late result is never discarded: failed, cancelled and lost trials may still be told. Values
-    # by name may come one after the other.
-    names = value.keys() if isinstance(value, Point) and trial.named is not None else trial.values
-    if trial.status == "told" and not {*trial.values}.isdisjoint(names):
-        was = trial.value if trial.named is None else trial.values
-        raise HistoryError(
-            f"trial {trial.id} was already told {was}; tell each trial once, "
-            f"or correct it with study.amend({trial.id}, value, reason)."
-        )
-
-
-def _require_told(trial: Trial) -> None:
-    if trial.status != "told":
-        raise HistoryError(
-            f"trial {trial.id} is {trial.status}, so there is no value to amend; "
-            f"use study.tell({trial.id}, value)."
-        )
-
-
-def _require_failed(trial: Trial) -> None:
-    if trial.status == "failed":
-        return
-    instead = {
-        "told": "amend a wrong value, or exclude it",
-        "pending": "it is still to be run",
-    }.get(trial.status, "enqueue its point, which is free again")
-    raise HistoryError(
-        f"trial {trial.id} is {trial.status}; only a failed trial is retried: {instead}."
-    )
-
-
-def _require_counted(trial: Trial) -> None:
-    if trial.excluded:
-        raise HistoryError(f"trial {trial.id} is excluded already; include it to take that back.")
-    if trial.status != "told":
-        instead = "; cancel it if it will not be run" if trial.status == "pending" else ""
-        raise HistoryError(
-            f"trial {trial.id} is {trial.status}, and only a result is excluded{instead}."
-        )
-
-
-def _require_excluded(trial: Trial) -> None:
-    if not trial.excluded:
-        raise HistoryError(f"trial {trial.id} is not excluded, so there is nothing to include.")
-
-
-def _any(_trial: Trial) -> None:
-    """Accept a trial of any status."""
-
-
-_RULES: dict[type[Event], Callable[[Trial], None]] = {
-    **dict.fromkeys((Asked, Enqueued, Added, Extended, Noted, Reported, Told), _any),
-    **dict.fromkeys((Failed, Cancelled, Lost, Dispatched), _require_pending),
-    **dict.fromkeys((Amended, Late), _require_told),
-    Retried: _require_failed,
-    Excluded: _require_counted,
-    Included: _require_excluded,
-}
-
-
-def _require_named_so(trial: Trial, value: float | Point) -> None:
-    names = value if isinstance(value, Point) else (trial.goal,)
-    if not trial.values.keys() >= {*names}:
-        raise HistoryError(
-            f"trial {trial.id} was told {trial.values}; amend values by these names, got {value!r}."
-        )
 
 
 class History:
@@ -419,7 +328,7 @@ class History:
 
     @property
     def models(self) -> tuple[dict[str, Any], ...] | None:
-        """The hyper-parameters of the last batch that recorded some; the next fit starts there."""
+        """The hyper-parameters of the last batch in this space; the next fit starts there."""
         return self._models
 
     @property

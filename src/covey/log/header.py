@@ -1,19 +1,27 @@
-"""The header of a log: the recipe and the strategy of its study."""
+"""Opening a study: the header of its log, which has its recipe, and the log itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from covey.errors import JournalError, JournalMismatch, StrategyError
+from covey.errors import CoveyError, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
 from covey.learn import Recipe
+from covey.log.extension import Stage, former_space, stages
+from covey.log.journal import Journal, read
+from covey.log.log import Log, Logbook, ReadOnlyLog, checked_path, exists, no_collector
 from covey.outcomes import PLAIN, Outcomes
-from covey.space import Pool
+from covey.selection import Strategy
+from covey.space import Pool, Space, space_from_description
 from covey.space.description import as_described
+from covey.space.extending import differences
+
+if TYPE_CHECKING:
+    from covey.arguments import StudyArguments
 
 _HEADER: dict[str, Any] = {
     "space": dict,
@@ -77,27 +85,34 @@ def gp_in(header: Mapping[str, Any]) -> GP:
     return GP(**header["gp"])
 
 
-def recipe_in(header: Mapping[str, Any], given: Recipe, seed: int | None, gp: GP | None) -> Recipe:
-    """The recipe a journal was started with, if it agrees with what is given (None: not given)."""
-    given = replace(given, space=as_described(given.space, header["space"]))
+def recipe_in(
+    header: Mapping[str, Any],
+    given: Recipe,
+    seed: int | None,
+    gp: GP | None,
+    lines: Iterable[Mapping[str, Any]] = (),
+) -> Recipe:
+    """The recipe of a journal, if it agrees with what is given (None: not given).
+
+    It was started with all of it but the space, which ``lines``, its events, may have extended.
+    """
+    passed = stages(header, lines)
+    given = replace(given, space=as_described(given.space, passed[-1].description))
     made = Recipe(given.space, given.goal, gp_in(header), header["seed"], header.get("resolution"))
     made = replace(made, outcomes=outcomes_in(header))
     for what, written, now in (
-        ("space", header["fingerprint"], given.space.fingerprint),
+        ("space", passed[-1].fingerprint, given.space.fingerprint),
         *_outcomes(header, given),
         ("seed", header["seed"], header["seed"] if seed is None else seed),
         ("gp", made.gp, made.gp if gp is None else gp),
         ("resolution", made.alike, made.alike if given.resolution is None else given.alike),
     ):
+        if written != now and what == "space":
+            raise _other_space(passed, given.space)
         if written != now:
-            then, here = written, now
-            if what == "space":
-                then, here = _difference(header["space"], given.space.describe())
-            path = given.space.path if what == "space" and isinstance(given.space, Pool) else None
             raise JournalMismatch(
-                f"the journal belongs to a study with another {what} ({then!r}, not {here!r})."
-                + (f" {path} may have changed since, or been read otherwise." if path else "")
-                + f" Use the {what} it was started with, or another file."
+                f"the journal belongs to a study with another {what} ({written!r}, not {now!r}). "
+                f"Use the {what} it was started with, or another file."
             )
     return made
 
@@ -123,6 +138,28 @@ def _outcomes(header: Mapping[str, Any], given: Recipe) -> Iterator[tuple[str, A
         yield name, header.get(name), now.get(name, header.get(name))
 
 
+def _other_space(passed: Sequence[Stage], given: Space | Pool) -> JournalMismatch:
+    """The error for a space that is not the one a journal is searching now."""
+    last = passed[-1]
+    if any(stage.fingerprint == given.fingerprint for stage in passed):
+        when = f" on {last.at}" if last.at else ""
+        said = "; ".join(differences(given, former_space(last, given)))
+        return JournalMismatch(
+            f"the space of this study was extended since{when} ({last.reason}): {said}. Go on with "
+            "the space as it is now: Study.load(journal) has it, and in covey.toml write the same. "
+            "To change it back: Study.load(journal, space, extend=reason), or `covey extend`."
+        )
+    then, here = _difference(last.description, given.describe())
+    path = given.path if isinstance(given, Pool) else None
+    began = "started with" if len(passed) == 1 else "extended to"
+    return JournalMismatch(
+        f"the journal belongs to a study with another space ({then!r}, not {here!r})."
+        + (f" {path} may have changed since, or been read otherwise." if path else "")
+        + f" Use the space it was {began}, or another file; or go on with this one, and keep all "
+        "results: `covey extend --reason ...`, or Study.load(journal, space, extend=reason)."
+    )
+
+
 def _difference(written: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Any, Any]:
     """The first part in which two descriptions of a space differ."""
     for name in ("kind", "columns", "inputs", "log", "n", "where"):
@@ -130,3 +167,83 @@ def _difference(written: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Any
             return written.get(name), now.get(name)
     pairs = zip_longest(written.get("parameters", ()), now.get("parameters", ()))
     return next(((a, b) for a, b in pairs if a != b), ("other contents", "these"))
+
+
+# Opening a study, from the user's arguments and an existing journal.
+
+
+Find = Callable[[str | Strategy], tuple[str, Strategy]]
+"""Turns a strategy, or the name of one, into both; see `covey.catalog.strategy_of`."""
+
+
+@dataclass(frozen=True)
+class OpenedStudy:
+    """Recipe, strategy and log of a study that was opened."""
+
+    recipe: Recipe
+    name: str  # of the strategy
+    strategy: Strategy
+    book: Logbook
+
+
+def open_study(wanted: StudyArguments, journal: str | Path | Log | None, find: Find) -> OpenedStudy:
+    """Start a study, or resume one from its log; a read-only log makes it read-only."""
+    if isinstance(journal, Log):
+        return _resume(wanted, journal, find)
+    path = checked_path(journal)
+    if path is not None and exists(path):
+        return _resume(wanted, reopen(path), find)
+    name, strategy = find("auto" if wanted.strategy is None else wanted.strategy)
+    recipe = wanted.recipe
+    if path is None:
+        return OpenedStudy(recipe, name, strategy, Logbook(recipe.space))
+    named = {"name": name, "object": not isinstance(wanted.strategy, str | None)}
+    try:
+        log = Journal.create(path, header_of(recipe, named))
+    except JournalError:
+        if not path.exists():
+            raise
+        return open_study(wanted, path, find)  # another process created it at the same moment
+    return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log))
+
+
+def reopen(path: str | Path, *, read_only: bool = False) -> Log:
+    """Open the journal of a study; ``read_only``: what it holds up to the first damage."""
+    at = checked_path(path)
+    if at is None or not exists(at):
+        raise JournalError(f"there is no journal at {path}; Study(journal=...) starts one.")
+    with no_collector():
+        log = ReadOnlyLog(str(at), read(at, prefix=True)) if read_only else Journal.open(at)
+    try:
+        require_study(log.header, at)
+    except JournalError:
+        log.close()
+        raise
+    return log
+
+
+def _resume(wanted: StudyArguments, log: Log, find: Find) -> OpenedStudy:
+    """Resume from a log, which must belong to the same study; a read-only one is not written."""
+    try:
+        require_study(log.header, log.name)
+        lines = log.read(0)
+        recipe = recipe_in(log.header, wanted.recipe, wanted.seed, wanted.gp, lines)
+        if isinstance(log, ReadOnlyLog) and wanted.strategy is None:
+            name, strategy = log.header["strategy"]["name"], find("auto")[1]
+        else:
+            chosen = strategy_in(log.header) if wanted.strategy is None else wanted.strategy
+            name, strategy = find(chosen)
+        with no_collector():
+            return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log))
+    except CoveyError:
+        log.close()
+        raise
+
+
+def space_in(log: Log, like: Space | Pool | None = None) -> Space | Pool:
+    """The space that the study of a log searches now.
+
+    ``like`` is the one that it will be extended to: then what a log cannot hold may be missing.
+    """
+    last = stages(log.header, log.read(0))[-1]
+    return space_from_description(last.description) if like is None else former_space(last, like)

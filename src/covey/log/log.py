@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
-from covey.candidates import among
-from covey.errors import HistoryError, JournalConflict, JournalError
+from covey.arrays import among
+from covey.errors import HistoryError, JournalConflict, JournalError, SpaceError
 from covey.history import (
     Added,
     Asked,
@@ -23,14 +23,25 @@ from covey.history import (
     Event,
     Extended,
     History,
+    Point,
     Told,
     Trial,
     event_from_json,
     event_to_json,
 )
 from covey.log.disk import Mutex
+from covey.log.extension import (
+    Stage,
+    extended,
+    extension,
+    former_space,
+    require_known,
+    require_possible,
+    space_after,
+)
 from covey.log.journal import Contents, event_line, header_line, parse, parse_events
 from covey.space import Pool, Space
+from covey.space.extending import former_spaces
 
 if TYPE_CHECKING:
     from covey.propose import Request
@@ -171,21 +182,22 @@ class ReadOnlyLog:
 
 
 class LogState(NamedTuple):
-    """The state of a log at some time: its history, and the number of its last event."""
+    """The state of a log at some time: its history, its last event's number, and the space."""
 
     history: History
     seq: int
+    space: Space | Pool  # as it is after these events
 
 
 class Logbook:
     """The log of one study and its history. An event is checked, then logged, then applied."""
 
     def __init__(self, space: Space | Pool, log: Log | None = None) -> None:
-        self._space = space
+        self._given = space  # the latest that the user gave, known by its fingerprint
         self._log: Log = MemoryLog() if log is None else log
         # One value, so that an interrupt finds it before an event or after it. What was logged and
         # not applied is read from the log the next time.
-        self.state = LogState(History(), 0)
+        self.state = LogState(History(), 0, space)
         self._keys: dict[str, Event] = {}
         self._made: dict[str, range] = {}  # key -> ids of the trials its event created
         self.refresh()
@@ -194,6 +206,10 @@ class Logbook:
     def history(self) -> History:
         """The history as far as the log was read."""
         return self.state.history
+
+    @property
+    def _space(self) -> Space | Pool:
+        return self.state.space
 
     @property
     def log(self) -> Log:
@@ -255,7 +271,7 @@ class Logbook:
         chosen_from = self.state if chosen_from is None else chosen_from
         while True:
             self.refresh()
-            if isinstance(event, Asked) and self._overtaken(event, chosen_from.history):
+            if isinstance(event, Asked) and self._overtaken(event, chosen_from):
                 raise JournalConflict(
                     f"{self._log.name}: somebody else has asked, or taken a point of this batch, "
                     "since it was chosen; nothing was written. Ask again."
@@ -264,24 +280,59 @@ class Logbook:
                 return self._repeated(event, key)
             if isinstance(event, Asked | Told):
                 self.verify()
+            event = self._fitting(event)
             self.history.check(event)
-            self._require_understood(event)
             try:
                 return self._append(event, key, chosen_from.seq)
             except JournalConflict:  # others wrote after the refresh: read it and check again
                 continue
 
-    def _overtaken(self, asked: Asked, then: History) -> bool:
-        """Whether events since ``then`` make a batch that was chosen then invalid.
+    def extend(
+        self,
+        space: Space | Pool,
+        reason: str,
+        values: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Go on in another space, or raise and change nothing; see `Study.extend`."""
+        self.refresh()
+        if key is not None and key in self._keys:
+            first = self._keys[key]
+            now = (space.fingerprint, reason)
+            same = isinstance(first, Extended) and (first.fingerprint, first.reason) == now
+            if not same:
+                raise _used(key)
+            return
+        event, space = extension(self._space, space, reason, values)
+        if not event.changes:
+            raise SpaceError("the study has this space already; nothing was written.")
+        self._given = space
+        self.commit(event, key)
+
+    def _fitting(self, event: Event) -> Event:
+        """The event, if it is one of the space as it is now."""
+        if isinstance(event, Extended):
+            after = extended(event, self._space, self._given)
+            require_known(after, self._given, event.reason)
+            require_possible(event, self._space, after, self.history)
+            return replace(event, before=self._space.fingerprint)
+        if isinstance(event, Enqueued | Added) and former_spaces(self._space):
+            # They may have been checked in the space that there was before.
+            return replace(event, points=tuple(Point(self._space.check(p)) for p in event.points))
+        return event
+
+    def _overtaken(self, asked: Asked, chosen_from: LogState) -> bool:
+        """Whether events since make a batch invalid that was chosen from an earlier state.
 
         Another batch does: it may hold the same points, and was drawn with the same random numbers.
-        Results do not. Points of the user's own do if the batch has them too; so does a trial that
-        was given up, and so free to be proposed again, if it was told after all.
+        So does another space. Results do not. Points of the user's own do if the batch has them
+        too; so does a trial that was given up, and so free to be proposed again, if it was told
+        after all.
         """
-        now = self.history
+        now, then = self.history, chosen_from.history
         if now is then:
             return False
-        if now.rounds != then.rounds:
+        if now.rounds != then.rounds or self._space is not chosen_from.space:
             return True
         free = {trial.id for trial in then.trials if trial.status in ("cancelled", "lost")}
         taken = [
@@ -294,49 +345,66 @@ class Logbook:
         return bool(taken) and bool(among(encode(asked.points), encode(taken)).any())
 
     def _append(self, event: Event, key: str | None, chosen_from_seq: int) -> list[Trial]:
-        history, seq = self.state
+        history, seq, space = self.state
         if isinstance(event, Asked) and event.after is None and chosen_from_seq != seq:
             event = replace(event, after=chosen_from_seq)
-        line = event_to_json(event, self._space.to_json, len(history))
+        if isinstance(event, Extended):
+            space = extended(event, space, self._given)
+        line = event_to_json(event, space.to_json, len(history))
         seq = self._log.append(line if key is None else {**line, "key": key}, seq)
         self._apply(event, key, seq)
         return [self.history.trial(i) for i in range(len(history), len(self.history))]
 
-    def _require_understood(self, event: Event) -> None:
-        """Refuse to write, or to read past, an event that this version does not support."""
-        if isinstance(event, Extended) and event.fingerprint != self._space.fingerprint:
-            raise JournalError(
-                f"the space of this log was extended ({event.reason}), which this covey cannot "
-                "follow yet; upgrade it to go on: pip install --upgrade covey."
-            )
-
     def _apply(self, event: Event, key: str | None, seq: int) -> None:
-        first, history = len(self.history), self.history.then(event)
+        first, history, space = len(self.history), self.history.then(event), self._space
+        if isinstance(event, Extended):
+            space = extended(event, space, self._given)
         if key is not None:
             self._keys[key] = event
             self._made[key] = range(first, len(history))
-        self.state = LogState(history, seq)
+        self.state = LogState(history, seq, space)
 
     def _replayed(self, lines: Iterable[Mapping[str, Any]]) -> LogState:
-        history, seq = self.state
+        history, seq, space = self.state
+        lines, reason = list(lines), ""
+        if not seq:
+            space = self._first_space(lines)
         events, count = [], len(history)
         for line in lines:
             seq += 1
-            event = event_from_json(line, self._space.from_json, count)
+            event = event_from_json(line, space.from_json, count)
             if event is None:
                 continue
-            self._require_understood(event)
+            if isinstance(event, Extended):
+                event = self._decoded(event, space)
+                space, reason = extended(event, space, self._given), event.reason
             events.append(event)
             made = len(event.points) if isinstance(event, Asked | Enqueued | Added) else 0
             if (key := _key_in(line)) is not None:
                 self._keys[key] = event
                 self._made[key] = range(count, count + made)
             count += made
-        if not self.state.seq:
-            return LogState(History(events), seq)  # all at once, which is quicker for a long log
+        require_known(space, self._given, reason)
+        if not self.state.seq:  # all at once, which is quicker for a long log
+            return LogState(History(events), seq, space)
         for event in events:
             history = history.then(event)
-        return LogState(history, seq)
+        return LogState(history, seq, space)
+
+    def _first_space(self, lines: Iterable[Mapping[str, Any]]) -> Space | Pool:
+        """The space that the study began with, whose points the log holds first."""
+        header = self._log.header
+        if not any(line.get("type") == "extended" for line in lines) or "space" not in header:
+            return self._space
+        first = Stage(header["space"], header["fingerprint"])
+        known = first.fingerprint == self._given.fingerprint
+        return self._given if known else former_space(first, self._given)
+
+    def _decoded(self, event: Extended, now: Space | Pool) -> Extended:
+        if event.values is None:
+            return event
+        values = space_after(event, now, self._given).from_json(event.values, partial=True)
+        return replace(event, values=Point(values))
 
     def _repeated(self, event: Event, key: str) -> list[Trial]:
         if isinstance(event, Asked):  # chosen anew, so hardly the same points
@@ -359,6 +427,13 @@ def no_collector() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
+
+
+def checked_path(path: str | Path | None) -> Path | None:
+    """The path of the journal, if there is one."""
+    if path is not None and not isinstance(path, str | os.PathLike):
+        raise JournalError(f"journal is a path such as 'run.jsonl'; got {path!r}.")
+    return None if path is None else Path(path)
 
 
 def exists(path: Path) -> bool:

@@ -143,7 +143,7 @@ def _finite(value: Any) -> float | None:
     """A float that the log takes, or None; arrays and tensors of one element are numbers."""
     if type(value) is float:  # the usual case, without importing NumPy
         return value if -_MOST <= value <= _MOST else None
-    from covey.history.events import finite_value
+    from covey.history.checks import finite_value
 
     try:
         return finite_value(_only(value), "", "")

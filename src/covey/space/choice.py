@@ -159,8 +159,10 @@ class Choice(Parameter):
         return self._coordinates(self._ranks(columns))
 
     def condensed(self, columns: Array) -> Array:
-        """The index of each option, (n, 1)."""
-        return columns if self.width == 1 else np.argmax(columns, axis=1)[:, None]
+        """The index of each option, (n, 1); -1 for one that is gone, whose columns are zero."""
+        if self.width == 1:
+            return columns
+        return np.where(columns.any(axis=1), np.argmax(columns, axis=1), -1)[:, None]
 
     def examples(self, most: int) -> list[Any]:
         """The first options."""

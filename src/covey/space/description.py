@@ -44,11 +44,12 @@ def space_from_description(description: Mapping[str, Any]) -> Space | Pool:
 
 
 def _space(description: Mapping[str, Any]) -> Space:
-    parameters = {entry["name"]: _parameter(entry) for entry in description["parameters"]}
-    return Space(parameters, where=[_constraint(entry) for entry in description["where"]])
+    parameters = {entry["name"]: parameter_from(entry) for entry in description["parameters"]}
+    return Space(parameters, where=[constraint_from(entry) for entry in description["where"]])
 
 
-def _parameter(entry: Mapping[str, Any]) -> Parameter:
+def parameter_from(entry: Mapping[str, Any]) -> Parameter:
+    """The parameter that an entry of a description describes."""
     kind = registered(entry["kind"])
     if kind is None:
         raise SpaceError(
@@ -88,7 +89,8 @@ def _as_written(parameter: Parameter, entry: Mapping[str, Any]) -> Parameter:
     return parameter if made == parameter else made
 
 
-def _constraint(entry: Mapping[str, Any]) -> Constraint:
+def constraint_from(entry: Mapping[str, Any]) -> Constraint:
+    """The constraint that an entry of a description describes."""
     kinds = {Linear.kind: _linear}
     if entry["kind"] not in kinds:
         raise SpaceError(

@@ -24,7 +24,7 @@ from covey.history import (
     Retried,
     Told,
 )
-from covey.history.events import (
+from covey.history.checks import (
     finite_value,
     points_of,
     sized,

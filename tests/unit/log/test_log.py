@@ -1,13 +1,14 @@
 import contextlib
 import sys
 
+import numpy as np
 import pytest
 
 import covey
 from covey.catalog import strategy_of
 from covey.errors import HistoryError, JournalConflict, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
-from covey.history import Amended, Asked, Enqueued, Extended, History, Point, Told, event_to_json
+from covey.history import Amended, Asked, Enqueued, Extended, History, Point, Told
 from covey.learn import Recipe
 from covey.log.header import gp_in, header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
@@ -57,21 +58,30 @@ def test_a_book_resumes_what_it_wrote(path):
     assert recipe_in(journal.header, RECIPE, None, None) == RECIPE
 
 
-def test_a_space_that_was_extended_is_neither_written_nor_read_by_this_version(path):
+def test_a_space_that_was_extended_is_gone_on_with_by_every_reader(path):
     wider = covey.Space({"x": covey.Real(0.0, 2.0)})
-    event = Extended(wider.describe(), wider.fingerprint, "the optimum is at the edge")
+    book, other = begun(path), resumed(path)
+    book.commit(asked(0.1))
+    book.extend(wider, "the optimum is at the edge")
+    book.commit(asked(1.5))
+    for reader in (Logbook(wider, Journal.open(path)), other):
+        reader.refresh()
+        assert reader.history.events == book.history.events
+        assert reader.state.space == wider
+        assert reader.state.space.encode([{"x": 1.5}]) == 0.75
+
+
+def test_points_of_an_extended_space_are_read_in_the_space_of_their_time(path):
+    narrow = covey.Space({"x": covey.Real(0.4, 0.6), "p": covey.Integer(1, 3)})
     book = begun(path)
     book.commit(asked(0.1))
-    before = path.read_bytes()
-    with pytest.raises(JournalError, match=r"extended \(the optimum is at the edge\).*upgrade"):
-        book.commit(event)
-    assert path.read_bytes() == before
-    with Journal.open(path) as journal:
-        journal.append(event_to_json(event, SPACE.to_json, 1), journal.seq)
-    with pytest.raises(JournalError, match=r"this covey cannot follow yet; upgrade it"):
-        resumed(path)
-    with pytest.raises(JournalError, match="upgrade"):
-        book.refresh()
+    book.commit(Told((0,), (1.0,)))
+    book.extend(narrow, "only the middle is safe", {"p": 2})
+    book.commit(Asked((Point(x=0.5, p=3),), "random"))
+    again = Logbook(narrow, Journal.open(path))
+    assert [dict(t.point) for t in again.history] == [{"x": 0.1, "p": 2}, {"x": 0.5, "p": 3}]
+    at = again.state.space.encode([t.point for t in again.history])
+    np.testing.assert_allclose(at, [[-1.5, 0.5], [0.5, 2.5 / 3]])
 
 
 def test_a_space_extended_to_what_it_is_already_can_be_gone_on_with(path):

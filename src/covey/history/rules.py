@@ -1,0 +1,135 @@
+"""Which event may follow on which trials: `check`, and a rule for each kind of event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from covey.errors import HistoryError
+from covey.history.events import (
+    Added,
+    Amended,
+    Asked,
+    Cancelled,
+    Dispatched,
+    Enqueued,
+    Event,
+    Excluded,
+    Extended,
+    Failed,
+    Included,
+    Late,
+    Lost,
+    Noted,
+    Reported,
+    Retried,
+    Told,
+    ids_in,
+)
+from covey.history.trial import Point, Trial
+
+
+def check(event: Event, trials: Sequence[Trial]) -> None:
+    """Raise HistoryError unless the event may follow on these trials; O(size of the event)."""
+    if type(event) not in _RULES:
+        raise HistoryError(f"an event of covey.history was expected, got {event!r}.")
+    rule = _RULES[type(event)]
+    for i in ids_in(event):
+        rule(known(i, trials))
+    if isinstance(event, Told):
+        for i, value in zip(event.ids, event.values, strict=True):
+            _require_untold(trials[i], value)
+    if isinstance(event, Amended):
+        _require_named_so(trials[event.id], event.value)
+
+
+def known(i: int, trials: Sequence[Trial]) -> Trial:
+    """The trial of this id; HistoryError if there is none."""
+    if 0 <= i < len(trials):
+        return trials[i]
+    several = f"ids so far are 0 to {len(trials) - 1}" if trials else "no trial has been asked yet"
+    so_far = "the only id so far is 0" if len(trials) == 1 else several
+    raise HistoryError(f"trial {i} was never asked; {so_far}.")
+
+
+def _require_pending(trial: Trial) -> None:
+    if trial.status == "pending":
+        return
+    told = trial.value if trial.named is None else trial.values
+    was = f"told {told}" if trial.status == "told" else trial.status
+    named = trial.named is not None and trial.status == "told"
+    instead = (
+        f" If the rest cannot be measured: study.exclude({trial.id}, reason)." if named else ""
+    )
+    raise HistoryError(
+        f"trial {trial.id} was already {was}; only a pending trial can be run, fail or be "
+        f"cancelled.{instead}"
+    )
+
+
+def _require_untold(trial: Trial, value: float | Point) -> None:
+    # A late result is never discarded: failed, cancelled and lost trials may still be told. Values
+    # by name may come one after the other.
+    names = value.keys() if isinstance(value, Point) and trial.named is not None else trial.values
+    if trial.status == "told" and not {*trial.values}.isdisjoint(names):
+        was = trial.value if trial.named is None else trial.values
+        raise HistoryError(
+            f"trial {trial.id} was already told {was}; tell each trial once, "
+            f"or correct it with study.amend({trial.id}, value, reason)."
+        )
+
+
+def _require_told(trial: Trial) -> None:
+    if trial.status != "told":
+        raise HistoryError(
+            f"trial {trial.id} is {trial.status}, so there is no value to amend; "
+            f"use study.tell({trial.id}, value)."
+        )
+
+
+def _require_failed(trial: Trial) -> None:
+    if trial.status == "failed":
+        return
+    instead = {
+        "told": "amend a wrong value, or exclude it",
+        "pending": "it is still to be run",
+    }.get(trial.status, "enqueue its point, which is free again")
+    raise HistoryError(
+        f"trial {trial.id} is {trial.status}; only a failed trial is retried: {instead}."
+    )
+
+
+def _require_counted(trial: Trial) -> None:
+    if trial.excluded:
+        raise HistoryError(f"trial {trial.id} is excluded already; include it to take that back.")
+    if trial.status != "told":
+        instead = "; cancel it if it will not be run" if trial.status == "pending" else ""
+        raise HistoryError(
+            f"trial {trial.id} is {trial.status}, and only a result is excluded{instead}."
+        )
+
+
+def _require_excluded(trial: Trial) -> None:
+    if not trial.excluded:
+        raise HistoryError(f"trial {trial.id} is not excluded, so there is nothing to include.")
+
+
+def _any(_trial: Trial) -> None:
+    """Accept a trial of any status."""
+
+
+_RULES: dict[type[Event], Callable[[Trial], None]] = {
+    **dict.fromkeys((Asked, Enqueued, Added, Extended, Noted, Reported, Told), _any),
+    **dict.fromkeys((Failed, Cancelled, Lost, Dispatched), _require_pending),
+    **dict.fromkeys((Amended, Late), _require_told),
+    Retried: _require_failed,
+    Excluded: _require_counted,
+    Included: _require_excluded,
+}
+
+
+def _require_named_so(trial: Trial, value: float | Point) -> None:
+    names = value if isinstance(value, Point) else (trial.goal,)
+    if not trial.values.keys() >= {*names}:
+        raise HistoryError(
+            f"trial {trial.id} was told {trial.values}; amend values by these names, got {value!r}."
+        )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from covey.history import History, Trial
     from covey.run import Result, maximize, minimize
     from covey.selection import Selection
-    from covey.space import Choice, Integer, Linear, Pool, Real, Space
+    from covey.space import Choice, Integer, Linear, Mixture, Pool, Real, Space
     from covey.study import Study
 
 __version__ = "0.2.0"
@@ -38,6 +38,7 @@ __all__ = [
     "History",
     "Integer",
     "Linear",
+    "Mixture",
     "Pool",
     "Real",
     "Result",
@@ -79,6 +80,7 @@ _ROOMS = {
     "History": "covey.history",
     "Integer": "covey.space",
     "Linear": "covey.space",
+    "Mixture": "covey.space",
     "Pool": "covey.space",
     "Real": "covey.space",
     "Result": "covey.run",

@@ -21,6 +21,7 @@ from covey.gp import Posterior, Posteriors
 from covey.history import History
 from covey.policies import weighed
 from covey.space import Pool, Space
+from covey.space.flat import Flat, farthest
 from covey.space.inside import many_inside, one_inside
 
 Objective = Callable[[Array], tuple[Array, Array]]  # points (s, d) -> values, gradients
@@ -173,7 +174,12 @@ def read_points(space: Space, at: Array, fixed: Mapping[str, Any]) -> list[dict[
 
 
 def ascend(
-    posterior: Posterior, starts: Array, width: float, free: Mask, lowest: float = 0.0
+    posterior: Posterior,
+    starts: Array,
+    width: float,
+    free: Mask,
+    lowest: float = 0.0,
+    flat: Flat | None = None,
 ) -> Array:
     """Maximise μ + width·σ from each start (m, d), in the free columns (d,) only.
 
@@ -187,10 +193,10 @@ def ascend(
             return value, gradient
         return posterior.success.climbed(value - lowest, gradient, at)
 
-    return climb(bound, starts, free)
+    return climb(bound, starts, free, flat)
 
 
-def climb(objective: Objective, starts: Array, free: Mask) -> Array:
+def climb(objective: Objective, starts: Array, free: Mask, flat: Flat | None = None) -> Array:
     """Maximise an objective from each start (m, d) by L-BFGS-B, in the free columns (d,) only.
 
     The starts are independent, so one run maximises the sum over them. Returns (m, d).
@@ -199,6 +205,8 @@ def climb(objective: Objective, starts: Array, free: Mask) -> Array:
 
     if not free.any() or len(starts) == 0:
         return starts
+    if flat is not None:
+        return flat.climb(objective, starts, free)
 
     def loss(flat: Array) -> tuple[float, Array]:
         at = starts.copy()
@@ -244,6 +252,7 @@ _ASCENTS = 8  # gradient ascents per width
 _DUPLICATE = 1e-4  # points closer than this in the unit cube are duplicates
 _SAME_MAXIMUM = 1e-3  # ascents that end closer than this found the same maximum
 _WIDTHS = (0.5, 2.0)  # of the bounds that are climbed: near the best mean, and near the best UCB
+_DESIGN = 8  # uniform points for each one of a design in a space with equalities
 _TRIES = 128  # blocks drawn before a constraint is declared too tight for rejection sampling
 _PATIENCE = 16  # ... or this many, where another method can take over
 
@@ -257,9 +266,13 @@ class ContinuousSet:
     excluded: Exclusions
 
     def in_order(self, k: int, /) -> Candidates:
-        """The next feasible points of the Sobol sequence of the study's seed."""
+        """The next feasible points of the study's Sobol sequence; with equalities, spread out."""
         blocks = sobol_blocks(self.space.width, self.excluded.seed, self.excluded.asked)
         rng = np.random.default_rng([self.excluded.seed, self.excluded.asked])
+        if self._flat is not None:
+            at = self._gather(blocks, _DESIGN * k, rng, k)
+            short = self.space.condensed(at)
+            return self._candidates(at[farthest(short, self._excluded_at, k)])
         return self._candidates(self._gather(blocks, k, rng))
 
     def scattered(self, k: int, rng: np.random.Generator, /) -> Candidates:
@@ -277,10 +290,10 @@ class ContinuousSet:
         at = self._admissible(np.vstack([wide, near]))
         if isinstance(posterior, Posteriors):
             starts = posterior.climbs(at, _WIDTHS, _ASCENTS, rng)
-            climbed = [climb(objective, some, self._free) for some, objective in starts]
+            climbed = [climb(f, some, self._free, self._flat) for some, f in starts]
         else:
             belief = posterior.belief(at)
-            climbed = [_climbed(posterior, belief, w, self._free) for w in _WIDTHS]
+            climbed = [_climbed(posterior, belief, w, self._free, self._flat) for w in _WIDTHS]
         at = self._admissible(np.vstack([_merged(np.vstack(climbed)), at]))
         return self._candidates(self._apart(at, k))
 
@@ -299,8 +312,14 @@ class ContinuousSet:
             free[self.space.columns_of(name)] = False
         return free
 
+    @cached_property
+    def _flat(self) -> Flat | None:
+        return Flat(self.space, self.fixed) if self.space.flat else None
+
     def _admissible(self, at: Array) -> Array:
         """The rows clipped, fixed and snapped, less the infeasible, excluded and repeated ones."""
+        if self._flat is not None:
+            at = self._flat.project(at)
         at = self.space.snap(self.space.hold(np.clip(at, 0.0, 1.0), self.fixed))
         short = self.space.condensed(at)
         _, first = np.unique(row_keys(short), return_index=True)
@@ -318,7 +337,7 @@ class ContinuousSet:
         """
         least = least or wanted
         found, tried = np.zeros((0, self.space.width)), 0
-        for block in blocks:
+        for block in blocks if self._flat is None else self._flat.blocks(max(wanted, BLOCK), rng):
             found = self._admissible(np.vstack([found, block]))
             tried += len(block)
             if len(found) >= wanted:
@@ -327,7 +346,7 @@ class ContinuousSet:
             starving = tried >= _PATIENCE * BLOCK and len(found) * _TRIES * BLOCK < wanted * tried
             if tried >= _TRIES * BLOCK or (starving and (len(found) > 0 or self.space.linear)):
                 break
-        found = self._inside(found, wanted, rng)
+        found = self._inside(found, wanted, rng) if self._flat is None else found
         found = self._spread(found, wanted, rng)
         if len(found) >= least:
             return found
@@ -418,11 +437,13 @@ class ContinuousSet:
         return at
 
 
-def _climbed(posterior: Posterior, belief: Belief, width: float, free: Mask) -> Array:
+def _climbed(
+    posterior: Posterior, belief: Belief, width: float, free: Mask, flat: Flat | None
+) -> Array:
     """Ascents from the candidates with the largest μ + width·σ, weighed: (_ASCENTS, d)."""
     scores = belief.mean + width * belief.std
     order = np.argsort(-weighed(scores, belief), kind="stable")
-    return ascend(posterior, belief.at[order[:_ASCENTS]], width, free, float(scores.min()))
+    return ascend(posterior, belief.at[order[:_ASCENTS]], width, free, float(scores.min()), flat)
 
 
 def _merged(at: Array) -> Array:

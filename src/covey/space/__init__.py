@@ -5,6 +5,7 @@ from __future__ import annotations
 from covey.space.choice import Choice
 from covey.space.constraints import Linear
 from covey.space.description import space_from_description
+from covey.space.mixture import Mixture
 from covey.space.parameters import Integer, Parameter, Real, register
 from covey.space.pool import Pool
 from covey.space.reading import Frame, records_of
@@ -15,6 +16,7 @@ __all__ = [
     "Frame",
     "Integer",
     "Linear",
+    "Mixture",
     "Parameter",
     "Pool",
     "Real",

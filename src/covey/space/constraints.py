@@ -1,4 +1,4 @@
-"""Known constraints: the `Constraint` protocol, linear inequalities, any function of the point."""
+"""Known constraints: the `Constraint` protocol, linear ones, any function of the point."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    r"""A linear inequality on numeric parameters.
+    r"""A linear inequality on numeric parameters; an equality where lower == upper.
 
     .. math:: lower \le \sum_j w_j x_j \le upper
 
@@ -78,12 +78,6 @@ class Linear:
                 f"no point satisfies Linear with lower={self.lower!r}, upper={self.upper!r}; "
                 "lower must be below upper"
             )
-        if self.lower == self.upper:
-            raise SpaceError(
-                f"Linear with lower == upper == {self.lower!r} is an equality, and that has no "
-                "volume to search: eliminate one parameter and compute it from the others (for "
-                "integers, a lower and upper half a unit to either side will do)"
-            )
 
     def __hash__(self) -> int:
         return hash((tuple(self.weights.items()), self.lower, self.upper))
@@ -91,6 +85,8 @@ class Linear:
     def __str__(self) -> str:
         terms = " ".join(_term(weight, name) for name, weight in self.weights.items())
         text = terms[2:] if terms.startswith("+ ") else terms
+        if self.lower == self.upper:
+            return f"{text} = {self.upper:.12g}"
         text = f"{self.lower:.12g} <= {text}" if self.lower > -math.inf else text
         return f"{text} <= {self.upper:.12g}" if self.upper < math.inf else text
 
@@ -201,11 +197,13 @@ def checked_where(where: Any) -> tuple[Constraint | Predicate, ...]:
     if isinstance(where, Constraint) or callable(where):
         raise SpaceError("where must be a list of constraints, got a single one; write where=[...]")
     if isinstance(where, str | Mapping) or not isinstance(where, Sequence):
-        raise SpaceError(f"where must be a list of Linear or functions of the point, got {where!r}")
+        raise SpaceError(
+            f"where must be a list of Linear, Mixture or functions of the point, got {where!r}"
+        )
     for rule in where:
         if isinstance(rule, type) or not (isinstance(rule, Constraint) or callable(rule)):
             raise SpaceError(
-                f"a constraint must be Linear or a function of the point, got {rule!r}"
+                f"a constraint must be Linear, Mixture or a function of the point, got {rule!r}"
             )
     return tuple(where)
 

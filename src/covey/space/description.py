@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from covey.errors import SpaceError
 from covey.space.choice import Choice
 from covey.space.constraints import Constraint, Linear
+from covey.space.mixture import Mixture
 from covey.space.parameters import Parameter, registered
 from covey.space.pool import Pool
 from covey.space.space import Space
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 # Properties of a pool's file that must not have changed, the most telling first.
 _TOLD = {"columns": "for columns", "n": "distinct rows", "sha256": "for content"}
@@ -91,7 +92,10 @@ def _as_written(parameter: Parameter, entry: Mapping[str, Any]) -> Parameter:
 
 def constraint_from(entry: Mapping[str, Any]) -> Constraint:
     """The constraint that an entry of a description describes."""
-    kinds = {Linear.kind: _linear}
+    kinds: dict[str, Callable[[Mapping[str, Any]], Constraint]] = {
+        Linear.kind: _linear,
+        Mixture.kind: _mixture,
+    }
     if entry["kind"] not in kinds:
         raise SpaceError(
             f"a constraint of kind {entry['kind']!r} is not known here; it was written by a newer "
@@ -107,6 +111,10 @@ def _linear(entry: Mapping[str, Any]) -> Linear:
         lower=-math.inf if lower is None else lower,
         upper=math.inf if upper is None else upper,
     )
+
+
+def _mixture(entry: Mapping[str, Any]) -> Mixture:
+    return Mixture(**{key: value for key, value in entry.items() if key != "kind"})
 
 
 def _pool(description: Mapping[str, Any]) -> Pool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _CORNERS = 64  # corners sought, by as many linear programs
 _SWEEPS = 80
+_SWEEPS_EACH = 8  # for each dimension, with equalities
+_TINY = 1e-9  # a difference of two chains that are as good as one
 
 
 def half_spaces(
@@ -56,35 +59,98 @@ def _halves(
     )
 
 
-def scatter(normals: Array, bounds: Array, count: int, rng: np.random.Generator) -> Array | None:
-    """Points (count, p) spread over {t in [0, 1]^p : A t <= b}; None if it is empty.
+def scatter(
+    normals: Array,
+    bounds: Array,
+    count: int,
+    rng: np.random.Generator,
+    equal: tuple[Array, Array] | None = None,
+) -> Array | None:
+    """Points (count, p) spread over {t in [0, 1]^p : A t <= b, E t = e}; None if it is empty.
 
     Linear programs with random objectives find corners; random mixtures of these start as many
     chains of hit-and-run. Their directions are differences between chains, so they adapt to the
     shape of the polytope, however thin it is. (Our choice.)
+
+    With equalities a direction is projected to their null space and normalised, and one that is
+    only rounding is dropped: the difference of two chains that are close is off by a rounding
+    error, which the long step along it would blow up, to a sum that is off by more than one.
     """
-    corners = _corners(normals, bounds, rng)
+    corners = _corners(normals, bounds, rng, equal)
     if corners is None:
         return None
     p = normals.shape[1]
+    flat = None if equal is None else Equalities.of(*equal)
     mixed = rng.dirichlet(np.full(len(corners), 0.5), size=count) @ corners
     at = np.clip(mixed + 0.02 * (corners.mean(axis=0) - mixed), 0.0, 1.0)
     walls = np.vstack([normals, np.eye(p), -np.eye(p)])
     limits = np.concatenate([bounds, np.ones(p), np.zeros(p)])
-    for sweep in range(_SWEEPS):
+    for sweep in range(_SWEEPS if flat is None else max(_SWEEPS, _SWEEPS_EACH * p)):
         along = at[rng.permutation(count)] - at[rng.permutation(count)]
         if sweep % 4 == 3:  # sometimes in a random direction, so that none is left out
             along = rng.standard_normal((count, p))
+        if flat is not None:
+            along = flat.circuits(count, rng) if sweep % 2 else along
+            at, along = flat.restored(at), flat.directions(along)
         at = np.clip(at + _stride(at, along, walls, limits, rng) * along, 0.0, 1.0)
-    return at
+    return at if flat is None else np.clip(flat.restored(at), 0.0, 1.0)
 
 
-def _corners(normals: Array, bounds: Array, rng: np.random.Generator) -> Array | None:
+@dataclass(frozen=True, eq=False)
+class Equalities:
+    """Rows E t = e: how to get back to them, and the directions that stay on them."""
+
+    rows: Array  # (m, p)
+    values: Array  # (m,)
+    inverse: Array  # (p, m), the pseudo-inverse
+    basis: Array  # (p, q), orthonormal, of the null space
+
+    @classmethod
+    def of(cls, rows: Array, values: Array) -> Self:
+        """From the rows and their right-hand sides."""
+        _, sizes, right = np.linalg.svd(rows, full_matrices=True)
+        rank = int((sizes > 1e-10 * sizes.max(initial=0.0)).sum())
+        inverse: Array = np.asarray(np.linalg.pinv(rows, rcond=1e-10), dtype=np.float64)
+        return cls(rows, values, inverse, right[rank:].T)
+
+    def restored(self, at: Array) -> Array:
+        """Points (n, p) moved by the shortest way, a rounding error, back to the equalities."""
+        return at + (self.values - at @ self.rows.T) @ self.inverse.T
+
+    def circuits(self, count: int, rng: np.random.Generator) -> Array:
+        """Random directions (count, p) in as few coordinates as the rows allow: two, of a sum.
+
+        On a simplex of many parts chains along these forget their start far sooner.
+        """
+        p = self.rows.shape[1]
+        few = min(p - self.basis.shape[1] + 1, p)
+        places = np.argsort(rng.random((count, p)), axis=1)[:, :few]
+        inner = np.linalg.svd(np.moveaxis(self.rows[:, places], 0, 1))[2][:, -1, :]
+        along = np.zeros((count, p))
+        np.put_along_axis(along, places, inner, axis=1)
+        return along
+
+    def directions(self, along: Array) -> Array:
+        """Unit directions (n, p) in the null space; zero where only rounding is left."""
+        along = (along @ self.basis) @ self.basis.T
+        size = np.linalg.norm(along, axis=1, keepdims=True)
+        return np.where(size > _TINY, along / np.maximum(size, _TINY), 0.0)
+
+
+def _corners(
+    normals: Array,
+    bounds: Array,
+    rng: np.random.Generator,
+    equal: tuple[Array, Array] | None = None,
+) -> Array | None:
     from scipy.optimize import linprog
 
-    found = []
-    for objective in rng.standard_normal((_CORNERS, normals.shape[1])):
-        answer = linprog(objective, A_ub=normals, b_ub=bounds, bounds=(0.0, 1.0))
+    rows, values = (None, None) if equal is None else equal
+    found, many = [], _CORNERS if equal is None else max(_CORNERS // 4, 2 * normals.shape[1])
+    for objective in rng.standard_normal((many, normals.shape[1])):
+        answer = linprog(
+            objective, A_ub=normals, b_ub=bounds, A_eq=rows, b_eq=values, bounds=(0.0, 1.0)
+        )
         if not answer.success or answer.x is None:
             return None
         found.append(answer.x)
@@ -99,8 +165,10 @@ def _stride(
     speed = along @ walls.T
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = room / speed
-    ahead = np.where(speed > 1e-14, reach, np.inf).min(axis=1)
-    behind = np.where(speed < -1e-14, reach, -np.inf).max(axis=1)
+    # Of the length of the direction: along a short one a wall comes as slowly near as all others.
+    still = 1e-14 * np.minimum(np.linalg.norm(along, axis=1, keepdims=True), 1.0)
+    ahead = np.where(speed > still, reach, np.inf).min(axis=1)
+    behind = np.where(speed < -still, reach, -np.inf).max(axis=1)
     known = np.isfinite(ahead) & np.isfinite(behind)
     step = np.where(known, behind, 0.0) + rng.random(len(at)) * np.where(known, ahead - behind, 0.0)
     return step[:, None]

@@ -20,19 +20,20 @@ from covey.space.constraints import (
     describe_rule,
     enforce,
 )
+from covey.space.mixture import Mixture, is_equality, mixtures_of
 from covey.space.names import check_name, digest, missing, unknown
-from covey.space.parameters import Parameter
+from covey.space.parameters import Parameter, Real
 from covey.space.steps import MANY_LEVELS
 
 if TYPE_CHECKING:
-    from covey.arrays import Array, Mask
+    from covey.arrays import Array, Indices, Mask
 
 
 class Space:
     """A search space of named parameters, encoded into [0, 1]^d.
 
-    ``where`` holds known constraints: :class:`Linear`, or functions of the point that return True
-    where it may be tried.
+    ``where`` holds known constraints: :class:`Linear`, :class:`Mixture`, or functions of the point
+    that return True where it may be tried. The parts of a mixture in steps have its step.
 
     >>> from covey import Choice, Real
     >>> space = Space({"x": Real(0, 2), "kind": Choice(["a", "b"])})
@@ -47,6 +48,8 @@ class Space:
         self._where = checked_where(where)
         for rule in self.constraints:
             rule.validate(self._parameters)
+        for mixture in self.mixtures:
+            self._parameters |= mixture.refined(self._parameters)
         stops = np.cumsum([parameter.width for parameter in self._parameters.values()]).tolist()
         starts = [0, *stops[:-1]]
         self._slices = dict(zip(self._parameters, map(slice, starts, stops), strict=True))
@@ -71,6 +74,16 @@ class Space:
         """The constraints that are linear."""
         return tuple(rule for rule in self._where if isinstance(rule, Linear))
 
+    @cached_property
+    def mixtures(self) -> tuple[Mixture, ...]:
+        """The constraints that are mixtures."""
+        return mixtures_of(self._where)
+
+    @cached_property
+    def flat(self) -> bool:
+        """Whether an equality leaves it no volume: points are drawn on it and moved to it."""
+        return any(map(is_equality, self._where))
+
     @property
     def predicates(self) -> tuple[Predicate, ...]:
         """The constraints that are functions of the point."""
@@ -88,27 +101,47 @@ class Space:
 
     @property
     def size(self) -> int | None:
-        """Number of points before constraints, or None if a parameter is continuous."""
-        return _product(self._parameters.values())
+        """Number of points before constraints, or None if a parameter is continuous.
+
+        Of the parts of a mixture, the number of mixtures.
+        """
+        return self._size({})
+
+    def _size(self, fixed: Mapping[str, Any]) -> int | None:
+        parts = {name for mixture in self.mixtures for name in mixture.names}
+        free = [p for name, p in self._parameters.items() if name not in parts | fixed.keys()]
+        sizes = [p.size for p in free] + [
+            mixture.simplex(self._parameters, fixed).size for mixture in self.mixtures
+        ]
+        return None if None in sizes else math.prod(size for size in sizes if size is not None)
 
     @cached_property
     def continuous(self) -> Mask:
         """Mask (d,) of the columns that belong to continuous parameters."""
         mask = np.zeros(self.width, dtype=np.bool_)
         for name, parameter in self._parameters.items():
-            mask[self._slices[name]] = parameter.continuous
+            mask[self._slices[name]] = parameter.continuous or name in self._shares
         mask.setflags(write=False)
         return mask
+
+    @cached_property
+    def _shares(self) -> frozenset[str]:
+        """The real parts of mixtures: they move together, however few values each of them has."""
+        parts = (name for mixture in self.mixtures for name in mixture.names)
+        return frozenset(name for name in parts if isinstance(self._parameters[name], Real))
 
     def levels(self, fixed: Collection[str] = ()) -> tuple[slice, ...]:
         """The encoded columns of each parameter that has levels or options, and is not fixed.
 
-        With more than a hundred levels a parameter is as good as real.
+        With more than a hundred levels a parameter is as good as real, and so is any real part of a
+        mixture.
         """
         return tuple(
             self._slices[name]
             for name, parameter in self._parameters.items()
-            if name not in fixed and 1 < (parameter.size or 0) <= MANY_LEVELS
+            if name not in fixed
+            and name not in self._shares
+            and 1 < (parameter.size or 0) <= MANY_LEVELS
         )
 
     def resolution(self, share: float) -> Array:
@@ -232,19 +265,33 @@ class Space:
         None if the space, with ``fixed`` held, is continuous or has more than ``limit`` points.
         """
         fixed = self.check(fixed or {}, partial=True)
-        size = _product(p for name, p in self._parameters.items() if name not in fixed)
+        size = self._size(fixed)
         if size is None or size > limit:
             return None
-        levels = [
-            p.encode([fixed[name]]) if name in fixed else _every(p)
-            for name, p in self._parameters.items()
-        ]
-        rank, parts = np.arange(size), []
-        for level in reversed(levels):  # mixed radix; np.unravel_index stops at 64 parameters
+        rank, u = np.arange(size), np.empty((size, self.width))
+        for columns, level in reversed(self._factors(fixed)):
+            # Mixed radix; np.unravel_index stops at 64 parameters.
             rank, place = np.divmod(rank, len(level))
-            parts.append(level[place])
-        u = np.hstack(parts[::-1])
+            u[:, columns] = level[place]
         return u[self.feasible(u)]
+
+    def _factors(self, fixed: Mapping[str, Any]) -> list[tuple[Indices, Array]]:
+        """What the points are all combinations of: columns, and the coordinates they may have.
+
+        A factor is a parameter, or a mixture in the place of its first part.
+        """
+        every = np.arange(self.width)
+        factors = []
+        mixture_of = {name: mixture for mixture in self.mixtures for name in mixture.names}
+        for name, p in self._parameters.items():
+            mixture = mixture_of.get(name)
+            if mixture is not None and name == next(n for n in self.names if n in mixture.names):
+                columns = np.concatenate([every[self._slices[n]] for n in mixture.names])
+                factors.append((columns, mixture.every(self._parameters, fixed)))
+            elif mixture is None:
+                level = p.encode([fixed[name]]) if name in fixed else _every(p)
+                factors.append((every[self._slices[name]], level))
+        return factors
 
     def to_json(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The point as JSON holds it; an option that is no scalar as ``{"option": index}``."""
@@ -323,11 +370,6 @@ def _every(parameter: Parameter) -> Array:
             "write that method of its class"
         )
     return levels
-
-
-def _product(parameters: Any) -> int | None:
-    sizes = [parameter.size for parameter in parameters]
-    return None if None in sizes else math.prod(sizes)
 
 
 def checked_parameters(parameters: Any) -> dict[str, Parameter]:

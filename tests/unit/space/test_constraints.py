@@ -27,10 +27,6 @@ PARAMETERS = {
         ({"weights": {"x": 1}, "lower": 2, "upper": 1}, "no point satisfies .*lower=2.0, upper=1"),
         ({"weights": {"x": 1}, "lower": INF}, "no point satisfies"),
         ({"weights": {"x": 1}, "upper": -INF}, "no point satisfies"),
-        (
-            {"weights": {"x": 1}, "lower": 1, "upper": 1},
-            "equality, and that has no volume .*eliminate one parameter",
-        ),
         ({"weights": {"x": 1}, "upper": float("nan")}, "the upper bound of Linear must be"),
         ({"weights": {"x": 1}, "lower": "0"}, "the lower bound of Linear must be"),
         ({"weights": ["x"], "upper": 1}, "weights of Linear must be a dict"),
@@ -85,6 +81,7 @@ def test_linear_reads_as_mathematics():
     assert str(Linear({"x": 1, "k": -2.5}, lower=0, upper=1)) == "0 <= x - 2.5 k <= 1"
     assert str(Linear({"x": -1}, upper=3)) == "- x <= 3"
     assert str(Linear({"x": 3}, lower=3)) == "3 <= 3 x"
+    assert str(Linear({"x": 1, "k": 1}, lower=2, upper=2)) == "x + k = 2"
 
 
 def test_linear_is_a_value():
@@ -147,10 +144,12 @@ def test_a_bare_constraint_is_asked_to_be_in_a_list(single):
 
 @pytest.mark.parametrize("where", ["x + y < 1", {"x": 1}, 3, None])
 def test_where_must_be_a_list(where):
-    with pytest.raises(SpaceError, match="where must be a list of Linear or functions"):
+    with pytest.raises(SpaceError, match="where must be a list of Linear, Mixture or functions"):
         checked_where(where)
 
 
 def test_where_holds_constraints_only():
-    with pytest.raises(SpaceError, match=r"Linear or a function of the point, got 'x < 1'"):
+    with pytest.raises(
+        SpaceError, match=r"Linear, Mixture or a function of the point, got 'x < 1'"
+    ):
         checked_where(["x < 1"])

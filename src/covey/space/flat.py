@@ -1,0 +1,358 @@
+"""Spaces that equalities leave no volume: points drawn on them, moved to them, climbed along them.
+
+`Flat` does all three for a `Space` whose constraints hold mixtures or linear equalities, with some
+parameters fixed. See docs/decisions/0023-mixtures-are-projected.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covey.space.constraints import Linear
+from covey.space.inside import half_spaces, scatter
+from covey.space.mixture import is_equality
+from covey.space.parameters import Parameter, Real
+
+if TYPE_CHECKING:
+    from covey.arrays import Array, Indices, Mask
+    from covey.space.mixture import Mixture
+    from covey.space.space import Space
+
+_CORRECTIONS = 40  # of a point that shall satisfy linear equalities
+_EXACT = 1e-14  # of a row of unit length
+_MOST_FACES = 24  # that are sampled by chains of their own, each of which needs linear programs
+_ITERATIONS = 40  # of an ascent
+_MOST_BLOCKS = 16  # before the set is declared too small
+_LOOSE = 0.1  # of points drawn at random: with fewer inside the constraints, chains do better
+
+Objective = Callable[["Array"], "tuple[Array, Array]"]  # points (s, d) -> values, gradients
+
+
+class Flat:
+    """The points of a space that satisfy its equalities, equal to what is fixed."""
+
+    def __init__(self, space: Space, fixed: Mapping[str, Any]) -> None:
+        self.space, self.fixed = space, fixed
+        self._blends = [(m, m.simplex(space.parameters, fixed)) for m in space.mixtures]
+        self._equal = [row for row in space.linear if is_equality(row)]
+        self._unequal = [row for row in space.linear if not is_equality(row)]
+
+    def project(self, u: Array) -> Array:
+        """Coordinates (n, d) of points near ``u`` (n, d) that satisfy the equalities.
+
+        Every value is one that its parameter has. Where linear equalities leave no point, or only
+        integers could satisfy them, a row may still break one.
+        """
+        u = self.space.snap(self.space.hold(np.clip(u, 0.0, 1.0), self.fixed))
+        for mixture, simplex in self._blends:
+            self._put(u, mixture, simplex.near(self._amounts(u, mixture)))
+        return self._corrected(u) if self._equal else u
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Coordinates (count, d), uniform on every mixture; linear inequalities may refuse some."""
+        u = self.space.hold(rng.random((count, self.space.width)), self.fixed)
+        for mixture, simplex in self._blends:
+            self._put(u, mixture, simplex.draw(count, rng))
+        return self.project(u)
+
+    def blocks(self, count: int, rng: np.random.Generator) -> Iterator[Array]:
+        """Blocks (count, d) of points; where linear constraints refuse most, of chains in them."""
+        tight = bool(self._equal)
+        for _ in range(_MOST_BLOCKS):
+            block = None if tight else self.draw(count, rng)
+            if block is not None and self._unequal and self._kept(block).mean() < _LOOSE:
+                tight, block = True, None
+            if block is None:
+                block = self.draw_within(count, rng)
+            yield self.draw(count, rng) if block is None else block
+
+    def _kept(self, u: Array) -> Mask:
+        """Which of the points satisfy the linear constraints."""
+        kept = np.ones(len(u), dtype=np.bool_)
+        for row in self.space.linear:
+            columns = {name: u[:, self.space.columns_of(name)] for name in row.names}
+            kept &= row.holds(columns, self.space.parameters)
+        return kept
+
+    def draw_within(self, count: int, rng: np.random.Generator) -> Array | None:
+        """Coordinates (count, d) spread over what all linear constraints leave of random faces.
+
+        None if that is empty.
+        """
+        faces = [simplex.draw_faces(count, rng) for _, simplex in self._blends]
+        bounds = np.hstack([np.hstack(face) for face in faces]) if faces else np.zeros((count, 0))
+        _, first, counts = np.unique(bounds, axis=0, return_index=True, return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:_MOST_FACES]
+        share = math.ceil(count / len(order))
+        found = []
+        for i in first[order].tolist():
+            spans = self._spans([(low[i], high[i]) for low, high in faces])
+            some = self._scattered(spans, share, rng)
+            found += [] if some is None else [some]
+        return self.project(np.vstack(found)[:count]) if found else None
+
+    def _spans(self, faces: list[tuple[Array, Array]]) -> dict[str, tuple[float, float]]:
+        """The range of each parameter that constraints weigh, on the face of these bounds."""
+        spans = {n: self.space.parameters[n].span for row in self.space.linear for n in row.names}
+        for (mixture, _), (low, high) in zip(self._blends, faces, strict=True):
+            unit = mixture.unit(self.space.parameters) or 1.0
+            ends = (low * unit).tolist(), (high * unit).tolist()
+            spans |= dict(zip(mixture.names, zip(*ends, strict=True), strict=True))
+        held = {name: (float(v), float(v)) for name, v in self.fixed.items() if name in spans}
+        return spans | held
+
+    def _scattered(
+        self, spans: Mapping[str, tuple[float, float]], count: int, rng: np.random.Generator
+    ) -> Array | None:
+        free = [name for name, (low, high) in spans.items() if high > low]
+        held = {name: low for name, (low, high) in spans.items() if not high > low}
+        ranges = np.array([spans[name] for name in free], dtype=np.float64).reshape(-1, 2)
+        equal = [*self._equal, *(_sum_of(mixture) for mixture, _ in self._blends)]
+        rows = half_spaces(self._unequal, free, ranges, held) if self._unequal else _nothing(free)
+        # An equality comes as two half-spaces, of which the first is enough.
+        sides = [half_spaces([row], free, ranges, held) for row in equal]
+        flat = tuple(np.concatenate([side[k][:1] for side in sides]) for k in (0, 1))
+        u = self.space.hold(rng.random((count, self.space.width)), self.fixed)
+        shares: Array | None = np.empty((count, 0))
+        if free:
+            shares = scatter(*rows, count, rng, equal=(flat[0], flat[1]))
+        if shares is None:
+            return None
+        values = ranges[:, 0] + shares * np.ptp(ranges, axis=1)
+        for j, name in enumerate(free):
+            u[:, self.space.columns_of(name)] = self._nearest(name, values[:, j])
+        for name, value in held.items():
+            u[:, self.space.columns_of(name)] = self._nearest(name, np.full(count, value))
+        return u
+
+    def _nearest(self, name: str, x: Array) -> Array:
+        return self.space.parameters[name].nearest(x)
+
+    # Mixtures.
+
+    def _columns(self, mixture: Mixture) -> Indices:
+        every = np.arange(self.space.width)
+        return np.concatenate([every[self.space.columns_of(name)] for name in mixture.names])
+
+    def _amounts(self, u: Array, mixture: Mixture) -> Array:
+        return mixture.amounts(u[:, self._columns(mixture)], self.space.parameters)
+
+    def _put(self, u: Array, mixture: Mixture, amounts: Array) -> None:
+        u[:, self._columns(mixture)] = mixture.placed(amounts, self.space.parameters)
+
+    # Linear equalities.
+
+    def _corrected(self, u: Array) -> Array:
+        r"""The points moved to the linear equalities within their bounds, faces kept.
+
+        The shortest correction of the residual that moves only what is free to move:
+
+        .. math:: t \leftarrow clip(t + M A^\top (A M A^\top)^{-1} (b - A t)),
+
+        t the values scaled to [0, 1], M a mask; what would leave its bounds is masked and the
+        correction computed again. Mixtures are rows of A, too, unless they have steps.
+        """
+        names = [name for name in self._weighed if self._moves(name)]
+        if not names:
+            return u
+        columns = np.array([self.space.columns_of(name).start for name in names])
+        each = [self.space.parameters[name] for name in names]
+        spans = np.array([p.span for p in each])
+        low, reach = spans[:, 0], np.ptp(spans, axis=1)
+        x = np.stack([p.numbers(u[:, [c]]) for p, c in zip(each, columns, strict=True)], axis=1)
+        least, most = self._face_bounds(u, names)
+        matrix, target = self._rows_at(u, names)
+        t = _onto(
+            (x - low) / reach,
+            ((least - low) / reach, (most - low) / reach),
+            matrix * reach,
+            target - (matrix @ low),
+        )
+        moved = u.copy()
+        for j, (p, column) in enumerate(zip(each, columns, strict=True)):
+            moved[:, [column]] = p.nearest(low[j] + t[:, j] * reach[j])
+        return moved
+
+    @cached_property
+    def _weighed(self) -> list[str]:
+        """What linear equalities weigh, and the other parts of mixtures they reach into."""
+        names = dict.fromkeys(name for row in self._equal for name in row.names)
+        for mixture, _ in self._blends:
+            if any(name in names for name in mixture.names):
+                names |= dict.fromkeys(mixture.names)
+        return list(names)
+
+    def _moves(self, name: str) -> bool:
+        """Whether corrections may move it: a real without steps that is not fixed."""
+        parameter = self.space.parameters[name]
+        return name not in self.fixed and isinstance(parameter, Real) and parameter.size is None
+
+    def _face_bounds(self, u: Array, names: list[str]) -> tuple[Array, Array]:
+        """Bounds (n, p) of the values of these names, on the faces that the points are on."""
+        parameters = self.space.parameters
+        low, high = (
+            np.tile([parameters[name].span[k] for name in names], (len(u), 1)) for k in (0, 1)
+        )
+        for mixture, simplex in self._blends:
+            unit = mixture.unit(parameters) or 1.0
+            least, most = simplex.face_of(self._amounts(u, mixture))
+            for j, name in enumerate(mixture.names):
+                if name in names:
+                    place = names.index(name)
+                    low[:, place], high[:, place] = unit * least[:, j], unit * most[:, j]
+        return low, high
+
+    def _rows_at(self, u: Array, names: list[str]) -> tuple[Array, Array]:
+        """Rows (m, p) of the equalities over these names, and what they shall come to: (n, m)."""
+        mixed = [_sum_of(m) for m, _ in self._blends if any(name in names for name in m.names)]
+        rows = [*self._equal, *mixed]
+        matrix = np.array([[row.weights.get(name, 0.0) for name in names] for row in rows])
+        target = np.empty((len(u), len(rows)))
+        for i, row in enumerate(rows):
+            others = [name for name in row.weights if name not in names]
+            rest = sum(row.weights[n] * self._numbers(u, n) for n in others)
+            target[:, i] = row.upper - rest
+        return matrix, target
+
+    def _numbers(self, u: Array, name: str) -> Array:
+        return self.space.parameters[name].numbers(u[:, self.space.columns_of(name)])
+
+    # Ascents.
+
+    def climb(self, objective: Objective, starts: Array, free: Mask) -> Array:
+        """Maximise an objective from each start (m, d) within the constraints, on its own face.
+
+        By SLSQP, start by start: with its few columns the linear algebra costs nothing beside the
+        objective. Only the free columns (d,) move; steps are ignored here. Returns (m, d).
+        """
+        from scipy.optimize import Bounds, LinearConstraint, minimize
+
+        climbed = starts.copy()
+        for i, start in enumerate(starts):
+            moving = np.flatnonzero(free & self._linear_columns)
+            low, high = self._column_bounds(start)
+            moving = moving[high[moving] > low[moving]]
+            if len(moving) == 0:
+                continue
+
+            def loss(
+                flat: Array, start: Array = start, moving: Indices = moving
+            ) -> tuple[float, Array]:
+                at = start[None, :].copy()
+                at[0, moving] = flat
+                value, gradient = objective(at)
+                return -float(value[0]), -gradient[0, moving]
+
+            rows = [
+                LinearConstraint(row[None, moving], lower, upper)
+                for row, lower, upper in self._walls(start)
+                if row[moving].any()
+            ]
+            result = minimize(
+                loss,
+                np.clip(start[moving], low[moving], high[moving]),
+                jac=True,
+                method="SLSQP",
+                bounds=Bounds(low[moving], high[moving]),
+                constraints=rows,
+                options={"maxiter": _ITERATIONS, "ftol": 1e-9},
+            )
+            if np.isfinite(result.x).all():
+                climbed[i, moving] = np.clip(result.x, low[moving], high[moving])
+        return climbed
+
+    @cached_property
+    def _linear_columns(self) -> Mask:
+        """Columns (d,) that constraints are linear in, or that none weighs: all but logs."""
+        mask = np.ones(self.space.width, dtype=np.bool_)
+        for name in {name for row in self.space.linear for name in row.names}:
+            if _axis(self.space.parameters[name]) is None:
+                mask[self.space.columns_of(name)] = False
+        return mask
+
+    def _column_bounds(self, start: Array) -> tuple[Array, Array]:
+        """Bounds (d,) of the coordinates on the face of a start (d,)."""
+        low, high = np.zeros(self.space.width), np.ones(self.space.width)
+        names = [name for mixture, _ in self._blends for name in mixture.names]
+        least, most = (side[0] for side in self._face_bounds(start[None, :], names))
+        for name, a, b in zip(names, least.tolist(), most.tolist(), strict=True):
+            columns = self.space.columns_of(name)
+            axis = _axis(self.space.parameters[name])
+            if axis is not None:
+                low[columns], high[columns] = (a - axis[0]) / axis[1], (b - axis[0]) / axis[1]
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+    def _walls(self, start: Array) -> Iterator[tuple[Array, float, float]]:
+        """Rows a (d,) and bounds of a · u for each constraint, from their values at a start."""
+        for row in [*self.space.linear, *(_sum_of(m) for m, _ in self._blends)]:
+            normal, now = np.zeros(self.space.width), 0.0
+            for name, weight in row.weights.items():
+                columns = self.space.columns_of(name)
+                axis = _axis(self.space.parameters[name])
+                normal[columns] = 0.0 if axis is None else weight * axis[1]
+                now += weight * float(self._numbers(start[None, :], name)[0])
+            scale = float(np.linalg.norm(normal)) or 1.0
+            normal, here = normal / scale, float(normal @ start) / scale
+            if is_equality(row):
+                yield normal, here, here
+            else:
+                yield normal, here + (row.lower - now) / scale, here + (row.upper - now) / scale
+
+
+def _sum_of(mixture: Mixture) -> Linear:
+    return Linear(dict.fromkeys(mixture.names, 1.0), lower=mixture.total, upper=mixture.total)
+
+
+def _nothing(names: list[str]) -> tuple[Array, Array]:
+    return np.zeros((0, len(names))), np.zeros(0)
+
+
+def _axis(parameter: Parameter) -> tuple[float, float] | None:
+    """The value at coordinate 0 and the difference to that at 1; None if it is not linear."""
+    if getattr(parameter, "log", False) or parameter.scale != "linear":
+        return None
+    low, high = parameter.span
+    if parameter.size is None:
+        return low, high - low
+    step = (high - low) / max(parameter.size - 1, 1)
+    return low - 0.5 * step, parameter.size * step
+
+
+def farthest(at: Array, others: Array, k: int) -> list[int]:
+    """Indices of k rows of (n, d), each the farthest from those before it and from ``others``."""
+    distance = np.full(len(at), np.inf)
+    for other in others:
+        distance = np.minimum(distance, np.square(at - other).sum(axis=1))
+    chosen: list[int] = []
+    for _ in range(k):
+        chosen.append(int(np.argmax(distance)))
+        distance = np.minimum(distance, np.square(at - at[chosen[-1]]).sum(axis=1))
+        distance[chosen] = -np.inf
+    return chosen
+
+
+def _onto(t: Array, bounds: tuple[Array, Array], matrix: Array, target: Array) -> Array:
+    """Points (n, p) near ``t`` within bounds with matrix @ t = target (n, m), where there are."""
+    scale = np.linalg.norm(matrix, axis=1)
+    matrix, target = matrix / scale[:, None], target / scale
+    t = np.clip(t, *bounds)
+    for _ in range(_CORRECTIONS):
+        residual = target - t @ matrix.T
+        if np.abs(residual).max(initial=0.0) <= _EXACT:
+            break
+        able, step = np.ones(t.shape), np.zeros(t.shape)
+        for _ in range(t.shape[1]):
+            masked = matrix[None, :, :] * able[:, None, :]
+            gram = masked @ matrix.T + 1e-14 * np.eye(len(matrix))
+            step = (np.linalg.solve(gram, residual[:, :, None])[:, None, :, 0] @ masked)[:, 0, :]
+            stuck = ((t <= bounds[0]) & (step < 0.0)) | ((t >= bounds[1]) & (step > 0.0))
+            if not (stuck & (able > 0.0)).any():
+                break
+            able = np.where(stuck, 0.0, able)
+        t = np.clip(t + step, *bounds)
+    return t

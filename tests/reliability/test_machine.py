@@ -26,7 +26,7 @@ from tests.reliability.platter import Died
 from tests.reliability.verdict import PLAIN, SCALE, Broken, demand
 
 import covey
-from covey.errors import CoveyError, HistoryError, JournalError
+from covey.errors import CoveyError, HistoryError, JournalError, SpaceError
 from covey.history import Dispatched, Late, Lost
 from covey.history.events import Excluded, Included, Noted, Reported, Retried
 
@@ -56,9 +56,10 @@ messages = st.one_of(
     st.one_of(
         st.tuples(st.sampled_from(["exclude", "include", "retry", "note"]), ids),
         st.tuples(st.just("report"), st.integers(0, 7).map(lambda i: (i,))),
+        st.tuples(st.just("extend"), st.just(()), st.integers(2, 5)),
     ),
 )
-KEYED = ("ask", "enqueue", "add", "tell")
+KEYED = ("ask", "enqueue", "add", "tell", "extend")
 MAKING = ("ask", "enqueue", "add")
 
 
@@ -82,7 +83,17 @@ SENDING: dict[str, Callable[[covey.Study, Any, list[Any], dict[str, str]], objec
     "retry": lambda study, at, rest, _: study.note(Retried(at)),
     "note": lambda study, at, rest, _: study.note(Noted(at, "it was warm")),
     "report": lambda study, at, rest, _: study.note(Reported(at[0], 1, 3, 0.5)),
+    "extend": lambda study, _, rest, key: extend(study, rest[0], key),
 }
+
+
+def extend(study: covey.Study, upper: int, key: dict[str, str]) -> None:
+    """To a space with the same points under another name."""
+    rule = covey.Linear({"x": 1.0}, upper=float(upper))
+    try:
+        study.extend(covey.Space(SPACE.parameters, where=[rule]), "a new rule", **key)
+    except SpaceError as error:  # it has that space already
+        raise HistoryError(str(error)) from error
 
 
 def send(study: covey.Study, message: Message, key: str | None) -> None:
@@ -96,11 +107,12 @@ class Table:
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.events = 0
+        self.upper: int | None = None  # of the rule of the space
 
     def allows(self, message: Message) -> bool:
         kind, what = message[:2]
-        if kind in MAKING:
-            return True
+        if kind in (*MAKING, "extend"):
+            return kind != "extend" or message[2] != self.upper
         if any(i >= len(self.rows) for i in what):
             return False
         statuses = {self.rows[i]["status"] for i in what}
@@ -117,6 +129,7 @@ class Table:
     def apply(self, message: Message) -> None:
         kind, what, *rest = message
         self.events += 1
+        self.upper = rest[0] if kind == "extend" else self.upper
         if kind in MAKING:
             result = {"status": "pending", "value": None, "sem": None, "excluded": False}
             if kind == "add":
@@ -142,6 +155,9 @@ class Table:
         demand(found == self.rows, "the study is not what it should be", found, self.rows)
         events = len(study.history.events)
         demand(events == self.events, "events are missing or there twice", events, self.events)
+        rules = [rule.upper for rule in study.space.linear]
+        uppers = [] if self.upper is None else [self.upper]
+        demand(rules == uppers, "the space is not what it should be", rules, uppers)
 
 
 # ---------------------------------------------------------------- misfortunes

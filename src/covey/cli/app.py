@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from covey.cli.ask import ask
 from covey.cli.correct import amend, cancel, exclude, fail, include, note, retry
 from covey.cli.doctor import demo, doctor, repair_copy, verify
+from covey.cli.extend import extend
 from covey.cli.init import init
 from covey.cli.next import next
 from covey.cli.output import ExitCode, Stop, code_of, say, sentence
@@ -102,6 +103,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "cancel": cancel,
     "retry": retry,
     "note": note,
+    "extend": extend,
     "run": run_command,
     "next": next,
     "status": status,

@@ -64,7 +64,7 @@ def ask(
         say(f"{_open(study)}; `covey tell` takes results, `covey ask --new` asks for more.")
         return None
     k = batch or settings.batch
-    fixed = fixed_from_text(study.space, _pairs(fix))
+    fixed = fixed_from_text(study.space, pairs_in(fix, "--fix"))
     told = several(sum(not trial.excluded for trial in study.history.told), "result")
     say(f"choosing {several(k, 'point')} after {told} ...")
     if dry_run:
@@ -156,12 +156,13 @@ def _sheet(study: Study, trials: Sequence[Trial]) -> tuple[list[str], list[dict[
     return columns, rows
 
 
-def _pairs(words: Sequence[str]) -> dict[str, str]:
+def pairs_in(words: Sequence[str], flag: str) -> dict[str, str]:
+    """The names and texts that a flag gives, as NAME=VALUE."""
     pairs = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise Stop(ExitCode.USAGE, f"--fix takes NAME=VALUE, got {word!r}.")
+            raise Stop(ExitCode.USAGE, f"{flag} takes NAME=VALUE, got {word!r}.")
         pairs[name] = value
     return pairs
 

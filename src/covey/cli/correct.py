@@ -211,8 +211,8 @@ def ids_in_words(words: Sequence[str], count: int) -> tuple[int, ...]:
 def _opened(verb: _Verb, config: Config) -> Study:
     settings = read_settings(config)
     if verb.dry_run or not settings.journal.exists():
-        return look_at(settings)  # which says that there is none
-    return settings.study()
+        return look_at(settings, own=True)  # which says that there is none
+    return settings.change()
 
 
 def _change(

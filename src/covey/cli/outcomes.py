@@ -81,7 +81,10 @@ def in_part(study: Study) -> list[Trial]:
 
 
 def standing_lines(study: Study) -> Iterator[str]:
-    """The limits, if there are any, and the trials that are told in part with what they lack."""
+    """How the space was extended, the limits, and the trials that are told in part."""
+    from covey.log.extension import extensions_in_words
+
+    yield from extensions_in_words(study.history, study.space)
     if study.outcomes.limits:
         kept = sum(study.outcomes.keeps(t.values) for t in study.history.told)
         limits = ", ".join(map(str, study.outcomes.limits))
@@ -89,6 +92,34 @@ def standing_lines(study: Study) -> Iterator[str]:
     lacking = [f"trial {t.id} lacks {', '.join(study.outcomes.lacks(t))}" for t in in_part(study)]
     if lacking:
         yield f"told in part: {'; '.join(lacking[:12])}{'; ...' if len(lacking) > 12 else ''}"
+
+
+def extended_fields(study: Study) -> list[dict[str, Any]]:
+    """Every extension of the space: why, after how many batches, and what changed."""
+    from covey.log.extension import changes
+
+    return [
+        {"reason": event.reason, "batches": rounds, "changes": said}
+        for event, rounds, said in changes(study.history, study.space)
+    ]
+
+
+def goal_words(study: Study) -> str:
+    """The goal in words: max, or yield max, cost min."""
+    named = study.recipe.outcomes
+    if named is None:
+        return study.recipe.goal
+    return ", ".join(f"{name} {sense}" for name, sense in named.goals.items())
+
+
+def named_fields(study: Study) -> dict[str, Any]:
+    """What only a study has whose outcomes have names."""
+    named = study.recipe.outcomes
+    if named is None:
+        return {}
+    described = {key: value for key, value in named.describe().items() if key != "goal"}
+    part = [trial.id for trial in in_part(study)]
+    return {**described, "front": [trial.id for trial in study.front], "told_in_part": part}
 
 
 def best_line(study: Study) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -102,12 +102,27 @@ class Settings:
             worst=self.worst,
         )
 
-    def look(self) -> Study:
-        """The study opened read-only from its journal, which must fit these settings."""
+    def look(self, *, own: bool = False) -> Study:
+        """The study opened read-only from its journal, which must fit these settings.
+
+        With ``own`` in the space that the journal has, whatever the file says by now.
+        """
         from covey.log.header import reopen
 
         contents = reopen(self.journal, read_only=True)
-        return self.on(contents)
+        return self.in_its_own_space(contents) if own else self.on(contents)
+
+    def change(self) -> Study:
+        """The study, to record what became of its trials, in the space that the journal has."""
+        from covey.log.header import reopen
+
+        return self.in_its_own_space(reopen(self.journal))
+
+    def in_its_own_space(self, log: Any) -> Study:
+        """The study on a log, in the space that the log has."""
+        from covey.log.header import space_in
+
+        return replace(self, space=space_in(log, like=self.space)).on(log)
 
 
 def read_settings(path: Path) -> Settings:

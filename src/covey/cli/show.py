@@ -16,7 +16,14 @@ import typer
 
 from covey.cli import sheets
 from covey.cli.options import FILE, Config, Json, Out
-from covey.cli.outcomes import best_line, in_part, standing_lines, value_columns
+from covey.cli.outcomes import (
+    best_line,
+    extended_fields,
+    goal_words,
+    named_fields,
+    standing_lines,
+    value_columns,
+)
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import point_to_json
@@ -32,11 +39,11 @@ _LATEST = 3  # failures, and exclusions, named by `status`
 _WORDS = 160  # characters of a reason in `status`
 
 
-def look_at(settings: Settings) -> Study:
+def look_at(settings: Settings, *, own: bool = False) -> Study:
     """The study opened read-only; of a damaged journal, what precedes the damage."""
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
-    study = settings.look()
+    study = settings.look(own=own)
     if study.damage is not None:
         say(f"covey: {study.damage}")
         say("covey: what follows is only what precedes the damage.")
@@ -79,7 +86,8 @@ def status(config: Config = FILE, as_json: Json = False) -> None:
             "trials": counts,
             "open": [trial.id for trial in history.pending],
             "best": _described(study, best),
-            **_named_fields(study),
+            **named_fields(study),
+            "extended": extended_fields(study),
             "failures": _reasons(study, failures),
             "excluded": _reasons(study, excluded),
             "run": None if runner is None else {**asdict(runner), "running": running},
@@ -223,14 +231,6 @@ def _show_front(study: Study, as_json: bool) -> None:
     return end(study)
 
 
-def goal_words(study: Study) -> str:
-    """The goal in words: max, or yield max, cost min."""
-    named = study.recipe.outcomes
-    if named is None:
-        return study.recipe.goal
-    return ", ".join(f"{name} {sense}" for name, sense in named.goals.items())
-
-
 def _put_best(study: Study, best: Trial | None) -> None:
     """The best so far or the front, the limits, and what is told in part."""
     if best is not None:
@@ -239,16 +239,6 @@ def _put_best(study: Study, best: Trial | None) -> None:
         put(line)
     for line in standing_lines(study):
         put(line)
-
-
-def _named_fields(study: Study) -> dict[str, Any]:
-    """What only a study has whose outcomes have names."""
-    named = study.recipe.outcomes
-    if named is None:
-        return {}
-    described = {key: value for key, value in named.describe().items() if key != "goal"}
-    part = [trial.id for trial in in_part(study)]
-    return {**described, "front": [trial.id for trial in study.front], "told_in_part": part}
 
 
 def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]:

@@ -88,7 +88,7 @@ def tell(
     settings = read_settings(config)
     if not settings.journal.exists():
         raise Stop(ExitCode.CONFLICT, f"there is no {settings.journal} yet; `covey ask` starts it.")
-    study = look_at(settings) if dry_run else settings.study()
+    study = look_at(settings, own=True) if dry_run else settings.change()
     if study.recipe.outcomes is not None:
         return _tell_by_name(results, study, as_json=as_json, dry_run=dry_run)
     found = _results(results, study, value)

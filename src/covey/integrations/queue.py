@@ -10,6 +10,7 @@ import logging
 import pickle
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 from covey import GP, Pool, Space, Study
@@ -21,6 +22,7 @@ from covey.log.journal import Contents, event_line, header_line, parse
 from covey.selection import Strategy
 from covey.space import space_from_description
 from covey.space.description import as_described
+from covey.space.extending import former_spaces
 from covey.space.names import is_finite, plain
 
 # Snapshots: a study as one journal in bytes.
@@ -40,10 +42,12 @@ def snapshot(study: Study, strategy: str | Strategy, notes: Mapping[str, Any]) -
         notes: what the host has to remember beside it, as JSON.
     """
     name, _ = strategy_of(strategy)
+    first = [*former_spaces(study.space), study.space][0]  # later ones are in the events
+    named = {"name": name, "object": not isinstance(strategy, str)}
     header = {
-        **header_of(study.recipe, {"name": name, "object": not isinstance(strategy, str)}),
+        **header_of(replace(study.recipe, space=first), named),
         "notes": dict(notes),
-        "pickle": _pickled(study.space),
+        "pickle": _pickled(first),
     }
     history, lines = study.history, [header_line(header)]
     firsts = {batch.place: batch.first for batch in history.batches}  # event -> its first id

@@ -99,7 +99,10 @@ def space_after(event: Extended, now: Space | Pool, given: Space | Pool) -> Spac
     for known in (now, given):
         if known.fingerprint == event.fingerprint:
             return known
-    return former_space(Stage(event.space, event.fingerprint, event.reason), given)
+    try:
+        return former_space(Stage(event.space, event.fingerprint, event.reason), given)
+    except SpaceError as error:
+        raise _unknown_space(event.reason) from error
 
 
 def extended(event: Extended, now: Space | Pool, given: Space | Pool) -> Space | Pool:
@@ -111,12 +114,16 @@ def extended(event: Extended, now: Space | Pool, given: Space | Pool) -> Space |
 def require_known(space: Space | Pool, given: Space | Pool, reason: str) -> None:
     """Raise JournalMismatch if a log went on to a space that it cannot hold."""
     if is_former(space) and space.fingerprint != given.fingerprint:
-        why = f" ({reason})" if reason else ""
-        raise JournalMismatch(
-            f"the space of this study was extended since{why}, to one that a log cannot hold "
-            "(functions, objects or rows that are not in a file any more). Open the study again "
-            "and pass that space."
-        )
+        raise _unknown_space(reason)
+
+
+def _unknown_space(reason: str) -> JournalMismatch:
+    why = f" ({reason})" if reason else ""
+    return JournalMismatch(
+        f"the space of this study was extended since{why}, to one that a log cannot hold "
+        "(functions, objects or rows that are not in a file any more). Open the study again "
+        "and pass that space."
+    )
 
 
 # The event, and what it must keep to.
@@ -223,6 +230,22 @@ def _possible(space: Space | Pool, points: Sequence[Mapping[str, Any]]) -> Seque
     if isinstance(space, Pool):
         return [bool(place >= 0) for place in space.locate(points)] if points else []
     return [allows(space, point) for point in points]
+
+
+def preview(
+    now: Space | Pool, space: Space | Pool, values: Mapping[str, Any], history: History
+) -> tuple[list[str], list[int]]:
+    """What an extension would change, and the ids of results that it would leave outside.
+
+    Raises what `Study.extend` would.
+    """
+    event, space = extension(now, space, "preview", values or None)
+    after = extended(event, now, space)
+    require_possible(event, now, after, history)
+    points = [{**trial.point, **values} for trial in history.told]
+    kept = _possible(after, points)
+    outside = [trial.id for trial, one in zip(history.told, kept, strict=True) if not one]
+    return differences(now, space), outside
 
 
 # What happened to the space of a study, in words.

@@ -18,6 +18,7 @@ from covey.arrays import one_thread
 from covey.errors import brief, several
 from covey.history import Batch, History, Origin, Status, Trial
 from covey.learn import Goal, Recipe, understand
+from covey.log.extension import extensions_in_words
 from covey.outcomes import Outcomes, best_trial, history_of_outcome, middle
 from covey.report.batches import Commands, python_commands, recent, shown_batches
 from covey.report.format import plain_text, plus_minus, shown, significant
@@ -32,9 +33,11 @@ from covey.report.predictions import (
 )
 from covey.report.slices import Diversity, Edge, Slice, diversity, edges, model_slices
 from covey.report.tradeoff import TradeOff, front_headline, trade_off
+from covey.space import Space
+from covey.space.extending import allows, former_spaces
 
 if TYPE_CHECKING:
-    from covey.space import Pool, Space
+    from covey.space import Pool
     from covey.study import Study
 
 
@@ -231,7 +234,7 @@ class Card:
         best: id of the best trial.
         edges: ends of the space at which the best point sits.
         commands: to go on, and to get the same batch again.
-        notes: what was left out, and why.
+        notes: how the space was extended, and why; what was left out, and why.
         trade_off: the front and the limits, where outcomes have names; the rest of the card is
             then about the first goal.
     """
@@ -314,10 +317,25 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
         diversity=diversity(recipe.space, trials, ids),
         slices=_slices(history, recipe, best),
         best=None if best is None else best.id,
-        edges=() if best is None else edges(recipe.space, best.point, batch),
+        edges=() if best is None else _edges(recipe.space, best, batch),
         commands=commands,
-        notes=_notes(batches, window, len(history.counted)),
+        notes=(
+            *(f"{_said(one)}." for one in extensions_in_words(history, recipe.space)),
+            *_notes(batches, window, len(history.counted)),
+        ),
     )
+
+
+def _said(words: str) -> str:
+    return plain_text(words[:1].upper() + words[1:].rstrip("."))
+
+
+def _edges(
+    space: Space | Pool, best: Trial, batch: Sequence[Mapping[str, Any]]
+) -> tuple[Edge, ...]:
+    """Ends at which the best point sits; none if it is outside a space that was narrowed."""
+    outside = former_spaces(space) and isinstance(space, Space) and not allows(space, best.point)
+    return () if outside else edges(space, best.point, batch)
 
 
 def _slices(history: History, recipe: Recipe, best: Trial | None) -> tuple[Slice, ...]:

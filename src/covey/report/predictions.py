@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +16,9 @@ import numpy as np
 from covey.arrays import Array
 from covey.errors import several
 from covey.gp import Model, Posterior, Warp, condition
-from covey.history import Asked, Batch, History, Trial
+from covey.history import Asked, Batch, Extended, History, Trial
 from covey.learn import Recipe, observations
+from covey.space.extending import is_former, searched
 
 if TYPE_CHECKING:
     from covey.belief import Belief
@@ -107,10 +108,14 @@ def past_forecasts(
     """
     wanted = {batch.known: batch for batch in batches if batch.modelled}
     found: dict[int, PastForecast] = {}
-    then = History()
+    then, spaces = History(), searched(recipe.space)
     for place, event in enumerate(history.events[: max(wanted, default=-1) + 1]):
         known = len(then.counted) if place in wanted else 0
-        if isinstance(event, Asked) and 0 < known <= MOST_TOLD:
+        if isinstance(event, Extended) and event.changes:
+            spaces = spaces[1:]
+        # In the space of its time, to whose coordinates the hyper-parameters belong.
+        recipe = replace(recipe, space=spaces[0])
+        if isinstance(event, Asked) and 0 < known <= MOST_TOLD and not is_former(spaces[0]):
             models = [Model.from_description(model) for model in event.models or ()]
             bent = models[0].bent
             posterior = condition(models, observations(then, recipe, bent=bent))

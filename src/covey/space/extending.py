@@ -217,6 +217,20 @@ def as_given(space: Space | Pool) -> Any:
     return made
 
 
+def searched(space: Space | Pool) -> list[Any]:
+    """The spaces that a study searched, oldest first, each with those before it; this is the last.
+
+    >>> now = grown(Space({"x": Real(0, 1)}), Space({"x": Real(0, 4)}), {})
+    >>> [float(then.encode([{"x": 1.0}])[0, 0]) for then in searched(now)]
+    [0.25, 1.0]
+    """
+    filled = space.filled if isinstance(space, GrownSpace) else {}
+    found: list[Any] = []
+    for then in former_spaces(space):
+        found.append(grown(then, found[-1], filled) if found else then)
+    return [*found, space]
+
+
 def is_former(space: Space | Pool) -> bool:
     """Whether only the description of a space is known."""
     return "description" in vars(space)

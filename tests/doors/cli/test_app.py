@@ -15,7 +15,7 @@ import covey
 
 COMMANDS = ["init", "ask", "tell", "status", "best", "run", "next", "export", "report", "doctor"]
 COMMANDS += ["logs", "demo", "journal verify", "journal repair"]
-COMMANDS += ["amend", "exclude", "include", "fail", "cancel", "retry", "note"]
+COMMANDS += ["amend", "exclude", "include", "fail", "cancel", "retry", "note", "extend"]
 
 
 def examples(call, *words):
@@ -107,6 +107,9 @@ def test_every_example_in_the_help_runs(call, command):
         call("tell", "0=0.5", "1=0.7")
     if words == ["include"]:
         call("exclude", "0", "--reason", "wrong vial")
+    if words == ["extend"]:
+        with Path("covey.toml").open("a") as file:
+            file.write('[parameters.pressure]\ntype = "real"\nlow = 0.5\nhigh = 2.0\n')
     Path("square.py").write_text(
         "import sys\nx = float(sys.argv[1].split('=')[1])\nprint(-(x - 0.01) ** 2)\n"
     )

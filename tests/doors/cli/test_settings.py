@@ -78,9 +78,12 @@ def test_a_file_that_no_longer_fits_its_journal_is_invalid_input(study):
     study("ask")
     path = Path("covey.toml")
     path.write_text(path.read_text().replace("high = 0.1", "high = 0.2"))
-    done = study("tell", "0=1")
+    done = study("ask", "--new")
     assert done.code == 5
     assert "'high': 0.1" in done.err
+    assert study("tell", "0=1").code == 0  # what was asked for can still be told
+    path.write_text(path.read_text().replace('goal = "max"', 'goal = "min"'))
+    assert study("tell", "1=1").code == 5
 
 
 def test_the_config_may_come_from_the_environment(study, monkeypatch, tmp_path):

@@ -89,6 +89,11 @@ A, B = Point(x=1.0), Point(x=2.0)
             {"type": "extended", "space": {"parameters": []}, "fingerprint": "abc"}
             | {"reason": "too narrow"},
         ),
+        (
+            Extended({"parameters": []}, "abc", "a pump", before="ab", values=Point(p=1.0)),
+            {"type": "extended", "space": {"parameters": []}, "fingerprint": "abc"}
+            | {"reason": "a pump", "before": "ab", "values": {"p": 1.0}},
+        ),
     ],
 )
 def test_the_shape_of_each_event(event, expected):

@@ -462,6 +462,30 @@ def test_an_extended_space_leaves_the_trials_alone():
     assert history.events[-1] == event
 
 
+def test_a_new_parameter_completes_the_points_and_only_from_then_on():
+    event = Extended({"kind": "space"}, "abc", "a pump", before="ab", values={"p": 1.0})
+    before = History(EVENTS)
+    after = before.then(event)
+    assert [dict(t.point) for t in after] == [{**t.point, "p": 1.0} for t in before]
+    assert all("p" not in trial.point for trial in before)
+    assert [(t.id, t.status, t.value) for t in after] == [(t.id, t.status, t.value) for t in before]
+
+
+def test_hyper_parameters_belong_to_the_space_they_are_of():
+    def asked(length):
+        return Asked((X,), "auto", models=({"length": length},))
+
+    def moved(before, after):
+        return Extended({"kind": "space"}, after, "a reason", before=before)
+
+    history = History([asked(1.0), moved("a", "b")])
+    assert history.models is None
+    history = history.then(asked(2.0)).then(moved("b", "a"))
+    assert history.models == ({"length": 1.0},)
+    assert history.then(moved("a", "b")).models == ({"length": 2.0},)
+    assert history.then(moved("a", "a")).models == ({"length": 1.0},)
+
+
 def test_values_by_name_are_the_trials_and_the_value_is_the_only_goals():
     made = Asked((X,) * 3, "auto")
     told = Told((0,), ({"yield": 61.0, "impurity": 1.5},), (0.5,), goal="yield")

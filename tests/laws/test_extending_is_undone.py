@@ -1,0 +1,290 @@
+"""Extending a space and taking it back is the identity; results outside still train the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.play import points_of
+
+import covey
+from covey.errors import HistoryError, JournalMismatch, SpaceError, StrategyError
+from covey.history import Asked
+
+REALS = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(1e-3, 1.0, log=True)})
+WIDER = covey.Space({"x": covey.Real(-1.0, 2.0), "y": covey.Real(1e-4, 10.0)})
+MIXED = covey.Space(
+    {"x": covey.Real(0.0, 1.0), "n": covey.Integer(1, 6), "c": covey.Choice(["a", "b", "c"])}
+)
+OTHER = covey.Space(
+    {
+        "c": covey.Choice(["c", "d", "a"]),
+        "x": covey.Real(0.2, 0.5, step=0.1),
+        "n": covey.Real(0.0, 3.0),
+    },
+    where=[covey.Linear({"x": 1.0, "n": 1.0}, upper=2.0)],
+)
+POOL = covey.Pool([{"x": i / 40, "c": "abc"[i % 3]} for i in range(41)])
+ROWS = covey.Pool([{"x": i / 20, "c": "bd"[i % 2]} for i in range(10, 41)])
+PAIRS = [(REALS, WIDER), (MIXED, OTHER), (POOL, ROWS)]
+
+
+def value(point):
+    extra = {"a": 0.0, "b": 0.3, "c": -0.4}.get(point.get("c"), 0.0)
+    return float(np.sin(5 * point["x"]) + point.get("y", point.get("n", 0) / 6) + extra)
+
+
+def some(space, strategy="auto", **options):
+    study = covey.Study(space, strategy=strategy, seed=4, **options)
+    for _ in range(2):
+        batch = study.ask(6)
+        study.tell(batch, [value(trial.point) for trial in batch])
+    study.fail(study.ask(1), "too hot")
+    return study
+
+
+@pytest.mark.parametrize(("space", "other"), PAIRS, ids=["reals", "mixed", "pool"])
+@pytest.mark.parametrize("strategy", ["auto", "ucb-dpp-max"])
+def test_extending_and_taking_it_back_is_the_identity(space, other, strategy, tmp_path):
+    path = tmp_path / "run.jsonl"
+    untouched, back, without = (some(space, strategy) for _ in range(3))
+    kept = some(space, strategy, journal=path)
+    for study in (back, without, kept):
+        study.extend(other, "another range")
+    back.recommend()  # which may keep a model of it
+    for study in (back, kept):
+        study.extend(space, "as it was")
+    assert back.recommend() == untouched.recommend()
+    expected = points_of(untouched.ask(4))
+    assert points_of(back.ask(4)) == expected
+    assert points_of(covey.Study.load(path, space).ask(4)) == expected
+    assert points_of(without.ask(4)) != expected  # the control: the other space changes the batch
+
+
+def test_after_asks_in_between_hyper_parameters_are_those_of_the_space():
+    study = some(REALS)
+    study.tell(study.ask(3), [1.0, 2.0, 3.0])
+    mine = study.history.models
+    assert mine is not None
+    study.extend(WIDER, "wider")
+    assert study.history.models is None  # lengths are shares of a range: these are of another
+    study.tell(study.ask(3), [1.0, 2.0, 3.0])
+    theirs = study.history.models
+    assert theirs not in (None, mine)
+    study.extend(REALS, "back")
+    assert study.history.models == mine
+    study.extend(WIDER, "wider again")
+    assert study.history.models == theirs
+
+
+@pytest.mark.parametrize(("space", "other"), PAIRS, ids=["reals", "mixed", "pool"])
+def test_a_batch_is_of_the_space_as_it_is_now(space, other):
+    study = some(space)
+    study.extend(other, "another range")
+    for trial in study.ask(6):
+        assert dict(trial.point) == other.check(trial.point)
+
+
+def test_results_outside_a_narrowed_range_still_train_the_model():
+    """The prediction is that of a model of the same results in the wide range."""
+    line = covey.Space({"x": covey.Real(0.0, 10.0)})
+    study = covey.Study(line, seed=1)
+    batch = study.ask(10)
+    study.tell(batch, [trial.point["x"] for trial in batch])
+    half = covey.Space({"x": covey.Real(0.0, 5.0)})
+    lone = covey.Study(half, seed=1)  # the control: without the results outside
+    told = [t for t in study.history if t.point["x"] <= 5.0]
+    lone.add([t.point for t in told], [t.value for t in told])
+    study.extend(half, "above five it boils")
+    at = [{"x": 5.0}]
+    assert abs(study.predict(at).mean[0] - 5.0) < 0.05
+    assert study.predict(at).std[0] < 0.5 * lone.predict(at).std[0]
+    assert study.best.point["x"] > 5.0  # what was measured
+    assert study.recommend().point["x"] <= 5.0  # what may be used
+
+
+def test_what_was_reached_outside_is_no_measure_of_what_can_be_reached():
+    """A peak that was cut off does not stop the search for the best of what is left."""
+
+    def f(x):
+        return float(np.exp(-8 * (x - 0.3) ** 2) + 5.0 * np.exp(-20 * (x - 1.6) ** 2))
+
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 2.0)}), seed=3)
+    for _ in range(3):
+        batch = study.ask(5)
+        study.tell(batch, [f(trial.point["x"]) for trial in batch])
+    assert study.best.point["x"] > 1.0
+    study.extend(covey.Space({"x": covey.Real(0.0, 0.8)}), "it boils")
+    for _ in range(2):
+        batch = study.ask(4)
+        study.tell(batch, [f(trial.point["x"]) for trial in batch])
+    assert abs(study.recommend().point["x"] - 0.3) < 0.05
+
+
+def test_a_new_parameter_has_the_value_that_old_trials_had(tmp_path):
+    path = tmp_path / "run.jsonl"
+    study = covey.Study(REALS, seed=2, journal=path)
+    batch = study.ask(4)
+    study.tell(batch[:3], [1.0, 2.0, 3.0])
+    more = covey.Space({**REALS.parameters, "p": covey.Real(0.5, 2.0)})
+    before = path.read_bytes()
+    with pytest.raises(SpaceError, match=r"'p' is new.*values=\{'p': \.\.\.\}.*--set p="):
+        study.extend(more, "a second pump")
+    with pytest.raises(SpaceError, match=r"3.0 is outside"):
+        study.extend(more, "a second pump", values={"p": 3.0})
+    with pytest.raises(SpaceError, match="values has 'x', which is no new parameter; new are p"):
+        study.extend(more, "a second pump", values={"p": 1.0, "x": 1.0})
+    assert path.read_bytes() == before
+    study.extend(more, "a second pump", values={"p": 1.0}, key="pump")
+    study.extend(more, "a second pump", values={"p": 1.0}, key="pump")  # sent again
+    with pytest.raises(HistoryError, match="used before"):
+        study.extend(REALS, "something else", key="pump")
+    study.tell(batch[3], 2.5)  # a trial of before, which lacks the parameter
+    assert {t.point["p"] for t in study.history} == {1.0}
+    again = covey.Study.load(path)
+    assert again.history.trials == study.history.trials
+    assert sum(e.__class__.__name__ == "Extended" for e in again.history.events) == 1
+    assert points_of(again.ask(3)) != []
+    assert list(again.history.to_frame()["p"][:4]) == [1.0] * 4
+
+
+def test_pending_trials_that_would_be_impossible_are_named():
+    study = covey.Study(REALS, seed=0)
+    study.enqueue([{"x": x, "y": 0.5} for x in (0.1, 0.7, 0.9)])
+    narrow = covey.Space({"x": covey.Real(0.0, 0.5), "y": covey.Real(1e-3, 1.0)})
+    with pytest.raises(HistoryError, match=r"2 pending trials \(1, 2\).*cancel them first"):
+        study.extend(narrow, "narrower")
+    assert study.space == REALS
+    assert len(study.history.events) == 1
+    study.tell(1, 1.0)
+    study.cancel(2)
+    study.extend(narrow, "narrower")
+    # Old trials stay addressable, also those outside.
+    study.amend(1, 2.0, "a typo")
+    study.exclude(1, "wet")
+    study.include(1, "dry")
+    study.tell(2, 3.0)
+    study.tell(0, 1.0)
+    assert study.best.id == 2
+
+
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_a_reason_is_needed(reason):
+    study = covey.Study(REALS, seed=0)
+    with pytest.raises(HistoryError, match="reason must not be empty"):
+        study.extend(WIDER, reason)
+
+
+def test_a_space_that_is_none_or_the_same_is_refused():
+    study = covey.Study(REALS, seed=0)
+    with pytest.raises(SpaceError, match="has this space already"):
+        study.extend(covey.Space(REALS.parameters), "the same")
+    with pytest.raises(SpaceError, match=r"needs a covey\.Space"):
+        study.extend({"x": covey.Real(0, 1)}, "no space")
+    study.add([{"x": 0.0, "y": 0.1}], [1.0])
+    logs = covey.Space({**REALS.parameters, "x": covey.Real(0.1, 1, log=True)})
+    with pytest.raises(SpaceError, match=r"trial 0 .* has no place .* log scale"):
+        study.extend(logs, "logs")
+    assert len(study.history.events) == 1
+
+
+def test_another_process_goes_on_in_the_new_space(tmp_path):
+    path = tmp_path / "run.jsonl"
+    mine = some(REALS, journal=path)
+    other = covey.Study.load(path)
+    other.extend(covey.Space({"x": covey.Real(2.0, 3.0), "y": covey.Real(2.0, 3.0)}), "elsewhere")
+    assert all(2.0 <= t.point["x"] <= 3.0 for t in mine.ask(3))  # which reads the log first
+    assert mine.space == other.space
+    assert mine.recipe.space == other.space
+
+
+def test_a_batch_chosen_in_the_old_space_is_chosen_again(tmp_path):
+    """It is never logged: an extension that comes first makes it conflict."""
+    path = tmp_path / "run.jsonl"
+    mine = some(REALS, journal=path)
+    other = covey.Study.load(path)
+    real, calls = mine.proposer, []
+
+    def slow(history, recipe, request, recall):
+        calls.append(recipe.space)
+        made = real(history, recipe, request, recall)
+        if len(calls) == 1:
+            far = covey.Space({"x": covey.Real(2.0, 3.0), "y": covey.Real(2.0, 3.0)})
+            other.extend(far, "elsewhere")
+        return made
+
+    mine.proposer = slow
+    assert all(2.0 <= t.point["x"] <= 3.0 for t in mine.ask(3))
+    assert len(calls) == 2
+    asked = [e for e in covey.Study.load(path).history.events if isinstance(e, Asked)]
+    assert len(asked) == 4
+
+
+def test_points_of_ones_own_are_checked_in_the_space_that_there_is_by_then(tmp_path):
+    path = tmp_path / "run.jsonl"
+    mine = covey.Study(REALS, seed=0, journal=path)
+    other = covey.Study.load(path)
+    more = covey.Space({**REALS.parameters, "p": covey.Real(0.5, 2.0)})
+    other.extend(more, "a second pump")
+    with pytest.raises(SpaceError, match="'p'"):
+        mine.enqueue([{"x": 0.5, "y": 0.5}])
+    assert len(covey.Study.load(path).history) == 0
+
+
+def test_opening_with_the_first_space_says_what_happened_since(tmp_path):
+    path = tmp_path / "run.jsonl"
+    study = covey.Study(REALS, seed=0, journal=path)
+    study.extend(WIDER, "the best is at the edge")
+    with pytest.raises(JournalMismatch, match=r"since on .*at the edge.*x: real, -1\.0"):
+        covey.Study(REALS, journal=path)
+    with pytest.raises(JournalMismatch, match=r"another space.*covey extend"):
+        covey.Study(covey.Space({"x": covey.Real(0, 7), "y": covey.Real(1, 2)}), journal=path)
+    assert covey.Study(WIDER, journal=path).space == WIDER
+    again = covey.Study.load(path, REALS, extend="no, it was an outlier")
+    assert again.space == REALS
+
+
+def test_what_a_log_cannot_hold_is_passed_again(tmp_path):
+    path = tmp_path / "run.jsonl"
+    options, more = [object, int], [object, int, str]
+
+    def space(options, most):
+        return covey.Space(
+            {"x": covey.Real(0, 1), "c": covey.Choice(options)}, where=[lambda p: p["x"] < most]
+        )
+
+    study = covey.Study(space(options, 0.9), seed=0, journal=path)
+    study.tell(study.ask(4), [1.0, 2.0, 3.0, 4.0])
+    # The function of the old space is lost, and not needed.
+    again = covey.Study.load(path, space(more, 0.5), extend="a third kind")
+    assert [dict(t.point) for t in again.history] == [dict(t.point) for t in study.history]
+    assert all(t.point["x"] < 0.5 for t in again.ask(4))
+    with pytest.raises(JournalMismatch, match=r"a third kind.*pass that space"):
+        study.refresh()
+    assert len(covey.Study.load(path, space(more, 0.5)).history) == 8
+
+
+def test_several_goals_go_on_too():
+    space = covey.Space({"x": covey.Real(0.0, 1.0)})
+    study = covey.Study(space, {"up": "max", "down": "min"}, seed=0)
+    for _ in range(2):
+        batch = study.ask(4)
+        study.tell(batch, [{"up": t.point["x"], "down": t.point["x"] ** 2} for t in batch])
+    more = covey.Space({"x": covey.Real(0.0, 0.5), "n": covey.Integer(1, 3)})
+    study.extend(more, "narrower, and a number", values={"n": 2})
+    batch = study.ask(3)
+    assert all(more.check(t.point) for t in batch)
+    assert study.recommend().point["x"] <= 0.5
+    taken = covey.Space({**more.parameters, "up": covey.Real(0, 1)})
+    with pytest.raises(StrategyError, match="a parameter and an outcome"):
+        study.extend(taken, "its name is taken")
+
+
+def test_a_snapshot_of_a_host_holds_all_of_it():
+    from covey.integrations.queue import revive, snapshot
+
+    study = some(MIXED)
+    study.extend(OTHER, "another range")
+    study.ask(2)
+    again, _ = revive(snapshot(study, "auto", {}), "a snapshot", None, None)
+    assert again.history.trials == study.history.trials
+    assert points_of(again.ask(3)) == points_of(study.ask(3))

@@ -1,0 +1,190 @@
+import pickle
+
+import numpy as np
+import pytest
+
+import covey
+from covey.errors import SpaceError
+from covey.space import Choice, Integer, Linear, Pool, Real, Space
+from covey.space.extending import (
+    GrownPool,
+    GrownSpace,
+    allows,
+    as_given,
+    beyond,
+    differences,
+    former_spaces,
+    grown,
+    reachable,
+    require_compatible,
+    searched,
+)
+
+
+def by_a_line(parameter, values):
+    """The referee: coordinates of values inside determine those outside."""
+    return np.concatenate([beyond(parameter, value) for value in values])
+
+
+@pytest.mark.parametrize("parameter", [Real(2, 6), Real(2, 6, step=0.5), Integer(2, 6)])
+def test_beyond_a_linear_range_coordinates_go_on_in_a_straight_line(parameter):
+    inside = parameter.encode([2, 6])[:, 0]
+    slope = (inside[1] - inside[0]) / 4.0
+    for x in (-3, 1, 7, 12.3):
+        assert beyond(parameter, x)[0] == pytest.approx(inside[0] + slope * (x - 2))
+
+
+def test_beyond_a_log_range_coordinates_go_on_in_the_logs():
+    real = Real(1e-2, 1.0, log=True)
+    np.testing.assert_allclose(by_a_line(real, [1e-4, 1e-2, 1.0, 100.0]), [-1, 0, 1, 2], atol=1e-12)
+    # An integer's are those of a wider one, up to a line.
+    narrow, wide = Integer(4, 8, log=True), Integer(2, 20, log=True)
+    a, b = by_a_line(narrow, range(2, 21)), by_a_line(wide, range(2, 21))
+    line = np.polyfit(b, a, 1)
+    np.testing.assert_allclose(np.polyval(line, b), a, atol=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_what_has_no_log_has_no_place_on_a_log_scale(value):
+    with pytest.raises(SpaceError, match="log scale"):
+        beyond(Real(0.1, 1.0, log=True), value)
+
+
+def test_a_value_off_the_steps_lies_between_its_neighbours():
+    steps = Real(0, 10, step=5)
+    low, high = steps.encode([0, 5])[:, 0]
+    assert low < beyond(steps, 2.0)[0] < high
+
+
+def test_an_option_that_is_gone_is_as_far_from_each_that_is_left():
+    space = GrownSpace.of(
+        Space({"c": Choice(["a", "b"])}), Space({"c": Choice(["a", "b", "z"])}), {}
+    )
+    at = space.encode([{"c": "a"}, {"c": "b"}, {"c": "z"}])
+    assert np.linalg.norm(at[2] - at[0]) == np.linalg.norm(at[2] - at[1]) == 1.0
+    assert space.condensed(at)[:, 0].tolist() == [0, 1, -1]  # and is taken for none of them
+
+
+def test_an_ordered_option_that_is_gone_lies_between_those_that_were_its_neighbours():
+    then = Choice(["xs", "s", "m", "l", "xl"], ordered=True)
+    now = Choice(["s", "l"], ordered=True)
+    at = [float(beyond(now, size, [then])[0]) for size in then.options]
+    assert at == sorted(at)
+    assert len(set(at)) == 5
+    assert at[1:4:2] == now.encode(["s", "l"])[:, 0].tolist()
+
+
+def test_options_that_are_numbers_keep_their_distances():
+    now = Choice([1.0, 2.0, 4.0])
+    at = [float(beyond(now, x)[0]) * 3 - 0.5 for x in (0.0, 1.0, 1.5, 3.0, 8.0)]
+    assert at == pytest.approx([-1.0, 0.0, 0.5, 1.5, 4.0])
+
+
+def test_a_parameter_of_one_number_tells_others_apart_in_units_of_the_range_it_had():
+    now, then = Choice([1.0]), Real(0, 4)
+    assert beyond(now, 1.0, [then])[0] == 0.5
+    assert beyond(now, 3.0, [then])[0] == pytest.approx(1.0)
+
+
+def test_points_inside_have_the_coordinates_of_the_space_itself():
+    space = Space({"x": Real(0, 1), "n": Integer(1, 5), "c": Choice(["a", "b"])})
+    after = GrownSpace.of(space, Space({"x": Real(0, 9), "n": Integer(1, 50)}), {"c": "b"})
+    rng = np.random.default_rng(0)
+    points = space.decode(rng.random((50, space.width)))
+    np.testing.assert_array_equal(after.encode(points), space.encode(points))
+    assert after == space
+    assert after.fingerprint == space.fingerprint
+    np.testing.assert_allclose(after.encode([{"x": 9.0, "n": 10}]), [[9.0, 1.9, 0.0, 1.0]])
+    with pytest.raises(SpaceError, match="outside"):
+        after.check({"x": 9.0, "n": 1, "c": "a"})
+    assert after.to_json({"x": 9.0, "n": 10}) == {"x": 9.0, "n": 10}
+
+
+def test_a_grown_space_survives_pickling_and_knows_what_it_was():
+    first, second, third = (Space({"x": Real(0, high)}) for high in (1, 2, 3))
+    now = grown(third, grown(second, first, {}), {})
+    again = pickle.loads(pickle.dumps(now))
+    assert list(former_spaces(again)) == [first, second]
+    assert type(as_given(again)) is Space
+    at = [float(then.encode([{"x": 0.9}])[0, 0]) for then in searched(again)]
+    assert at == pytest.approx([0.9, 0.45, 0.3])
+
+
+def test_which_points_may_still_be_proposed():
+    rule = Linear({"x": 1.0}, upper=0.5)
+    now = grown(
+        Space({"x": Real(0, 1), "n": Integer(1, 3)}, [rule]), Space({"x": Real(0, 4)}), {"n": 2}
+    )
+    points = [{"x": 0.4}, {"x": 0.8}, {"x": 3.0}, {"x": 0.4, "n": 9}]
+    assert reachable(now, now.encode(points)).tolist() == [True, False, False, False]
+    assert [allows(now, point) for point in points] == [True, False, False, False]
+    assert reachable(now, now.encode(points[1:])).all()  # none is better than nothing
+    plain = Space({"x": Real(0, 1)})
+    assert reachable(plain, np.array([[0.2], [7.0]])).all()
+
+
+def test_a_pool_finds_rows_that_are_gone_no_more_and_still_has_a_place_for_them():
+    old = Pool([{"t": 10.0, "s": "a"}, {"t": 20.0, "s": "b"}])
+    now = grown(Pool([{"t": 20.0, "s": "b"}, {"t": 40.0, "s": "c"}]), old, {})
+    assert isinstance(now, GrownPool)
+    points = [old.point(0), old.point(1)]
+    np.testing.assert_allclose(now.encode(points), [[-0.5, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    assert now.locate(points).tolist() == [-1, 0]
+    assert reachable(now, now.encode(points)).tolist() == [False, True]
+    assert now.to_json(points[0]) == points[0]
+    with pytest.raises(SpaceError, match="'a' is not in the pool"):
+        now.check(points[0])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (Space({"x": Real(0, 1)}), Pool([{"x": 1.0}]), "cannot go on in a Pool"),
+        (
+            Space({"x": Real(0, 1), "y": Real(0, 1)}),
+            Space({"x": Real(0, 1)}),
+            "'y' is gone.*Choice",
+        ),
+        (Space({"x": Real(0, 1)}), Space({"x": Choice(["a"])}), "another name"),
+        (Space({"x": Choice(["a"])}), Space({"x": Real(0, 1)}), "another name"),
+        (Pool([{"x": 1.0}]), Pool([{"y": 1.0}]), "by rows, not by columns"),
+        (Pool([{"x": 1.0}]), Pool([{"x": "a"}]), "another kind"),
+        (
+            Space({"c": Choice([object, int])}),
+            Space({"c": Choice([int, object])}),
+            "in their order",
+        ),
+    ],
+)
+def test_changes_that_there_may_not_be(before, after, message):
+    with pytest.raises(SpaceError, match=message):
+        require_compatible(before, after)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (Real(0, 1), Integer(0, 5)),
+        (Integer(0, 5), Real(-1, 1, log=False)),
+        (Real(0, 1), Choice([0.5])),
+        (Choice([object, int]), Choice([object, int, str])),
+    ],
+)
+def test_changes_that_there_may_be(before, after):
+    require_compatible(Space({"x": before}), Space({"x": after}))
+
+
+def test_differences_are_named_and_nothing_else_is():
+    space = Space({"x": Real(0, 1), "c": Choice(["a", "b"])})
+    other = Space(
+        {"x": Real(0, 1, log=False), "c": Choice(["b", "d"]), "n": Integer(1, 2)},
+        where=[Linear({"x": 1.0}, upper=0.5)],
+    )
+    assert differences(space, space) == []
+    assert differences(space, other) == [
+        "c: new 'd'; gone 'a'",
+        "n: new, integer, 1 to 2",
+        "constraints: 1 new, 0 gone, 0 as before",
+    ]
+    pools = [covey.Pool([{"x": float(i)} for i in some]) for some in ((1, 2, 3), (2, 3, 4, 5))]
+    assert differences(*pools) == ["4 candidates (were 3), 1 gone"]

@@ -203,8 +203,8 @@ class QLogNEI:
                 qLogNoisyExpectedImprovement(model, x, sampler=sampler, prune_baseline=True),
                 bounds=bounds,
                 q=k,
-                num_restarts=10,
-                raw_samples=256,
+                num_restarts=5,
+                raw_samples=128,
                 equality_constraints=[
                     (torch.arange(p), torch.ones(p, dtype=torch.double), 1.0),
                 ],
@@ -318,7 +318,7 @@ def main() -> None:
     run.add_argument("--peers", default="covey,uniform", help="names, with commas between")
     run.add_argument("--problems", default=",".join(PROBLEMS))
     run.add_argument("--batch", type=int, default=4)
-    run.add_argument("--rounds", type=int, default=8)
+    run.add_argument("--rounds", type=int, default=5)
     run.add_argument("--seeds", type=int, default=10)
     run.add_argument("--rows", type=Path, required=True)
     shown = verbs.add_parser("table", help="print a Markdown table")

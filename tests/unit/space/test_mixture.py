@@ -87,7 +87,7 @@ def test_a_space_refuses_a_mixture_that_cannot_be(parameters, arguments, message
 
 
 def test_a_part_that_does_not_exist_or_belongs_to_two():
-    with pytest.raises(SpaceError, match="Mixture: unknown parameter 'watr'.*Did you mean 'water'"):
+    with pytest.raises(SpaceError, match=r"Mixture: unknown parameter 'watr'.*Did you mean 'water'"):
         Space(PARTS, where=[Mixture(["watr", "ethanol"])])
     twice = [Mixture(["water", "ethanol"]), Mixture(["water", "glycerol"])]
     with pytest.raises(SpaceError, match="'water' is in two mixtures"):
@@ -135,7 +135,7 @@ def test_a_fixed_part_leaves_the_rest():
     assert {(p["water"], p["ethanol"]) for p in points} == {(0.7, 0.0), (0.0, 0.7)}
     with pytest.raises(SpaceError, match=r"with water=0.9, ethanol=0.3: .* at least 1.2.*fix less"):
         LOTION.grid(10_000, {"water": 0.9, "ethanol": 0.3})
-    with pytest.raises(SpaceError, match="'water' is always present and at most 0.02, below least"):
+    with pytest.raises(SpaceError, match=r"'water' is always present and at most 0.02, below least"):
         LOTION.grid(10_000, {"water": 0.02})
 
 
@@ -190,7 +190,7 @@ def test_points_off_by_rounding_are_taken_and_others_told_their_sum():
     assert free.feasible(free.encode([third])).all()
     with pytest.raises(SpaceError, match=r"water \+ ethanol \+ glycerol = 1: the sum is 0.999$"):
         free.check({"water": 0.333, "ethanol": 0.333, "glycerol": 0.333})
-    with pytest.raises(SpaceError, match="in steps of 0.01: the sum is 0.9"):
+    with pytest.raises(SpaceError, match=r"in steps of 0.01: the sum is 0.9"):
         LOTION.check({**point, "ethanol": 0.6})
     with pytest.raises(SpaceError, match="3 parts are present, water, ethanol, glycerol"):
         LOTION.check({"water": 0.3, "ethanol": 0.6, "glycerol": 0.1, "T": 20})

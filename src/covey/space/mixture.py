@@ -41,7 +41,7 @@ class Mixture:
     """
 
     kind: ClassVar[str] = "mixture"
-    names: tuple[str, ...]
+    names: Sequence[str]
     total: float = 1.0
     parts: tuple[int, int] | None = None
     least: float | None = None

@@ -87,7 +87,9 @@ def test_a_space_refuses_a_mixture_that_cannot_be(parameters, arguments, message
 
 
 def test_a_part_that_does_not_exist_or_belongs_to_two():
-    with pytest.raises(SpaceError, match=r"Mixture: unknown parameter 'watr'.*Did you mean 'water'"):
+    with pytest.raises(
+        SpaceError, match=r"Mixture: unknown parameter 'watr'.*Did you mean 'water'"
+    ):
         Space(PARTS, where=[Mixture(["watr", "ethanol"])])
     twice = [Mixture(["water", "ethanol"]), Mixture(["water", "glycerol"])]
     with pytest.raises(SpaceError, match="'water' is in two mixtures"):
@@ -135,7 +137,9 @@ def test_a_fixed_part_leaves_the_rest():
     assert {(p["water"], p["ethanol"]) for p in points} == {(0.7, 0.0), (0.0, 0.7)}
     with pytest.raises(SpaceError, match=r"with water=0.9, ethanol=0.3: .* at least 1.2.*fix less"):
         LOTION.grid(10_000, {"water": 0.9, "ethanol": 0.3})
-    with pytest.raises(SpaceError, match=r"'water' is always present and at most 0.02, below least"):
+    with pytest.raises(
+        SpaceError, match=r"'water' is always present and at most 0.02, below least"
+    ):
         LOTION.grid(10_000, {"water": 0.02})
 
 

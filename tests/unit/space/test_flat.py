@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import beta, kstest
 
 from covey.space import Choice, Integer, Linear, Mixture, Real, Space
-from covey.space.flat import Flat, farthest
+from covey.space.flat import Flat, farthest, tied_to, with_one_changed
 
 NAMES = ["a", "b", "c", "d"]
 SHARES = {name: Real(0, 1) for name in NAMES}
@@ -159,3 +159,30 @@ def test_steps_are_climbed_as_if_they_were_none():
         found.continuous,
     )
     assert found.decode(flat.project(climbed)) == [{"a": 0.7, "b": 0.3}] * 2
+
+
+# One value changed, as a report shows it
+
+
+def test_the_other_parts_make_up_in_proportion():
+    found = Space(SHARES, where=[Mixture(NAMES)])
+    point = {"a": 0.5, "b": 0.3, "c": 0.2, "d": 0.0}
+    at = with_one_changed(found, point, "a", [0.0, 0.5, 0.75, 1.0])
+    assert found.feasible(at).all()
+    np.testing.assert_allclose(at[0], [0.0, 0.6, 0.4, 0.0], atol=1e-12)
+    np.testing.assert_array_equal(at[1], list(point.values()))
+    np.testing.assert_allclose(at[2], [0.75, 0.15, 0.1, 0.0], atol=1e-12)
+    np.testing.assert_allclose(at[3], [1.0, 0.0, 0.0, 0.0], atol=1e-12)
+    alone = with_one_changed(found, {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}, "a", [0.4])
+    np.testing.assert_allclose(alone[0], [0.4, 0.2, 0.2, 0.2], atol=1e-12)
+    assert tied_to(found, "b") == ("a", "c", "d")
+
+
+def test_what_nothing_can_make_up_for_breaks_the_sum():
+    found = SPACES["steps"]
+    point = {"a": 0.5, "b": 0.3, "c": 0.2, "d": 0.0, "T": 30.0, "n": 1, "kind": "u"}
+    at = with_one_changed(found, point, "a", [0.02, 0.3, 0.97])
+    assert found.feasible(at).tolist() == [False, True, False]
+    at = with_one_changed(found, point, "T", [20.0, 30.0])
+    np.testing.assert_array_equal(at[:, :4], np.tile(found.encode([point])[0, :4], (2, 1)))
+    assert tied_to(found, "T") == ()

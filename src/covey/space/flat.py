@@ -168,7 +168,7 @@ class Flat:
         x = np.stack([p.numbers(u[:, [c]]) for p, c in zip(each, columns, strict=True)], axis=1)
         least, most = self._face_bounds(u, names)
         matrix, target = self._rows_at(u, names)
-        t = _onto(
+        t = onto_equalities(
             (x - low) / reach,
             ((least - low) / reach, (most - low) / reach),
             matrix * reach,
@@ -379,7 +379,7 @@ def farthest(at: Array, others: Array, k: int) -> list[int]:
     return chosen
 
 
-def _onto(t: Array, bounds: tuple[Array, Array], matrix: Array, target: Array) -> Array:
+def onto_equalities(t: Array, bounds: tuple[Array, Array], matrix: Array, target: Array) -> Array:
     """Points (n, p) near ``t`` within bounds with matrix @ t = target (n, m), where there are."""
     scale = np.linalg.norm(matrix, axis=1)
     matrix, target = matrix / scale[:, None], target / scale

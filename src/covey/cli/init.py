@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 import covey
+from covey.cli.mixtures import mixture_lines, mixtures_from, with_parts
 from covey.cli.options import (
     FILE,
     Choices,
@@ -30,6 +31,7 @@ from covey.cli.options import (
     Labels,
     Limits,
     Logs,
+    Mixtures,
     PoolFile,
     Reals,
     Records,
@@ -41,11 +43,11 @@ from covey.errors import SpaceError
 from covey.log.journal import read
 
 if TYPE_CHECKING:
-    from covey.space import Choice, Integer, Parameter, Pool, Real, Space
+    from covey.space import Choice, Integer, Mixture, Parameter, Pool, Real, Space
 
 _HOW = (
     "--real NAME=LOW:HIGH[:step=S][:log], --integer NAME=LOW:HIGH[:step=S][:log], "
-    "--choice NAME=A,B,C or --pool FILE"
+    "--choice NAME=A,B,C, --mixture A+B=TOTAL or --pool FILE"
 )
 # A number as people write one; 007 is a name, and so are nan and 1_000.
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -58,6 +60,7 @@ def init(
     real: Reals = [],
     integer: Integers = [],
     choice: Choices = [],
+    mixture: Mixtures = [],
     pool: PoolFile = None,
     label: Labels = [],
     log: Logs = [],
@@ -78,13 +81,15 @@ def init(
     covey init --force --real x=0:1 --goal min -- python square.py --x={x.x}
     covey init --force --real x=0:1 --goal yield=max --goal cost=min --limit 'impurity<=2'
     covey init --force --real T=20:80:step=5 --choice 'solvent="1,4-dioxane",THF'
+    covey init --force --mixture 'water+ethanol+glycerol=1:step=0.01:parts=1-2' --real T=20:80
     covey init --dry-run --pool candidates.csv --batch 12
     covey init --dry-run --pool candidates.csv --label id
     """
     output = _output(config, force)
     if not dry_run:
         output.require_free()
-    parameters = parameters_of(real, integer, choice)
+    mixtures = mixtures_from(mixture)
+    parameters = with_parts(parameters_of(real, integer, choice), mixtures)
     require_one_space(parameters, pool, label, log)
     better, limits = goal_in_words(goal), limits_in_words(limit)
     if not parameters and pool is None:
@@ -92,7 +97,7 @@ def init(
         better = better if isinstance(better, dict) else _answer(f"max or min [{better}]") or better
     lines = _study_lines(better, batch, _seed(seed, config))
     lines[4:4] = _outcome_lines(limits, record)
-    lines += _parameter_lines(parameters) if pool is None else _pool_lines(pool, label, log, config)
+    lines += _pool_lines(pool, label, log, config) if pool else _space_lines(parameters, mixtures)
     text = "\n".join([*lines, *_run_lines(command or [])]) + "\n"
     _require_utf8(text)
     settings = parse_settings(text, config)  # what is written must be readable, the pool included
@@ -228,8 +233,11 @@ def space_lines(space: Space | Pool) -> list[str]:
         return [f"  {space.size} candidates, inputs {listed(space.inputs)}{logs}{labels}"]
     longest = max(map(len, space.names))
     return [
-        f"  {name}: {' ' * (longest - len(name))}{parameter.words()}"
-        for name, parameter in space.parameters.items()
+        *(
+            f"  {name}: {' ' * (longest - len(name))}{parameter.words()}"
+            for name, parameter in space.parameters.items()
+        ),
+        *(f"  where {rule}" for rule in space.constraints),
     ]
 
 
@@ -315,7 +323,7 @@ def _pool_lines(pool: Path, labels: Sequence[str], log: Sequence[str], path: Pat
     ]
 
 
-def _parameter_lines(parameters: Mapping[str, Parameter]) -> list[str]:
+def _space_lines(parameters: Mapping[str, Parameter], mixtures: Sequence[Mixture]) -> list[str]:
     lines: list[str] = []
     for name, parameter in parameters.items():
         lines += [f"[parameters.{_key(name)}]", *_lines(parameter), ""]
@@ -324,8 +332,11 @@ def _parameter_lines(parameters: Mapping[str, Parameter]) -> list[str]:
         "# Known constraints, as many as there are:",
         "# [[constraints]]",
         "# weights = {x = 1.0, y = 1.0}",
-        "# upper = 1.0",
+        "# upper = 1.0         # or lower, or equal; or instead of them a mixture of parts:",
+        '# mixture = ["x", "y"]',
+        "# total = 1.0",
         "",
+        *mixture_lines(mixtures),
     ]
 
 

@@ -16,6 +16,7 @@ import covey
 from covey.cli import sheets
 from covey.cli.ask import reasons_of
 from covey.cli.init import parameters_of, require_one_space, space_lines
+from covey.cli.mixtures import mixtures_from, with_parts
 from covey.cli.options import (
     FILE,
     Batch,
@@ -28,6 +29,7 @@ from covey.cli.options import (
     Json,
     Labels,
     Logs,
+    Mixtures,
     Out,
     PoolFile,
     Reals,
@@ -42,7 +44,7 @@ from covey.cli.sheets import SheetRow, point_from_text, point_to_json
 from covey.errors import SpaceError, did_you_mean, several
 
 if TYPE_CHECKING:
-    from covey.space import Parameter, Pool, Space
+    from covey.space import Mixture, Parameter, Pool, Space
     from covey.study import Study
 
 
@@ -69,6 +71,7 @@ def next(
     real: Reals = [],
     integer: Integers = [],
     choice: Choices = [],
+    mixture: Mixtures = [],
     pool: PoolFile = None,
     label: Labels = [],
     log: Logs = [],
@@ -90,11 +93,14 @@ def next(
     \b
     covey next --in results.csv --real lr=1e-5:0.1:log --batch 96 --out plate.csv
     covey next --in results.csv --value value --batch 4
+    covey next --mixture 'water+ethanol=1:step=0.01' --batch 4
     covey next --pool candidates.csv --batch 3
     covey next --pool candidates.csv --label id --batch 3
     """
     roles = {"labels": tuple(label), "log": tuple(log)}
-    settings = _settings(parameters_of(real, integer, choice), pool, roles, config)
+    mixtures = mixtures_from(mixture)
+    parameters = with_parts(parameters_of(real, integer, choice), mixtures)
+    settings = _settings(parameters, mixtures, pool, roles, config)
     wanted: dict[str, Any] = {
         "goal": goal.value if goal else None,
         "batch": batch,
@@ -132,6 +138,7 @@ def next(
 
 def _settings(
     parameters: dict[str, Parameter],
+    mixtures: Sequence[Mixture],
     pool: Path | None,
     roles: Mapping[str, Sequence[str]],
     config: Path,
@@ -139,7 +146,7 @@ def _settings(
     """Settings from the flags, from a pool, or from covey.toml."""
     require_one_space(parameters, pool, **roles)
     if parameters:
-        return Settings(config, covey.Space(parameters), seed=0)
+        return Settings(config, covey.Space(parameters, where=mixtures), seed=0)
     if pool is not None:
         return Settings(config, covey.Pool(pool, **roles), seed=0)
     settings = read_settings(config)

@@ -42,6 +42,14 @@ Integers = Annotated[
 Choices = Annotated[
     list[str], typer.Option("--choice", metavar="NAME=A,B,C", help="Categorical parameter.")
 ]
+Mixtures = Annotated[
+    list[str],
+    typer.Option(
+        "--mixture",
+        metavar="A+B=TOTAL[:parts=1-2][:least=L][:step=S]",
+        help="Parts that sum to a total.",
+    ),
+]
 PoolFile = Annotated[Path | None, typer.Option("--pool", help="CSV or Parquet of candidates.")]
 Labels = Annotated[
     list[str], typer.Option("--label", metavar="COLUMN", help="Column the model does not see.")
@@ -70,10 +78,15 @@ def parameters_in(words: Sequence[str]) -> tuple[str, ...]:
 
     >>> parameters_in(["next", "--choice", "opt=a,b", "--real=x=0:1", "--integer", "n=1:8"])
     ('opt', 'x', 'n')
+    >>> parameters_in(["next", "--mixture", "x+y=1:step=0.1", "--real", "x=0:0.5"])
+    ('x', 'y')
     """
     found = []
     for word, after in pairwise([*words, ""]):
         flag, joined, rest = word.partition("=")
+        names = (rest if joined else after).partition("=")[0]
         if flag in ("--real", "--integer", "--choice"):
-            found.append((rest if joined else after).partition("=")[0])
-    return tuple(found)
+            found.append(names)
+        elif flag == "--mixture":
+            found += [name.strip() for name in names.split("+")]
+    return tuple(dict.fromkeys(found))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import covey
+from covey.cli.mixtures import constraint_of
 from covey.cli.output import ExitCode, Stop
 from covey.cli.sheets import bounded
 from covey.errors import SpaceError, StrategyError, did_you_mean
@@ -17,7 +18,7 @@ from covey.errors import SpaceError, StrategyError, did_you_mean
 if TYPE_CHECKING:  # help is quick: covey.Space and the like are loaded when first used
     from covey.learn import Goal
     from covey.outcomes import Outcomes
-    from covey.space import Linear, Parameter, Pool, Space
+    from covey.space import Parameter, Pool, Space
     from covey.study import Study
 
 _MOST = 2**24  # bytes of the file
@@ -222,7 +223,7 @@ def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:
     rows = tables.get("constraints", [])
     return covey.Space(
         {name: _parameter(name, entry) for name, entry in named.items()},
-        where=[_constraint(row) for row in rows],
+        where=[constraint_of(row, _typed) for row in rows],
     )
 
 
@@ -247,14 +248,6 @@ def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
         return made(**given)
     except SpaceError as error:
         raise SpaceError(f"[parameters.{name}]: {error}") from error
-
-
-def _constraint(row: Any) -> Linear:
-    kinds = {"weights": dict, "lower": (int, float), "upper": (int, float)}
-    given = _typed(row, kinds, "[[constraints]]")
-    if "weights" not in given:
-        raise SpaceError("[[constraints]] needs weights, such as weights = {x = 1, y = 1}.")
-    return covey.Linear(given.pop("weights"), **given)
 
 
 def _typed(table: Any, kinds: Mapping[str, Any], where: str) -> dict[str, Any]:

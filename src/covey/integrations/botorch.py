@@ -121,6 +121,7 @@ def optimize_dpp(  # noqa: PLR0913 - the arguments of optimize_acqf and optimize
     X_avoid: Tensor | None = None,
     posterior_transform: PosteriorTransform | None = None,
     inequality_constraints: Sequence[Constraint] | None = None,
+    equality_constraints: Sequence[Constraint] | None = None,
     fixed_features: Mapping[int, float] | None = None,
     post_processing_func: Callable[[Tensor], Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -141,6 +142,7 @@ def optimize_dpp(  # noqa: PLR0913 - the arguments of optimize_acqf and optimize
         X_avoid: (a, d), points never returned.
         posterior_transform: makes one outcome of several, or turns the sign to minimise.
         inequality_constraints: (indices, coefficients, rhs) for Σ coefficient · x >= rhs.
+        equality_constraints: the same for Σ coefficient · x = rhs, as of the parts of a mixture.
         fixed_features: values of some columns, within bounds.
         post_processing_func: what each candidate within bounds goes through before it is
             considered, such as the rounding of integers and categories.
@@ -161,12 +163,12 @@ def optimize_dpp(  # noqa: PLR0913 - the arguments of optimize_acqf and optimize
         if X is not None and len(X)
     ]
     search = _Search(view, strategy_of(strategy)[1], _count(q), taken, rng)
-    constraints = tuple(inequality_constraints or ())
+    constraints, equal = tuple(inequality_constraints or ()), tuple(equality_constraints or ())
     if choices is None and bounds is not None:
-        region = Region(bounds, constraints, fixed_features or {}, post_processing_func)
+        region = Region(bounds, constraints, fixed_features or {}, post_processing_func, equal)
         X = search.within(region)
     elif choices is not None and bounds is None and not fixed_features and not post_processing_func:
-        X = search.among(choices, constraints)
+        X = search.among(choices, constraints, equal)
     else:
         raise StrategyError(
             "give either bounds (2 x d) or choices (n x d); fixed_features and "
@@ -204,12 +206,14 @@ class _Search:
             found = apart(found, taken, region, self.q)
         return self._enough(found)
 
-    def among(self, choices: Tensor, constraints: Sequence[Constraint]) -> Tensor:
+    def among(
+        self, choices: Tensor, constraints: Sequence[Constraint], equalities: Sequence[Constraint]
+    ) -> Tensor:
         """Candidates out of a list."""
         if isinstance(self.strategy, Sobol):
             raise StrategyError('"sobol" fills a box and needs bounds; for choices use "random".')
         X = checked_tensor(self.view, choices, "choices")
-        X = X[feasible(X, constraints)]
+        X = X[feasible(X, constraints, equalities)]
         return self._enough(X[new_rows(X, torch.cat([X[:0], *self.taken]))])
 
     def _enough(self, X: Tensor) -> Tensor:

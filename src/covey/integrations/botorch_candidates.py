@@ -17,6 +17,7 @@ import numpy as np
 from covey.candidates import nearby_steps
 from covey.errors import ExhaustedError, StrategyError, installed
 from covey.integrations.botorch_covariance import View, units_of
+from covey.space.flat import onto_equalities
 
 with installed("botorch", "botorch"):
     import torch
@@ -47,6 +48,7 @@ class Region:
     Attributes:
         bounds: (2, d), lower and upper.
         constraints: (indices, coefficients, rhs) for Σ coefficient · x >= rhs.
+        equalities: the same for Σ coefficient · x = rhs.
         fixed: values of some columns.
         post: what every candidate goes through before it is considered, such as rounding.
     """
@@ -55,6 +57,7 @@ class Region:
     constraints: Sequence[Constraint] = ()
     fixed: Mapping[int, float] = field(default_factory=dict)
     post: Callable[[Tensor], Tensor] | None = None
+    equalities: Sequence[Constraint] = ()
 
     def __post_init__(self) -> None:
         bounds = self.bounds
@@ -63,7 +66,7 @@ class Region:
             raise StrategyError(f"bounds is a 2 x d tensor, lower then upper; got {shape}.")
         if not bool(torch.isfinite(bounds).all() & (bounds[0] <= bounds[1]).all()):
             raise StrategyError(f"bounds are finite, the lower ones first; got {bounds.tolist()}.")
-        if any(indices.ndim != 1 for indices, _, _ in self.constraints):
+        if any(row[0].ndim != 1 for row in (*self.constraints, *self.equalities)):
             raise StrategyError(
                 "constraints between the points of a batch (2-d indices) are not supported; give "
                 "1-d indices, for each point by itself."
@@ -84,12 +87,32 @@ class Region:
         return torch.where(span > 0.0, span, torch.ones_like(span))
 
     def admit(self, X: Tensor) -> Tensor:
-        """Points clipped to the box, with fixed columns set, post-processed; only feasible ones."""
+        """Points clipped to the box, with fixed columns set, post-processed; only feasible ones.
+
+        With equalities they are moved to them before they are post-processed.
+        """
         X = X.clamp(self.bounds[0], self.bounds[1])
         for column, value in self.fixed.items():
             X[:, column] = value
+        X = self._onto_equalities(X) if self.equalities else X
         X = X if self.post is None else self.post(X)
-        return X[feasible(X, self.constraints)]
+        return X[feasible(X, self.constraints, self.equalities)]
+
+    def _onto_equalities(self, X: Tensor) -> Tensor:
+        """Points moved to the equalities within the box, fixed columns aside."""
+        low, span = (side.detach().cpu().numpy() for side in (self.bounds[0], self.span))
+        matrix, target = np.zeros((len(self.equalities), len(low))), []
+        for row, (indices, coefficients, rhs) in zip(matrix, self.equalities, strict=True):
+            np.add.at(row, indices.cpu().numpy(), coefficients.detach().cpu().numpy())
+            target.append(float(rhs))
+        t = (X.detach().cpu().double().numpy() - low) / span
+        least, most = np.zeros_like(t), np.zeros_like(t)
+        most[:] = (self.bounds[1].detach().cpu().numpy() - low) / span
+        for column in self.fixed:
+            least[:, column] = most[:, column] = t[:, column]
+        aim = np.tile(np.array(target) - matrix @ low, (len(t), 1))
+        moved = onto_equalities(t, (least, most), matrix * span, aim)
+        return torch.from_numpy(low + moved * span).to(X)
 
     def scattered(self, count: int, rng: np.random.Generator) -> Tensor:
         """About ``count`` feasible points of a scrambled Sobol sequence, in its order.
@@ -98,25 +121,30 @@ class Region:
         """
         seed = int(rng.integers(2**31))
         tries = count * _TRIES if self.constraints else count
-        found = self.admit(draw_sobol_samples(self.bounds, n=tries, q=1, seed=seed).squeeze(1))
-        if len(found) >= count // 2 or not self.constraints:
-            return found[:count]
+        found = self.bounds[:0]
+        if not self.equalities:  # which no Sobol point satisfies
+            found = self.admit(draw_sobol_samples(self.bounds, n=tries, q=1, seed=seed).squeeze(1))
+            if len(found) >= count // 2 or not self.constraints:
+                return found[:count]
         free = [j for j in range(self.bounds.shape[1]) if j not in self.fixed]
         inside = self.bounds[0].repeat(count, 1)
         inside[:, free] = get_polytope_samples(
             count,
             self.bounds[:, free],
-            self._free_constraints(free),
+            self._free_constraints(self.constraints, free) or None,
+            self._free_constraints(self.equalities, free) or None,
             seed=seed,
             n_burnin=1000,
             n_thinning=8,
         ).to(inside)
         return torch.cat([found, self.admit(inside)])
 
-    def _free_constraints(self, free: list[int]) -> list[Constraint]:
+    def _free_constraints(
+        self, constraints: Sequence[Constraint], free: list[int]
+    ) -> list[Constraint]:
         """The constraints on the columns that are not fixed."""
         reduced = []
-        for indices, coefficients, rhs in self.constraints:
+        for indices, coefficients, rhs in constraints:
             held = sum(
                 float(c) * self.fixed[int(j)]
                 for j, c in zip(indices, coefficients, strict=True)
@@ -129,11 +157,15 @@ class Region:
         return reduced
 
 
-def feasible(X: Tensor, constraints: Sequence[Constraint]) -> Tensor:
+def feasible(
+    X: Tensor, constraints: Sequence[Constraint], equalities: Sequence[Constraint] = ()
+) -> Tensor:
     """Whether each of n points satisfies every constraint."""
     inside = torch.ones(len(X), dtype=torch.bool, device=X.device)
     for indices, coefficients, rhs in constraints:
         inside &= (X[:, indices] * coefficients.to(X)).sum(dim=-1) >= rhs - _SLACK
+    for indices, coefficients, rhs in equalities:
+        inside &= ((X[:, indices] * coefficients.to(X)).sum(dim=-1) - rhs).abs() <= _SLACK
     return inside
 
 
@@ -219,6 +251,7 @@ def _climb(region: Region, upper: Upper, starts: Tensor) -> Tensor:
         lower_bounds=region.bounds[0],
         upper_bounds=region.bounds[1],
         inequality_constraints=list(region.constraints) or None,
+        equality_constraints=list(region.equalities) or None,
         fixed_features=dict(region.fixed) or None,
         options={"maxiter": 50},
     )

@@ -71,6 +71,8 @@ def of_slice(one: Slice) -> str:
         f"Along {shown(one.name)} the expected value runs from {significant(min(means), 6)} to "
         f"{significant(max(means), 6)}; the best point has {here}."
     )
+    if one.tied:
+        text += f" To make up for it, {', '.join(map(shown, one.tied))} change too."
     if one.success:
         ends = (100.0 * min(one.success), 100.0 * max(one.success))
         text += f" The probability of success (red) runs from {ends[0]:.0f} to {ends[1]:.0f} %."

@@ -1,7 +1,8 @@
 """Views of the search space around the best point: slices, edges and diversity.
 
-A slice moves one parameter and holds the others; an edge is an end of a range at which the best
-point sits; diversity is how far the points of a batch are from each other and from earlier ones.
+A slice moves one parameter and holds the others, but for those that must make up for it, such as
+the other parts of a mixture. An edge is an end of a range at which the best point sits; diversity
+is how far the points of a batch are from each other and from earlier ones.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from covey.arrays import Array, Mask
 from covey.report.format import shown, significant
 from covey.report.predictions import Forecast, forecasts
 from covey.space import Pool, Space
+from covey.space.flat import tied_to, with_one_changed
 
 if TYPE_CHECKING:
     from covey.gp import Posterior
@@ -94,6 +96,7 @@ class Slice:
         spread: largest less smallest expected mean: the parameter's importance here.
         left_out: values not shown: constraints forbid them, or there are too many options.
         success: the probability of success at each value; empty while too few failed to say.
+        tied: the parameters that make up for the change, such as the other parts of a mixture.
     """
 
     name: str
@@ -105,6 +108,7 @@ class Slice:
     spread: float
     left_out: int
     success: tuple[float, ...] = ()
+    tied: tuple[str, ...] = ()
 
 
 def model_slices(
@@ -123,10 +127,12 @@ def _slice(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any], axis:
         values = sorted({*values, here})
     elif shown(here) not in map(shown, values):  # options may not be comparable
         values.append(here)
-    at = recipe.space.encode([{**point, axis.name: value} for value in values])
-    allowed = np.arange(len(values))
     if isinstance(recipe.space, Space):
+        at = with_one_changed(recipe.space, point, axis.name, values)
         allowed = np.flatnonzero(recipe.space.feasible(at))
+    else:
+        at = recipe.space.encode([{**point, axis.name: value} for value in values])
+        allowed = np.arange(len(values))
     belief = posterior.belief(at[allowed])
     expected = forecasts(posterior, recipe, belief)
     chances = [None] * len(expected) if belief.weight is None else belief.weight.tolist()
@@ -145,6 +151,7 @@ def _slice(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any], axis:
         spread=spread,
         left_out=max(axis.size, len(values)) - len(kept),
         success=tuple(p for _, _, p in kept if p is not None),
+        tied=tied_to(recipe.space, axis.name) if isinstance(recipe.space, Space) else (),
     )
 
 
@@ -196,9 +203,15 @@ def edges(
             ("lower", low, (u <= _NEAR) | (x <= low)),
             ("upper", high, (u >= 1.0 - _NEAR) | (x >= high)),
         ):
-            if at[0]:
+            if at[0] and not _is_all_there_is(space, axis.name, bound):
                 found.append(_edge(space, axis, side, bound, x[0], at[1:]))
     return tuple(found)
+
+
+def _is_all_there_is(space: Space | Pool, name: str, bound: float) -> bool:
+    """Whether a bound of a part is nothing, or the whole mixture: there is no wider one."""
+    mixtures = space.mixtures if isinstance(space, Space) else ()
+    return any(name in m.names and not 0.0 < bound < m.total for m in mixtures)
 
 
 def _edge(

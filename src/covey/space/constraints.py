@@ -28,7 +28,7 @@ class Constraint(Protocol):
     kind: ClassVar[str]  # its name in a log, and in covey.toml
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Sequence[str]:
         """The parameters that it is about."""
         ...
 

@@ -7,12 +7,13 @@ parameters fixed. See docs/decisions/0023-mixtures-are-projected.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from covey.errors import SpaceError
 from covey.space.constraints import Linear
 from covey.space.inside import half_spaces, scatter
 from covey.space.mixture import is_equality
@@ -167,7 +168,7 @@ class Flat:
         x = np.stack([p.numbers(u[:, [c]]) for p, c in zip(each, columns, strict=True)], axis=1)
         least, most = self._face_bounds(u, names)
         matrix, target = self._rows_at(u, names)
-        t = _onto(
+        t = onto_equalities(
             (x - low) / reach,
             ((least - low) / reach, (most - low) / reach),
             matrix * reach,
@@ -304,6 +305,48 @@ class Flat:
                 yield normal, here + (row.lower - now) / scale, here + (row.upper - now) / scale
 
 
+def tied_to(space: Space, name: str) -> tuple[str, ...]:
+    """The other parameters of the equalities that a parameter is in."""
+    rules = [rule for rule in space.constraints if is_equality(rule) and name in rule.names]
+    return tuple(dict.fromkeys(n for rule in rules for n in rule.names if n != name))
+
+
+def with_one_changed(
+    space: Space, point: Mapping[str, Any], name: str, values: Sequence[Any]
+) -> Array:
+    """Coordinates (n, d) of a point with other values of one parameter.
+
+    What equalities tie to it makes up for the change: the other parts of a mixture in proportion
+    (Cox's direction), all else by the shortest way. Where there is no such point, the row breaks a
+    constraint.
+    """
+    at = space.encode([{**point, name: value} for value in values])
+    if not tied_to(space, name):
+        return at
+    mixture = next((m for m in space.mixtures if name in m.names), None)
+    for i, value in enumerate(values):
+        if value == point[name]:
+            continue
+        for other, x in () if mixture is None else _in_proportion(mixture, point, name, value):
+            at[i, space.columns_of(other)] = space.parameters[other].nearest(np.array([x]))[0]
+        try:
+            at[i] = Flat(space, {name: value}).project(at[[i]])[0]
+        except SpaceError:  # nothing is left for the others: the row stays, and breaks the sum
+            continue
+    return at
+
+
+def _in_proportion(
+    mixture: Mixture, point: Mapping[str, Any], name: str, value: float
+) -> Iterator[tuple[str, float]]:
+    """The other parts of a mixture, in the proportions of a point; alike where they are all 0."""
+    others = [other for other in mixture.names if other != name]
+    before = sum(float(point[other]) for other in others)
+    left = mixture.total - float(value)
+    for other in others:
+        yield other, left * (float(point[other]) / before if before else 1.0 / len(others))
+
+
 def _sum_of(mixture: Mixture) -> Linear:
     return Linear(dict.fromkeys(mixture.names, 1.0), lower=mixture.total, upper=mixture.total)
 
@@ -336,7 +379,7 @@ def farthest(at: Array, others: Array, k: int) -> list[int]:
     return chosen
 
 
-def _onto(t: Array, bounds: tuple[Array, Array], matrix: Array, target: Array) -> Array:
+def onto_equalities(t: Array, bounds: tuple[Array, Array], matrix: Array, target: Array) -> Array:
     """Points (n, p) near ``t`` within bounds with matrix @ t = target (n, m), where there are."""
     scale = np.linalg.norm(matrix, axis=1)
     matrix, target = matrix / scale[:, None], target / scale

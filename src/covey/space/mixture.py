@@ -41,7 +41,7 @@ class Mixture:
     """
 
     kind: ClassVar[str] = "mixture"
-    names: tuple[str, ...]
+    names: Sequence[str]
     total: float = 1.0
     parts: tuple[int, int] | None = None
     least: float | None = None
@@ -98,10 +98,11 @@ class Mixture:
                 continue
             first, last = _units(part.low, self.step, ceil), _units(part.high, self.step, floor)
             if first >= last:
-                only = f"only {_decimal(first, self.step)!r}" if first == last else "no multiple"
+                lies = f"lies only {_decimal(first, self.step)!r}" if first == last else "is none"
                 raise SpaceError(
-                    f"Mixture: between {part.low!r} and {part.high!r}, the bounds of {name!r}, "
-                    f"lies {only} of step={self.step!r}; widen them, or leave the part out"
+                    f"Mixture: of the multiples of step={self.step!r} there {lies} between "
+                    f"{part.low!r} and {part.high!r}, the bounds of {name!r}; widen them, or leave "
+                    "the part out"
                 )
             found[name] = replace(part, low=_decimal(first, self.step), step=self.step)
         return found
@@ -228,13 +229,15 @@ class Mixture:
             raise SpaceError(
                 f"{where}: the parts sum to at least {lows * unit:.12g}"
                 + (f" (bounds from below: {heavy})" if heavy else f" ({first} parts)")
-                + f", above total={self.total!r}; lower a low, `least` or the least of `parts`"
+                + f", above total={self.total!r}; "
+                + ("fix less" if given else "lower a low, `least` or the least of `parts`")
             )
         bounds = listed(f"{name} {b * unit:.12g}" for name, _, b, _, no in rows if not no)
         raise SpaceError(
             f"{where}: the parts sum to at most {highs * unit:.12g} (bounds from above: {bounds}"
             + (f"; at most {several(most, 'part')}" if most < len(self.names) else "")
-            + f"), below total={self.total!r}; raise a high or the most of `parts`"
+            + f"), below total={self.total!r}; "
+            + ("fix less" if given else "raise a high or the most of `parts`")
         )
 
     def holds(self, columns: Mapping[str, Array], parameters: Mapping[str, Parameter]) -> Mask:

@@ -164,3 +164,48 @@ def test_nothing_feasible_is_said():
     nowhere = Region(BOX, post=lambda X: X[:0])
     with pytest.raises(ExhaustedError, match="no point within the bounds"):
         promising(View(model()), nowhere, 1, NONE, rng())
+
+
+# Equalities
+
+
+def summing_to(total):
+    """x0 + x1 + x2 = total, as BoTorch writes it."""
+    return (torch.tensor([0, 1, 2]), torch.ones(3, dtype=D), total)
+
+
+def test_equalities_hold_wherever_points_come_from():
+    equal = (summing_to(7.0),)
+    region = Region(BOX, (under(1.0),), equalities=equal)
+    wide = region.scattered(128, rng())
+    assert len(wide) > 100
+    admitted = region.admit(BOX[0] + (BOX[1] - BOX[0]) * torch.rand(64, 3, dtype=D))
+    climbed = promising(View(model(), None), region, 4, NONE, rng())
+    for X in (wide, admitted, climbed):
+        assert inside(X)
+        assert bool(feasible(X, (under(1.0),), equal).all())
+        assert float((X.sum(dim=-1) - 7.0).abs().max()) <= 1e-8
+    assert not bool(feasible(torch.tensor([[0.0, 0.5, 5.0]], dtype=D), (), equal).any())
+
+
+def test_what_is_fixed_stays_where_the_rest_makes_up():
+    region = Region(BOX, fixed={0: 1.0}, equalities=(summing_to(7.5),))
+    for X in (region.scattered(32, rng()), region.admit(BOX.mean(0).repeat(8, 1))):
+        assert len(X) >= 8
+        assert bool((X[:, 0] == 1.0).all())
+        assert float((X.sum(dim=-1) - 7.5).abs().max()) <= 1e-8
+
+
+def test_the_summit_on_a_plane_is_climbed_to():
+    """f falls with the distance to the point at 0.6 of the box; the plane does not hold it."""
+    region = Region(BOX, equalities=(summing_to(7.0),))
+    X = promising(View(model(), None), region, 4, NONE, rng())
+    found = model().posterior(X)
+    best = X[found.mean.squeeze(-1).argmax()]
+    # By Lagrange, in units of the sides 4, 1 and 4: 0.6 less a multiple of (4, 1, 4), times 33.
+    unit = 0.6 - (4 * 0.6 + 0.6 + 4 * 0.6 - (7.0 - 3.0)) / 33.0 * torch.tensor([4.0, 1.0, 4.0])
+    aim = BOX[0] + (BOX[1] - BOX[0]) * unit.to(D)
+    assert float(aim.sum()) == pytest.approx(7.0)
+    there = model().posterior(aim[None]).mean.item()
+    assert found.mean.max().item() >= there - 0.02
+    assert bool(((best - aim).abs() <= 0.25 * (BOX[1] - BOX[0])).all())

@@ -5,7 +5,14 @@ import pytest
 from scipy.stats import kstest
 
 from covey.space import Choice, Integer, Linear, Real, Space
-from covey.space.inside import centres, half_spaces, many_inside, one_inside, scatter
+from covey.space.inside import (
+    Equalities,
+    centres,
+    half_spaces,
+    many_inside,
+    one_inside,
+    scatter,
+)
 
 MIXED = Space({"lr": Real(1e-4, 1.0, log=True), "k": Integer(0, 4)})
 
@@ -175,3 +182,54 @@ def test_a_needle_is_filled_along_its_length():
 
 def test_an_empty_polytope_gives_none():
     assert scatter(np.array([[1.0]]), np.array([-0.5]), 3, np.random.default_rng(0)) is None
+
+
+# Equalities
+
+
+def sums(p):
+    """The simplex of p parts: a row of unit length, and what it comes to."""
+    return np.full((1, p), p**-0.5), np.array([p**-0.5])
+
+
+@pytest.mark.parametrize("parts", [3, 8])
+def test_sums_do_not_drift_in_thousands_of_sweeps(parts, monkeypatch):
+    """Chains that are close to each other are what blows rounding up; few chains are, often."""
+    monkeypatch.setattr("covey.space.inside._SWEEPS", 4000)
+    nothing = np.zeros((0, parts)), np.zeros(0)
+    at = scatter(*nothing, 6, np.random.default_rng(0), equal=sums(parts))
+    assert np.abs(at.sum(axis=1) - 1.0).max() <= 1e-12
+    assert at.min() >= 0.0
+
+
+def test_differences_of_chains_alone_would_drift(monkeypatch):
+    """The control: without projection the same chains leave the simplex altogether."""
+    monkeypatch.setattr("covey.space.inside._SWEEPS", 4000)
+    monkeypatch.setattr(Equalities, "directions", lambda self, along: along)
+    monkeypatch.setattr(Equalities, "restored", lambda self, at: at)
+    monkeypatch.setattr(Equalities, "circuits", lambda self, n, rng: rng.standard_normal((n, 3)))
+    nothing = np.zeros((0, 3)), np.zeros(0)
+    at = scatter(*nothing, 6, np.random.default_rng(0), equal=sums(3))
+    assert np.abs(at.sum(axis=1) - 1.0).max() > 1e-3
+
+
+def test_a_very_thin_slab_is_not_left():
+    """|s + t - 1| <= 1e-13: walls count however short the difference of two chains is."""
+    normals = np.array([[1.0, 1.0], [-1.0, -1.0]])
+    bounds = np.array([1.0 + 1e-13, -1.0 + 1e-13])
+    at = scatter(normals, bounds, 50, np.random.default_rng(0))
+    assert np.abs(at.sum(axis=1) - 1.0).max() <= 1e-12
+
+
+def test_equalities_of_a_polytope_that_is_empty():
+    rows = np.array([[1.0, 1.0]]), np.array([3.0])
+    assert scatter(np.zeros((0, 2)), np.zeros(0), 3, np.random.default_rng(0), equal=rows) is None
+
+
+def test_rows_that_say_the_same_count_once():
+    rows = np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0]])
+    flat = Equalities.of(rows, np.array([1.0, 2.0]))
+    assert flat.basis.shape == (3, 2)
+    np.testing.assert_allclose(rows @ flat.basis, 0.0, atol=1e-12)
+    along = flat.directions(flat.circuits(20, np.random.default_rng(0)))
+    np.testing.assert_allclose(along @ rows.T, 0.0, atol=1e-12)

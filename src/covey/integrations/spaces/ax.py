@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from covey import Integer, Linear, Real, Space
+from covey import Integer, Linear, Mixture, Real, Space
 from covey.errors import SpaceError, installed
 from covey.integrations.spaces import inexpressible
 from covey.space import Choice, Parameter
@@ -37,8 +37,7 @@ def space_from_ax(search_space: SearchSpace) -> Space:
     Space({'x': Real(low=0.1, high=10.0, log=True)})
 
     Raises:
-        SpaceError: a parameter depends on another, is a fidelity or a task, or is on a logit scale;
-            or a constraint is an equality.
+        SpaceError: a parameter depends on another, is a fidelity or a task, or is on a logit scale.
     """
     if not isinstance(search_space, SearchSpace):
         raise SpaceError(f"this needs an Ax SearchSpace; got {type(search_space).__name__}.")
@@ -74,8 +73,8 @@ def space_to_ax(space: Space) -> SearchSpace:
             parameters.append(_ax_parameter(name, parameter))
         except SpaceError as error:
             raise SpaceError(f"parameter {name!r}: {error}") from error
-    rows = [row for rule in space.linear for row in _inequalities(rule)]
-    return SearchSpace(parameters, [ParameterConstraint(inequality=row) for row in rows])
+    rules = [*space.linear, *(_sum_of(mixture) for mixture in space.mixtures)]
+    return SearchSpace(parameters, [row for rule in rules for row in _rows(rule)])
 
 
 def _refuse(parameter: ax.Parameter) -> None:
@@ -104,13 +103,9 @@ def _parameter(parameter: ax.Parameter) -> Parameter:
 
 
 def _linear(row: ParameterConstraint) -> Linear:
-    if row.is_equality:
-        raise SpaceError(
-            f"{row} is an equality, and that has no volume to search: leave one parameter out and "
-            "compute it from the others (in Ax, as a derived parameter)."
-        )
     weights = {name: float(weight) for name, weight in row.constraint_dict.items()}
-    return Linear(weights, upper=float(row.bound))
+    lower = float(row.bound) if getattr(row, "is_equality", False) else -math.inf
+    return Linear(weights, lower=lower, upper=float(row.bound))
 
 
 def _ax_parameter(name: str, parameter: Parameter) -> ax.Parameter:
@@ -173,8 +168,26 @@ def _one_of(name: str, options: Sequence[Any], ordered: bool) -> ax.Parameter:
     )
 
 
-def _inequalities(rule: Linear) -> list[str]:
-    """A rule as Ax writes it, one line for each bound."""
+def _sum_of(mixture: Mixture) -> Linear:
+    """A mixture as a sum; Ax cannot say how many parts are present, nor keep a sum in steps."""
+    if mixture.parts is not None or mixture.least is not None or mixture.step is not None:
+        raise SpaceError(
+            f"Ax knows that parts sum up, and nothing of parts=, least= or step=: {mixture}. "
+            "Leave them out, or let Covey choose the points."
+        )
+    return Linear(dict.fromkeys(mixture.names, 1.0), lower=mixture.total, upper=mixture.total)
+
+
+def _rows(rule: Linear) -> list[ParameterConstraint]:
+    """A rule as Ax has it: an equality, or one row for each bound."""
     total = " + ".join(f"{weight!r} * {name}" for name, weight in rule.weights.items())
-    lines = [f"{total} <= {rule.upper!r}"] if rule.upper < float("inf") else []
-    return lines + ([f"{total} >= {rule.lower!r}"] if rule.lower > float("-inf") else [])
+    if rule.lower == rule.upper:
+        try:
+            return [ParameterConstraint(equality=f"{total} == {rule.upper!r}")]
+        except TypeError as error:
+            raise SpaceError(
+                f"this version of Ax has inequalities only, and {rule} is none; upgrade ax-platform"
+            ) from error
+    lines = [f"{total} <= {rule.upper!r}"] if rule.upper < math.inf else []
+    lines += [f"{total} >= {rule.lower!r}"] if rule.lower > -math.inf else []
+    return [ParameterConstraint(inequality=line) for line in lines]

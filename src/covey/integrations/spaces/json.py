@@ -99,4 +99,6 @@ def _opaque_part(space: Space | Pool) -> str:
                 f"{parameter.opaque} of parameter {name!r}; use texts, numbers, true, false or "
                 "null, and look the object up in the objective"
             )
-    return "a constraint that is a function of the point; only Linear can be written down"
+    return (
+        "a constraint that is a function of the point; only Linear and Mixture can be written down"
+    )

@@ -21,7 +21,7 @@ from ax.core.search_space import SearchSpace
 from tests.angle import Angle
 
 import covey.integrations.spaces.ax
-from covey import Integer, Linear, Real, Space
+from covey import Integer, Linear, Mixture, Real, Space
 from covey.errors import SpaceError
 from covey.integrations.spaces.ax import space_from_ax, space_to_ax
 from covey.space import Choice
@@ -99,15 +99,15 @@ def test_what_has_no_word_here_is_refused(there, reason):
         one(there)
 
 
-def test_conditions_and_equalities_are_refused():
+def test_conditions_are_refused_and_equalities_kept():
     x = RangeParameter("x", FLOAT, 0.0, 1.0)
     root = choice(["a", "b", "c"], STRING, is_ordered=False, dependents={"a": ["x"]})
     with pytest.raises(SpaceError, match="'p': other parameters depend on it"):
         space_from_ax(SearchSpace([root, x]))
     y = RangeParameter("y", FLOAT, 0.0, 1.0)
     row = ParameterConstraint(equality="x + y == 1")
-    with pytest.raises(SpaceError, match="is an equality"):
-        space_from_ax(SearchSpace([x, y], [row]))
+    found = space_from_ax(SearchSpace([x, y], [row]))
+    assert found.linear == (Linear({"x": 1, "y": 1}, lower=1, upper=1),)
     with pytest.raises(SpaceError, match="got list"):
         space_from_ax([x])
     with pytest.raises(SpaceError, match="every parameter is fixed"):
@@ -126,6 +126,15 @@ def test_conditions_and_equalities_are_refused():
 )
 def test_there_and_back(space):
     assert space_from_ax(space_to_ax(space)) == space
+
+
+def test_a_mixture_is_a_sum_there_and_no_more():
+    two = {"x": Real(0, 1), "y": Real(0, 1)}
+    again = space_from_ax(space_to_ax(Space(two, [Mixture(["x", "y"])])))
+    assert again == Space(two, [Linear({"x": 1, "y": 1}, lower=1, upper=1)])
+    for more in ({"parts": 2}, {"least": 0.1}, {"step": 0.1}):
+        with pytest.raises(SpaceError, match="nothing of parts=, least= or step="):
+            space_to_ax(Space(two, [Mixture(["x", "y"], **more)]))
 
 
 def test_steps_are_digits_or_a_choice():

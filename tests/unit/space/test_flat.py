@@ -1,0 +1,188 @@
+"""Spaces without volume: points are drawn on them, moved to them, and climbed along them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from scipy.stats import beta, kstest
+
+from covey.space import Choice, Integer, Linear, Mixture, Real, Space
+from covey.space.flat import Flat, farthest, tied_to, with_one_changed
+
+NAMES = ["a", "b", "c", "d"]
+SHARES = {name: Real(0, 1) for name in NAMES}
+OTHERS = {"T": Real(20, 80), "n": Integer(0, 9), "kind": Choice(["u", "v"])}
+
+
+def space(*where, **more):
+    return Space({**SHARES, **OTHERS, **more}, where=where)
+
+
+def numbers(found, at):
+    return np.array([[p[name] for name in NAMES] for p in found.decode(at)])
+
+
+SPACES = {
+    "plain": space(Mixture(NAMES)),
+    "faces": space(Mixture(NAMES, parts=(2, 3), least=0.1)),
+    "steps": space(Mixture(NAMES, parts=(1, 3), least=0.05, step=0.01)),
+    "two": space(Mixture(["a", "b"]), Mixture(["c", "d"], total=0.5)),
+    "cut": space(Mixture(NAMES), Linear({"a": 1, "b": 1}, upper=0.02)),
+    "tied": space(Mixture(NAMES), Linear({"a": 1, "b": -2}, lower=0, upper=0)),
+    "tied faces": space(
+        Mixture(NAMES, parts=(2, 3), least=0.1), Linear({"a": 1, "T": 0.01}, lower=0.7, upper=0.7)
+    ),
+    "linear": space(Linear(dict.fromkeys(NAMES, 1.0), lower=1, upper=1)),
+    "uneven": space(Linear({"a": 2, "b": 1, "T": -0.05}, lower=-1, upper=-1)),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_points_are_drawn_where_they_may_be(name):
+    found, rng = SPACES[name], np.random.default_rng(0)
+    flat = Flat(found, {})
+    at = flat.draw_within(200, rng) if found.linear else flat.draw(200, rng)
+    assert found.feasible(at).mean() > 0.99
+    np.testing.assert_array_equal(found.snap(at), at)
+    points = found.decode(at)
+    assert {p["kind"] for p in points} == {"u", "v"}
+    assert {p["n"] for p in points} == set(range(10))
+    # The control: points of the cube are nowhere near.
+    assert not found.feasible(rng.random(at.shape)).any()
+
+
+@pytest.mark.parametrize("name", [n for n in SPACES if n != "cut"])
+def test_what_is_moved_to_the_equalities_satisfies_them_and_stays(name):
+    found = SPACES[name]
+    flat, u = Flat(found, {}), np.random.default_rng(1).random((300, found.width))
+    at = flat.project(u)
+    assert found.feasible(at).mean() > (0.9 if "tied" in name else 0.999)
+    kept = at[found.feasible(at)]
+    np.testing.assert_allclose(flat.project(kept), kept, atol=1e-12)
+
+
+def test_steps_sum_up_in_decimals():
+    found = SPACES["steps"]
+    at = Flat(found, {}).project(np.random.default_rng(2).random((300, found.width)))
+    for point in found.decode(at):
+        assert sum(Decimal(repr(point[name])) for name in NAMES) == 1
+
+
+@pytest.mark.parametrize("fixed", [{"a": 0.25}, {"a": 0.0, "b": 0.5}, {"a": 0.3, "T": 55.0}])
+def test_what_is_fixed_stays_and_the_rest_sums_to_what_is_left(fixed):
+    for name in ("plain", "faces", "steps"):
+        found = SPACES[name]
+        flat, rng = Flat(found, fixed), np.random.default_rng(3)
+        for at in (flat.draw(100, rng), flat.project(rng.random((100, found.width)))):
+            assert found.feasible(at).all()
+            x = numbers(found, at)
+            for part, value in fixed.items():
+                if part in NAMES:
+                    np.testing.assert_allclose(x[:, NAMES.index(part)], value, atol=1e-15)
+
+
+@pytest.mark.parametrize("parts", [4, 12, 20])
+def test_chains_within_linear_constraints_are_uniform(parts):
+    """A constraint that cuts nothing off leaves the marginals Beta(1, p - 1)."""
+    names = [f"x{i}" for i in range(parts)]
+    found = Space(
+        {name: Real(0, 1) for name in names},
+        where=[Mixture(names), Linear({"x0": 1, "x1": 1}, upper=1.5)],
+    )
+    at = Flat(found, {}).draw_within(600, np.random.default_rng(4))
+    assert np.abs(at.sum(axis=1) - 1.0).max() < 1e-14
+    assert min(kstest(column, beta(1, parts - 1).cdf).pvalue for column in at.T) > 1e-4
+
+
+def test_nothing_within_contradictions():
+    found = space(Mixture(NAMES), Linear({"a": 1, "b": 1, "c": 1, "d": 1}, upper=0.5))
+    assert Flat(found, {}).draw_within(10, np.random.default_rng(0)) is None
+
+
+def test_blocks_turn_to_chains_where_little_is_left():
+    found = SPACES["cut"]
+    block = next(Flat(found, {}).blocks(256, np.random.default_rng(0)))
+    assert found.feasible(block).mean() > 0.99
+
+
+def test_the_farthest_are_spread_out():
+    at = np.random.default_rng(0).random((400, 2))
+    chosen = at[farthest(at, np.array([[0.0, 0.0]]), 8)]
+    gaps = np.linalg.norm(chosen[:, None] - chosen, axis=2) + 9.0 * np.eye(8)
+    assert gaps.min() > 0.25
+    assert np.linalg.norm(chosen, axis=1).min() > 0.25
+
+
+# Ascents
+
+
+def bowl(target):
+    def objective(at):
+        return -np.square(at - target).sum(axis=1), -2.0 * (at - target)
+
+    return objective
+
+
+def test_an_ascent_ends_at_the_maximum_of_the_simplex():
+    found = Space(SHARES, where=[Mixture(NAMES), Linear({"a": 1, "b": 1}, upper=0.4)])
+    target = np.array([0.9, 0.1, 0.3, -0.2])
+    flat = Flat(found, {})
+    starts = flat.draw_within(4, np.random.default_rng(0))
+    climbed = flat.climb(bowl(target), starts, np.ones(4, dtype=bool))
+    # By hand: a + b = 0.4 binds and b = 0, so c + d = 0.6, split at equal distances.
+    np.testing.assert_allclose(climbed, np.tile([0.4, 0.0, 0.55, 0.05], (4, 1)), atol=2e-4)
+    assert found.feasible(flat.project(climbed)).all()
+
+
+def test_an_ascent_keeps_its_face_and_what_is_not_free():
+    found = SPACES["faces"]
+    flat = Flat(found, {"T": 50.0})
+    starts = flat.draw(6, np.random.default_rng(5))
+    free = found.continuous.copy()
+    free[found.columns_of("T")] = False
+    climbed = flat.climb(bowl(np.full(found.width, 0.4)), starts, free)
+    np.testing.assert_array_equal(climbed[:, :4] > 0.0, starts[:, :4] > 0.0)
+    np.testing.assert_array_equal(climbed[:, 4:], starts[:, 4:])
+    np.testing.assert_allclose(climbed[:, :4].sum(axis=1), 1.0, atol=1e-9)
+    moved = np.square(climbed[:, :4] - 0.4).sum(axis=1)
+    assert (moved <= np.square(starts[:, :4] - 0.4).sum(axis=1) + 1e-12).all()
+
+
+def test_steps_are_climbed_as_if_they_were_none():
+    found = Space({"a": Real(0, 1), "b": Real(0, 0.5)}, where=[Mixture(["a", "b"], step=0.05)])
+    flat = Flat(found, {})
+    climbed = flat.climb(
+        bowl(found.encode([{"a": 0.7, "b": 0.3}])[0]),
+        found.encode([{"a": 1.0, "b": 0.0}, {"a": 0.5, "b": 0.5}]),
+        found.continuous,
+    )
+    assert found.decode(flat.project(climbed)) == [{"a": 0.7, "b": 0.3}] * 2
+
+
+# One value changed, as a report shows it
+
+
+def test_the_other_parts_make_up_in_proportion():
+    found = Space(SHARES, where=[Mixture(NAMES)])
+    point = {"a": 0.5, "b": 0.3, "c": 0.2, "d": 0.0}
+    at = with_one_changed(found, point, "a", [0.0, 0.5, 0.75, 1.0])
+    assert found.feasible(at).all()
+    np.testing.assert_allclose(at[0], [0.0, 0.6, 0.4, 0.0], atol=1e-12)
+    np.testing.assert_array_equal(at[1], list(point.values()))
+    np.testing.assert_allclose(at[2], [0.75, 0.15, 0.1, 0.0], atol=1e-12)
+    np.testing.assert_allclose(at[3], [1.0, 0.0, 0.0, 0.0], atol=1e-12)
+    alone = with_one_changed(found, {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}, "a", [0.4])
+    np.testing.assert_allclose(alone[0], [0.4, 0.2, 0.2, 0.2], atol=1e-12)
+    assert tied_to(found, "b") == ("a", "c", "d")
+
+
+def test_what_nothing_can_make_up_for_breaks_the_sum():
+    found = SPACES["steps"]
+    point = {"a": 0.5, "b": 0.3, "c": 0.2, "d": 0.0, "T": 30.0, "n": 1, "kind": "u"}
+    at = with_one_changed(found, point, "a", [0.02, 0.3, 0.97])
+    assert found.feasible(at).tolist() == [False, True, False]
+    at = with_one_changed(found, point, "T", [20.0, 30.0])
+    np.testing.assert_array_equal(at[:, :4], np.tile(found.encode([point])[0, :4], (2, 1)))
+    assert tied_to(found, "T") == ()

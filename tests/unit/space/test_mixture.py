@@ -1,0 +1,226 @@
+"""`Mixture` as a constraint: what it refuses, what it holds for, its size and its list."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from itertools import product
+
+import numpy as np
+import pytest
+
+from covey.errors import SpaceError
+from covey.space import (
+    Choice,
+    Integer,
+    Linear,
+    Mixture,
+    Real,
+    Space,
+    space_from_description,
+)
+from covey.space.constraints import Constraint
+
+NAMES = ["water", "ethanol", "glycerol"]
+PARTS = {"water": Real(0, 1), "ethanol": Real(0, 1), "glycerol": Real(0, 0.4)}
+LOTION = Space(
+    {**PARTS, "T": Integer(20, 22)},
+    where=[Mixture(NAMES, total=1.0, parts=(1, 2), least=0.05, step=0.01)],
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"names": "ab"}, "a list of two parts or more"),
+        ({"names": ["a"]}, "a list of two parts or more"),
+        ({"names": ["a", "a"]}, "each part once"),
+        ({"names": ["a", 3]}, "part names must be non-empty strings"),
+        ({"names": ["a", "b"], "total": 0}, "total of a Mixture must be above 0"),
+        ({"names": ["a", "b"], "total": "1"}, "total of a Mixture must be a finite number"),
+        ({"names": ["a", "b"], "parts": (0, 2)}, r"from 1 to 2.*got \(0, 2\)"),
+        ({"names": ["a", "b"], "parts": (2, 1)}, "from 1 to 2"),
+        ({"names": ["a", "b"], "parts": 3}, "from 1 to 2.*got 3"),
+        ({"names": ["a", "b"], "parts": "12"}, "from 1 to 2"),
+        ({"names": ["a", "b"], "parts": (True, 2)}, "from 1 to 2"),
+        ({"names": ["a", "b"], "least": 0}, "least of a Mixture must be above 0"),
+        ({"names": ["a", "b"], "step": -0.1}, "step of a Mixture must be above 0"),
+        ({"names": ["a", "b"], "step": 0.3}, "never sums to total=1.0; .* 0.9 and 1.2"),
+        ({"names": ["a", "b"], "step": 1e-7}, "10000000 of them"),
+    ],
+)
+def test_a_mixture_refuses(arguments, message):
+    with pytest.raises(SpaceError, match=message):
+        Mixture(**arguments)
+
+
+THREE = {name: Real(0, 0.6) for name in "abc"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "message"),
+    [
+        ({"a": Real(0.5, 1), "b": Real(0.6, 1)}, {}, r"at least 1.1 \(bounds from below: a 0.5, b"),
+        ({"a": Real(0, 0.2), "b": Real(0, 0.3)}, {}, r"at most 0.5 \(bounds from above: a 0.2, b"),
+        (THREE, {"parts": 1}, r"at most 0.6 .*at most 1 part\), below total=1.0; raise a high"),
+        (THREE, {"parts": 3, "least": 0.4}, r"at least 1.2 \(3 parts\), above total=1.0"),
+        (THREE, {"parts": (3, 3), "least": 0.7}, "at least 3 parts are asked for, and 0 can be"),
+        ({n: Real(0.1, 1) for n in "abc"}, {"parts": (1, 2)}, "at most 2 parts .* a, b, c always"),
+        ({"a": Real(0.1, 0.2), "b": Real(0, 1)}, {"least": 0.3}, "'a' is always present and at mo"),
+        ({"a": Real(0, 1), "b": Choice(["u", "v"])}, {}, "'b' is no number"),
+        ({"a": Real(0, 1), "b": Real(0.1, 1, log=True)}, {}, "'b' is on a log scale"),
+        ({"a": Real(0, 1), "b": Real(-1, 1)}, {}, "'b' has low=-1.0, and no part .* below 0"),
+        ({"a": Real(0, 1, step=0.1), "b": Real(0, 1)}, {}, r"different steps \(a 0.1, b none\)"),
+        ({"a": Real(0, 1, step=0.1), "b": Real(0, 1)}, {"step": 0.2}, "its own is 0.2"),
+        ({"a": Real(0, 0.005), "b": Real(0, 1)}, {"step": 0.01}, "there lies only 0.0 between"),
+        ({"a": Real(0.001, 0.005), "b": Real(0, 1)}, {"step": 0.01}, "there is none between"),
+        (
+            {"a": Real(0.05, 0.95, step=0.1), "b": Real(0, 1, step=0.1)},
+            {},
+            "'a' begins at 0.05, which is no multiple",
+        ),
+    ],
+)
+def test_a_space_refuses_a_mixture_that_cannot_be(parameters, arguments, message):
+    with pytest.raises(SpaceError, match=message):
+        Space(parameters, where=[Mixture(list(parameters), **arguments)])
+
+
+def test_a_part_that_does_not_exist_or_belongs_to_two():
+    with pytest.raises(
+        SpaceError, match=r"Mixture: unknown parameter 'watr'.*Did you mean 'water'"
+    ):
+        Space(PARTS, where=[Mixture(["watr", "ethanol"])])
+    twice = [Mixture(["water", "ethanol"]), Mixture(["water", "glycerol"])]
+    with pytest.raises(SpaceError, match="'water' is in two mixtures"):
+        Space(PARTS, where=twice)
+
+
+def test_it_is_a_constraint_and_says_what_it_is():
+    mixture = Mixture(NAMES, total=100, parts=2)
+    assert isinstance(mixture, Constraint)
+    assert str(mixture) == "water + ethanol + glycerol = 100, 2 parts"
+    assert mixture.parts == (2, 2)
+    assert Mixture(NAMES, parts=np.int64(2)) == Mixture(tuple(NAMES), parts=[2, 2])
+    assert hash(Mixture(NAMES)) == hash(Mixture(tuple(NAMES), 1))
+
+
+# Size and list
+
+
+def brute(limit=100):
+    """Every lotion in hundredths, by trying."""
+    found = []
+    for a, b in product(range(limit + 1), repeat=2):
+        row = (a, b, limit - a - b)
+        sound = all(x == 0 or x >= 5 for x in row) and row[2] <= 40
+        if min(row) >= 0 and sound and 1 <= sum(x > 0 for x in row) <= 2:
+            found.append(row)
+    return found
+
+
+def test_a_mixture_in_steps_is_finite_and_listed():
+    rows = brute()
+    assert LOTION.size == 3 * len(rows)
+    points = LOTION.decode(LOTION.grid(10_000))
+    listed = {tuple(round(100 * p[n]) for n in NAMES) for p in points}
+    assert listed == set(rows)
+    assert len(points) == LOTION.size
+    for point in points:
+        assert sum(Decimal(repr(point[name])) for name in NAMES) == 1
+        assert LOTION.check(point) == point
+
+
+def test_a_fixed_part_leaves_the_rest():
+    fixed = {"glycerol": 0.3}
+    points = LOTION.decode(LOTION.grid(10_000, fixed))
+    assert {(p["water"], p["ethanol"]) for p in points} == {(0.7, 0.0), (0.0, 0.7)}
+    with pytest.raises(SpaceError, match=r"with water=0.9, ethanol=0.3: .* at least 1.2.*fix less"):
+        LOTION.grid(10_000, {"water": 0.9, "ethanol": 0.3})
+    with pytest.raises(
+        SpaceError, match=r"'water' is always present and at most 0.02, below least"
+    ):
+        LOTION.grid(10_000, {"water": 0.02})
+
+
+def test_two_mixtures_and_a_choice_are_all_combinations():
+    space = Space(
+        {
+            "a": Real(0, 1),
+            "kind": Choice(["u", "v"]),
+            "c": Integer(0, 4),
+            "b": Real(0, 1),
+            "d": Integer(0, 4),
+        },
+        where=[Mixture(["b", "a"], step=0.25), Mixture(["c", "d"], total=4)],
+    )
+    assert space.size == 5 * 2 * 5
+    points = space.decode(space.grid(100))
+    assert len({tuple(p.items()) for p in points}) == 50
+    assert all(p["a"] + p["b"] == 1.0 and p["c"] + p["d"] == 4 for p in points)
+
+
+def test_without_steps_it_is_not_finite_and_linear_ones_take_their_share():
+    assert Space(PARTS, where=[Mixture(NAMES)]).size is None
+    cut = Space(
+        PARTS, where=[Mixture(NAMES, step=0.1), Linear({"water": 1, "ethanol": -1}, upper=0)]
+    )
+    found = cut.decode(cut.grid(1000))
+    assert 0 < len(found) < cut.size
+    assert all(p["water"] <= p["ethanol"] for p in found)
+
+
+def test_the_parts_have_the_step_of_the_mixture_and_move_together():
+    coarse = Space({**PARTS, "n": Integer(0, 3)}, where=[Mixture(NAMES, step=0.05)])
+    assert coarse.parameters["glycerol"] == Real(0, 0.4, step=0.05)
+    assert coarse.continuous.tolist() == [True, True, True, False]
+    assert coarse.levels() == (slice(3, 4),)
+    np.testing.assert_allclose(coarse.resolution(0.01)[:3], 0.01)
+    fine = Space(PARTS, where=[Mixture(NAMES, step=0.001)])
+    assert fine.resolution(0.01)[0] == pytest.approx(0.5 / 1001)
+    uneven = Space({"a": Real(0.033, 1), "b": Real(0, 1)}, where=[Mixture(["a", "b"], step=0.01)])
+    assert uneven.parameters["a"].span == (0.04, 1.0)
+
+
+# Points
+
+
+def test_points_off_by_rounding_are_taken_and_others_told_their_sum():
+    point = {"water": 0.1 + 0.2, "ethanol": 0.7, "glycerol": 0, "T": 20}
+    assert LOTION.check(point) == {"water": 0.3, "ethanol": 0.7, "glycerol": 0.0, "T": 20}
+    free = Space(PARTS, where=[Mixture(NAMES)])
+    third = {"water": 1 / 3, "ethanol": 1 / 3, "glycerol": 1 / 3}
+    assert free.check(third) == third
+    assert free.feasible(free.encode([third])).all()
+    with pytest.raises(SpaceError, match=r"water \+ ethanol \+ glycerol = 1: the sum is 0.999$"):
+        free.check({"water": 0.333, "ethanol": 0.333, "glycerol": 0.333})
+    with pytest.raises(SpaceError, match=r"in steps of 0.01: the sum is 0.9"):
+        LOTION.check({**point, "ethanol": 0.6})
+    with pytest.raises(SpaceError, match="3 parts are present, water, ethanol, glycerol"):
+        LOTION.check({"water": 0.3, "ethanol": 0.6, "glycerol": 0.1, "T": 20})
+    with pytest.raises(SpaceError, match=r"each at least 0.05.*: ethanol is 0.03"):
+        LOTION.check({"water": 0.97, "ethanol": 0.03, "glycerol": 0, "T": 20})
+
+
+def test_what_is_checked_is_what_holds():
+    """The two ways to ask, points and coordinates, agree on a grid around the mixture."""
+    mixture = Mixture(["a", "b"], parts=(1, 2), least=0.2)
+    space = Space({"a": Real(0, 1), "b": Real(0, 1)}, where=[mixture])
+    ticks = np.round(np.arange(0.0, 1.01, 0.1), 1).tolist()
+    points = [{"a": a, "b": b} for a, b in product(ticks, repeat=2)]
+    broken = [mixture.broken(point, space.parameters) for point in points]
+    holds = space.feasible(space.encode(points))
+    assert [b is None for b in broken] == holds.tolist()
+    kept = {(p["a"], p["b"]) for p, b in zip(points, broken, strict=True) if b is None}
+    inner = {(t, round(1 - t, 1)) for t in ticks if 0.2 <= t <= 0.8}
+    assert kept == inner | {(0.0, 1.0), (1.0, 0.0)}
+
+
+def test_it_is_written_down_and_read_back():
+    for mixture in (Mixture(NAMES), Mixture(NAMES, 1.0, (1, 2), 0.05, 0.01)):
+        space = Space({**PARTS, "T": Real(0, 1)}, where=[mixture])
+        text = json.dumps(space.describe())
+        again = space_from_description(json.loads(text))
+        assert again == space
+        assert again.fingerprint == space.fingerprint
+    assert Mixture(NAMES).describe() == {"kind": "mixture", "names": NAMES, "total": 1.0}

@@ -337,7 +337,7 @@ class ContinuousSet:
         least = least or wanted
         found, tried = np.zeros((0, self.space.width)), 0
         for block in blocks:
-            found = self._admissible(np.vstack([found, block]))
+            found = self._admissible(np.vstack([found, self.space.drawn(block)]))
             tried += len(block)
             if len(found) >= wanted:
                 return found[:wanted]

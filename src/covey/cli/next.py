@@ -24,6 +24,7 @@ from covey.cli.options import (
     Direction,
     DryRun,
     Explain,
+    FeatureFiles,
     Integers,
     Json,
     Labels,
@@ -69,6 +70,7 @@ def next(
     real: Reals = [],
     integer: Integers = [],
     choice: Choices = [],
+    features: FeatureFiles = [],
     pool: PoolFile = None,
     label: Labels = [],
     log: Logs = [],
@@ -94,7 +96,7 @@ def next(
     covey next --pool candidates.csv --label id --batch 3
     """
     roles = {"labels": tuple(label), "log": tuple(log)}
-    settings = _settings(parameters_of(real, integer, choice), pool, roles, config)
+    settings = _settings(parameters_of(real, integer, choice, features), pool, roles, config)
     wanted: dict[str, Any] = {
         "goal": goal.value if goal else None,
         "batch": batch,

@@ -176,7 +176,7 @@ def _refuse_too_wide(space: Space) -> None:
         f"the coordinates of this space have {space.width} columns, {name!r} alone "
         f"{space.parameters[name].width}, one for each option; a study takes at most "
         f"{_MOST_COLUMNS}. Write Choice(..., ordered=True) if the options have an order; else "
-        "describe each option by numbers and list them in a covey.Pool."
+        "describe each option by numbers, Choice(..., features=...)."
     )
 
 

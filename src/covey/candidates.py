@@ -337,7 +337,8 @@ class ContinuousSet:
         """
         least = least or wanted
         found, tried = np.zeros((0, self.space.width)), 0
-        for block in blocks if self._flat is None else self._flat.blocks(max(wanted, BLOCK), rng):
+        fair = map(self.space.drawn, blocks)
+        for block in fair if self._flat is None else self._flat.blocks(max(wanted, BLOCK), rng):
             found = self._admissible(np.vstack([found, block]))
             tried += len(block)
             if len(found) >= wanted:

@@ -111,7 +111,8 @@ def _success(history: History, recipe: Recipe, failed: Sequence[Mapping[str, Any
     told, _, _ = _results(history, recipe)
     # Its own, so that nothing else drawn in an ask depends on failures.
     rng = np.random.default_rng([recipe.seed, len(told), len(failed)])
-    return Success.among(told, recipe.space.encode(failed), recipe.gp, rng)
+    failed_at = recipe.space.encode(failed)
+    return Success.among(told, failed_at, recipe.gp, rng, recipe.space.groups)
 
 
 def _fitted(
@@ -170,9 +171,9 @@ def _fitted_at(history: History) -> int:
 
 def _views(history: History, recipe: Recipe) -> list[Observations]:
     """The outcomes warped, where the recipe allows it and it makes a difference; and unwarped."""
-    results = _results(history, recipe)
-    unwarped = observe(*results)
-    warped = observe(*results, warped=_may_warp(recipe))
+    results, groups = _results(history, recipe), recipe.space.groups
+    unwarped = observe(*results, groups=groups)
+    warped = observe(*results, warped=_may_warp(recipe), groups=groups)
     return [unwarped] if warped.warp == Warp() else [warped, unwarped]
 
 
@@ -181,7 +182,8 @@ def observations(history: History, recipe: Recipe, *, bent: bool = False) -> Obs
 
     ``bent``: warped, as `Model.bent` has it, if the recipe allows it.
     """
-    return observe(*_results(history, recipe), warped=bent and _may_warp(recipe))
+    warped = bent and _may_warp(recipe)
+    return observe(*_results(history, recipe), warped=warped, groups=recipe.space.groups)
 
 
 def _may_warp(recipe: Recipe) -> bool:

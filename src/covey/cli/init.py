@@ -25,6 +25,7 @@ from covey.cli.options import (
     Choices,
     Config,
     DryRun,
+    FeatureFiles,
     Goals,
     Integers,
     Json,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 _HOW = (
     "--real NAME=LOW:HIGH[:step=S][:log], --integer NAME=LOW:HIGH[:step=S][:log], "
-    "--choice NAME=A,B,C, --mixture A+B=TOTAL or --pool FILE"
+    "--choice NAME=A,B,C, --choice NAME=@FILE, --mixture A+B=TOTAL or --pool FILE"
 )
 # A number as people write one; 007 is a name, and so are nan and 1_000.
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -61,6 +62,7 @@ def init(
     integer: Integers = [],
     choice: Choices = [],
     mixture: Mixtures = [],
+    features: FeatureFiles = [],
     pool: PoolFile = None,
     label: Labels = [],
     log: Logs = [],
@@ -82,6 +84,8 @@ def init(
     covey init --force --real x=0:1 --goal yield=max --goal cost=min --limit 'impurity<=2'
     covey init --force --real T=20:80:step=5 --choice 'solvent="1,4-dioxane",THF'
     covey init --force --mixture 'water+ethanol+glycerol=1:step=0.01:parts=1-2' --real T=20:80
+    covey init --force --choice ligand=@ligands.csv --real T=20:80
+    covey init --force --choice ligand=XPhos,SPhos --features ligand=ligands.csv
     covey init --dry-run --pool candidates.csv --batch 12
     covey init --dry-run --pool candidates.csv --label id
     """
@@ -89,7 +93,7 @@ def init(
     if not dry_run:
         output.require_free()
     mixtures = mixtures_from(mixture)
-    parameters = with_parts(parameters_of(real, integer, choice), mixtures)
+    parameters = with_parts(parameters_of(real, integer, choice, features), mixtures)
     require_one_space(parameters, pool, label, log)
     better, limits = goal_in_words(goal), limits_in_words(limit)
     if not parameters and pool is None:
@@ -97,13 +101,17 @@ def init(
         better = better if isinstance(better, dict) else _answer(f"max or min [{better}]") or better
     lines = _study_lines(better, batch, _seed(seed, config))
     lines[4:4] = _outcome_lines(limits, record)
-    lines += _pool_lines(pool, label, log, config) if pool else _space_lines(parameters, mixtures)
+    lines += (
+        _space_lines(parameters, mixtures, config)
+        if pool is None
+        else _pool_lines(pool, label, log, config)
+    )
     text = "\n".join([*lines, *_run_lines(command or [])]) + "\n"
     _require_utf8(text)
     settings = parse_settings(text, config)  # what is written must be readable, the pool included
-    described = {"path": str(config), "parameters": list(parameters)}
+    said = {"path": str(config), "parameters": list(parameters)}
     if dry_run and as_json:
-        put_json("covey.init/1", {**described, "text": text})
+        put_json("covey.init/1", {**said, "text": text})
     elif dry_run:
         put_exactly(text)
     if dry_run:
@@ -112,18 +120,41 @@ def init(
         say(line)
     output.write(text)
     if as_json:
-        put_json("covey.init/1", described)
+        put_json("covey.init/1", said)
     else:
         put_exactly(str(config))
     say(f"next: look at it, then  covey {'run' if command else 'ask'}")
 
 
 def parameters_of(
-    real: Sequence[str], integer: Sequence[str], choice: Sequence[str]
+    real: Sequence[str],
+    integer: Sequence[str],
+    choice: Sequence[str],
+    features: Sequence[str] = (),
 ) -> dict[str, Parameter]:
     """The parameters that flags give, by name, in the order of the flags of each kind."""
+    found = _parsed(((real, _real), (integer, _integer), (choice, _choice)))
+    for word in features:
+        name, _, file = word.partition("=")
+        parameter = found.get(name)
+        if not file or not isinstance(parameter, covey.Choice):
+            raise Stop(
+                ExitCode.USAGE,
+                f"--features NAME=FILE describes the options of --choice NAME=A,B,C; got {word!r}.",
+            )
+        try:
+            found[name] = covey.Choice(parameter.options, features=file)
+        except SpaceError as error:
+            raise Stop(ExitCode.USAGE, f"{name}: {sentence(error)}") from error
+    return found
+
+
+def _parsed(
+    flags: Sequence[tuple[Sequence[str], Callable[[str], Parameter]]],
+) -> dict[str, Parameter]:
+    """The parameters in words such as x=0:1, by name."""
     found: dict[str, Parameter] = {}
-    for words, parse in ((real, _real), (integer, _integer), (choice, _choice)):
+    for words, parse in flags:
         for word in words:
             _require_utf8(word)
             name, equals, rest = word.partition("=")
@@ -209,7 +240,14 @@ def _integer(text: str) -> Integer:
 
 
 def _choice(text: str) -> Choice:
-    """A line of CSV; options that are all numbers are numbers, in the order of their size."""
+    """A line of CSV; options that are all numbers are numbers, in the order of their size.
+
+    Or @FILE: all options that the first column of a file names, described by its other columns.
+    """
+    if text.startswith("@"):
+        from covey.space.features import options_in
+
+        return covey.Choice(options_in(text[1:]), features=text[1:])
     try:
         lines = list(csv.reader([text], strict=True, skipinitialspace=True))
     except csv.Error as error:
@@ -323,10 +361,16 @@ def _pool_lines(pool: Path, labels: Sequence[str], log: Sequence[str], path: Pat
     ]
 
 
-def _space_lines(parameters: Mapping[str, Parameter], mixtures: Sequence[Mixture]) -> list[str]:
+def _space_lines(
+    parameters: Mapping[str, Parameter], mixtures: Sequence[Mixture], path: Path
+) -> list[str]:
     lines: list[str] = []
     for name, parameter in parameters.items():
-        lines += [f"[parameters.{_key(name)}]", *_lines(parameter), ""]
+        lines += [f"[parameters.{_key(name)}]", *_lines(parameter)]
+        described = getattr(parameter, "features", None)
+        if described is not None:  # the numbers are read from the file again
+            lines.append(f"features = {_text_of(_from(Path(described.source), path))}")
+        lines.append("")
     return [
         *lines,
         "# Known constraints, as many as there are:",
@@ -363,10 +407,10 @@ def _seed(seed: int | None, path: Path) -> int:
     return checked_seed(seed)
 
 
-def _from(pool: Path, path: Path) -> str:
-    """The path of the pool's file, relative to the folder of the settings."""
+def _from(file: Path, path: Path) -> str:
+    """The path of a file that the settings name, relative to their folder."""
     here = path.absolute().parent
-    return os.path.relpath(pool.absolute(), here)
+    return os.path.relpath(file.absolute(), here)
 
 
 def _text_of(value: object) -> str:
@@ -383,6 +427,8 @@ def _lines(parameter: Parameter) -> Sequence[str]:
     """The lines of a parameter's table: the fields that are not as they are by default."""
     entry = parameter.describe()
     kind, made = entry.pop("kind"), type(parameter)
+    if entry.pop("features", None) is not None:  # which leave no order to tell
+        del entry["ordered"]
     keys = inspect.signature(made).parameters
     told = [key for key in entry if entry[key] != keys[key].default]
     # The order of options is by default what they are; false is said where it is not.

@@ -25,6 +25,7 @@ from covey.cli.options import (
     Direction,
     DryRun,
     Explain,
+    FeatureFiles,
     Integers,
     Json,
     Labels,
@@ -72,6 +73,7 @@ def next(
     integer: Integers = [],
     choice: Choices = [],
     mixture: Mixtures = [],
+    features: FeatureFiles = [],
     pool: PoolFile = None,
     label: Labels = [],
     log: Logs = [],
@@ -99,7 +101,7 @@ def next(
     """
     roles = {"labels": tuple(label), "log": tuple(log)}
     mixtures = mixtures_from(mixture)
-    parameters = with_parts(parameters_of(real, integer, choice), mixtures)
+    parameters = with_parts(parameters_of(real, integer, choice, features), mixtures)
     settings = _settings(parameters, mixtures, pool, roles, config)
     wanted: dict[str, Any] = {
         "goal": goal.value if goal else None,

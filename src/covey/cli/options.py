@@ -40,7 +40,12 @@ Integers = Annotated[
     typer.Option("--integer", metavar="NAME=LOW:HIGH[:step=S][:log]", help="Integer parameter."),
 ]
 Choices = Annotated[
-    list[str], typer.Option("--choice", metavar="NAME=A,B,C", help="Categorical parameter.")
+    list[str],
+    typer.Option("--choice", metavar="NAME=A,B,C|@FILE", help="Categorical parameter."),
+]
+FeatureFiles = Annotated[
+    list[str],
+    typer.Option("--features", metavar="NAME=FILE", help="CSV that describes a choice's options."),
 ]
 Mixtures = Annotated[
     list[str],

@@ -84,7 +84,8 @@ class Settings:
     def files(self) -> tuple[Path, ...]:
         """The study's own files, which no command may overwrite."""
         pool = self.space.describe().get("path")
-        return (self.path, self.journal, *(() if pool is None else (Path(pool),)))
+        held = () if pool is None else (Path(pool),)
+        return (self.path, self.journal, *held, *_feature_files(self.space))
 
     def study(self) -> Study:
         """The study, started or resumed."""
@@ -124,6 +125,13 @@ class Settings:
         from covey.log.header import space_in
 
         return replace(self, space=space_in(log, like=self.space)).on(log)
+
+
+def _feature_files(space: Space | Pool) -> list[Path]:
+    """The files that describe the options of choices."""
+    choices = () if isinstance(space, covey.Pool) else space.parameters.values()
+    found = (getattr(getattr(one, "features", None), "source", None) for one in choices)
+    return [Path(path) for path in found if path is not None]
 
 
 def read_settings(path: Path) -> Settings:
@@ -222,12 +230,12 @@ def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:
         raise SpaceError('write each parameter as a table: [parameters.lr], then type = "real" ...')
     rows = tables.get("constraints", [])
     return covey.Space(
-        {name: _parameter(name, entry) for name, entry in named.items()},
+        {name: _parameter(name, entry, path.parent) for name, entry in named.items()},
         where=[constraint_of(row, _typed) for row in rows],
     )
 
 
-def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
+def _parameter(name: str, entry: Mapping[str, Any], folder: Path) -> Parameter:
     from covey.space.parameters import kinds, registered
 
     kind = entry.get("type")
@@ -244,6 +252,8 @@ def _parameter(name: str, entry: Mapping[str, Any]) -> Parameter:
     needed = [key for key, one in keys.items() if one.default is one.empty]
     if not given.keys() >= set(needed):
         raise SpaceError(f"[parameters.{name}]: a {kind} needs {' and '.join(needed)}.")
+    if isinstance(given.get("features"), str):  # as all paths, relative to the file
+        given["features"] = folder / given["features"]
     try:
         return made(**given)
     except SpaceError as error:

@@ -1,6 +1,7 @@
 r"""The log posterior of the hyper-parameters and its gradient (Rasmussen & Williams 2006, ch. 5).
 
-Notation: θ = (log ℓ_1 .. log ℓ_d, log s, log σ²); the last entry is missing when σ² is known.
+Notation: θ = (log ℓ_1 .. log ℓ_g, log s, log σ²); the last entry is missing when σ² is known.
+Each of the d columns has a length-scale, g = d, unless `Observations.groups` says which share one.
 """
 
 from __future__ import annotations
@@ -45,16 +46,22 @@ class Likelihood:
     @cached_property
     def _priors(self) -> tuple[Prior, ...]:
         """The prior of each entry of θ."""
-        d = self.data.at.shape[1]
-        priors = PRIORS[self.gp.priors](d)
+        g = self._scales
+        # Distances grow with the columns, whether or not these share a length-scale.
+        priors = PRIORS[self.gp.priors](self.data.at.shape[1])
         noise = () if self.given_noise is not None else (priors.noise,)
-        return (*(priors.length,) * d, priors.variance, *noise)
+        return (*(priors.length,) * g, priors.variance, *noise)
+
+    @cached_property
+    def _scales(self) -> int:
+        """The number of length-scales, g."""
+        groups = self.data.groups
+        return self.data.at.shape[1] if groups is None else max(groups) + 1
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
         """Box for each entry of θ."""
-        d = self.data.at.shape[1]
-        boxes = [*(_LENGTHS,) * d, _VARIANCE, _NOISE][: len(self._priors)]
+        boxes = [*(_LENGTHS,) * self._scales, _VARIANCE, _NOISE][: len(self._priors)]
         return [(math.log(low), math.log(high)) for low, high in boxes]
 
     @property
@@ -69,7 +76,10 @@ class Likelihood:
 
     def theta_of(self, model: Model) -> Array:
         """θ of a model, clipped to the box."""
-        entries = [*model.kernel.lengths, model.kernel.variance, model.noise]
+        lengths, groups = model.kernel.lengths, self.data.groups
+        if groups is not None:
+            lengths = tuple(lengths[groups.index(group)] for group in range(self._scales))
+        entries = [*lengths, model.kernel.variance, model.noise]
         return self.clip(np.log(np.maximum(entries[: len(self._priors)], 1e-300)))
 
     def model_at(self, theta: Array) -> Model:
@@ -80,9 +90,9 @@ class Likelihood:
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """log p(θ) and its gradient in θ (the logarithms)."""
-        d = self.data.at.shape[1]
-        value, slopes = self._priors[0].log_density(theta[:d])  # one prior for all length-scales
-        pairs = [p.log_density(t) for p, t in zip(self._priors[d:], theta[d:], strict=True)]
+        g = self._scales
+        value, slopes = self._priors[0].log_density(theta[:g])  # one prior for all length-scales
+        pairs = [p.log_density(t) for p, t in zip(self._priors[g:], theta[g:], strict=True)]
         total = float(value.sum()) + float(sum(v for v, _ in pairs))
         return total, np.array([*slopes, *(g for _, g in pairs)])
 
@@ -115,7 +125,7 @@ class Likelihood:
         """
         from scipy.linalg.lapack import dpotri
 
-        data, d = self.data, self.data.at.shape[1]
+        data, g = self.data, self._scales
         kernel, noise = self._unpack(theta)
         r2 = squared_distance(data.at, data.at, kernel.lengths)
         gram = kernel.at_distance(r2)
@@ -131,12 +141,13 @@ class Likelihood:
         rows = pull.sum(axis=1)
         slopes = np.empty(len(theta))
         # ∂r²_ij / ∂log ℓ_d = -2 (x_id - x_jd)² / ℓ_d², summed without an n x n x d array.
-        slopes[:d] = -2.0 * (rows @ np.square(x) - np.einsum("id,id->d", x, pull @ x))
-        slopes[d] = 0.5 * np.sum(weight * gram)
+        each = -2.0 * (rows @ np.square(x) - np.einsum("id,id->d", x, pull @ x))
+        slopes[:g] = each if data.groups is None else np.bincount(data.groups, each)
+        slopes[g] = 0.5 * np.sum(weight * gram)
         if self.given_noise is None:
             learnt = data.learnt
-            slopes[d + 1] = 0.5 * np.sum((np.diagonal(weight) * variances)[learnt])
-            slopes[d + 1] += 0.5 * (data.scatter / noise - data.spare)
+            slopes[g + 1] = 0.5 * np.sum((np.diagonal(weight) * variances)[learnt])
+            slopes[g + 1] += 0.5 * (data.scatter / noise - data.spare)
         prior, prior_slopes = self.log_prior(theta)
         return self._log_likelihood(factor, residual, noise) + prior, slopes + prior_slopes
 
@@ -146,11 +157,12 @@ class Likelihood:
 
     def _unpack(self, theta: Array) -> tuple[Kernel, float]:
         """The kernel and the noise σ² at θ."""
-        d = self.data.at.shape[1]
+        g, groups = self._scales, self.data.groups
         values = np.exp(theta)
-        kernel = KERNELS[self.gp.kernel](tuple(map(float, values[:d])), float(values[d]))
+        lengths = values[:g] if groups is None else values[list(groups)]
+        kernel = KERNELS[self.gp.kernel](tuple(map(float, lengths)), float(values[g]))
         given = self.given_noise
-        return kernel, float(values[d + 1]) if given is None else given
+        return kernel, float(values[g + 1]) if given is None else given
 
     def _mean(self, factor: Array) -> float:
         """Most probable constant mean under m ~ N(0, 1): 1'K⁻¹y / (1'K⁻¹1 + 1)."""

@@ -167,6 +167,7 @@ class Observations:
     scale: float
     warp: Warp = field(default_factory=Warp)
     penalties: int = 0  # observations that were clipped as penalties
+    groups: tuple[int, ...] | None = None  # (d,) number of each column's length-scale; None: 0..d-1
 
     def __len__(self) -> int:
         return len(self.values)
@@ -244,11 +245,19 @@ def clipped_penalties(values: Array) -> Array:
     return np.maximum(values, worst - (ordered[-1] - worst))
 
 
-def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> Observations:
+def observe(
+    at: Array,
+    values: Array,
+    sems: Array,
+    *,
+    warped: bool = False,
+    groups: tuple[int, ...] | None = None,
+) -> Observations:
     """Standardise and pool: at (N, d), values (N,), sems (N,) with nan where unknown. N log N.
 
     Penalties are clipped and, with ``warped``, outcomes are warped, unless some standard error is
-    known: that is in the units of the outcomes as told.
+    known: that is in the units of the outcomes as told. ``groups`` (d,): columns that share a
+    length-scale.
 
     >>> at, values = np.array([[0.0], [1.0], [0.0]]), np.array([1.0, 4.0, 3.0])
     >>> data = observe(at, values, np.full(3, np.nan))
@@ -288,6 +297,7 @@ def observe(at: Array, values: Array, sems: Array, *, warped: bool = False) -> O
         scale=scale,
         warp=warp,
         penalties=int(np.count_nonzero(values != told)),
+        groups=groups,
     )
 
 

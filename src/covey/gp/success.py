@@ -54,15 +54,22 @@ class Success:
     favoured: float = 1.0
 
     @staticmethod
-    def among(told: Array, failed: Array, gp: GP, rng: np.random.Generator) -> Success:
+    def among(
+        told: Array,
+        failed: Array,
+        gp: GP,
+        rng: np.random.Generator,
+        groups: tuple[int, ...] | None = None,
+    ) -> Success:
         """Learnt from the points told (n, d) and failed (f, d), with the kernel and priors of gp.
 
-        Cost some 200 (n + f)³, of at most `MOST` points.
+        ``groups`` (d,): columns that share a length-scale. Cost some 200 (n + f)³, of at most
+        `MOST` points.
         """
         counts = len(told), len(failed)
         told, failed = informative_labels(told, failed, rng)
         at, label = np.vstack([told, failed]), np.repeat([1.0, -1.0], [len(told), len(failed)])
-        labels = Labels(at, label, gp)
+        labels = Labels(at, label, gp, groups)
         theta = labels.most_probable()
         # Under chance alone, with p₀ uniform: n! f! / (n + f + 1)!
         alone = math.lgamma(len(told) + 1) + math.lgamma(len(failed) + 1)
@@ -157,17 +164,22 @@ class Sweep(NamedTuple):
 
 @dataclass(frozen=True)
 class Labels:
-    """log p(y | θ) + log p(θ) by expectation propagation; θ = (log ℓ_1 .. log ℓ_d, log s, m)."""
+    """log p(y | θ) + log p(θ) by expectation propagation; θ = (log ℓ_1 .. log ℓ_g, log s, m)."""
 
     at: Array  # (n, d)
     y: Array  # (n,), 1 or -1
     gp: GP
+    groups: tuple[int, ...] | None = None  # (d,) number of each column's length-scale
+
+    @cached_property
+    def _scales(self) -> int:
+        """The number of length-scales, g."""
+        return self.at.shape[1] if self.groups is None else max(self.groups) + 1
 
     @cached_property
     def _priors(self) -> tuple[Prior, ...]:
         """The prior of each entry of θ but m, which is N(0, 1)."""
-        d = self.at.shape[1]
-        return (*(PRIORS[self.gp.priors](d).length,) * d, _SHARP)
+        return (*(PRIORS[self.gp.priors](self.at.shape[1]).length,) * self._scales, _SHARP)
 
     def most_probable(self) -> Array:
         """The most probable θ, by L-BFGS-B."""
@@ -179,7 +191,7 @@ class Labels:
             value, gradient, last[0] = self.value_and_gradient(theta, last[0])
             return -value, -gradient
 
-        boxes = [*(_LENGTHS,) * self.at.shape[1], _VARIANCE]
+        boxes = [*(_LENGTHS,) * self._scales, _VARIANCE]
         bounds = [*((math.log(a), math.log(b)) for a, b in boxes), (-_MEAN, _MEAN)]
         start = np.array([*(prior.start for prior in self._priors), 0.0])
         found = minimize(
@@ -208,7 +220,7 @@ class Labels:
 
         At the fixed point of the propagation the derivative by way of the sites vanishes.
         """
-        d = self.at.shape[1]
+        g = self._scales
         kernel, mean = self._unpack(theta)
         r2 = squared_distance(self.at, self.at, kernel.lengths)
         gram = kernel.at_distance(r2)
@@ -224,10 +236,11 @@ class Labels:
         weight = np.outer(alpha, alpha) - inverse
         bent = weight * kernel.slope(r2)
         x = (self.at - self.at.mean(axis=0)) / np.asarray(kernel.lengths)
-        slopes = np.empty(d + 2)  # ½ tr(weight ∂K/∂θ), as in `covey.gp.Likelihood`
-        slopes[:d] = -2.0 * (bent.sum(axis=1) @ np.square(x) - np.einsum("id,id->d", x, bent @ x))
-        slopes[d] = 0.5 * np.sum(weight * gram)
-        slopes[d + 1] = last.pull.sum() - mean
+        slopes = np.empty(g + 2)  # ½ tr(weight ∂K/∂θ), as in `covey.gp.Likelihood`
+        each = -2.0 * (bent.sum(axis=1) @ np.square(x) - np.einsum("id,id->d", x, bent @ x))
+        slopes[:g] = each if self.groups is None else np.bincount(self.groups, each)
+        slopes[g] = 0.5 * np.sum(weight * gram)
+        slopes[g + 1] = last.pull.sum() - mean
         for i, prior in enumerate(self._priors):
             density, slope = prior.log_density(theta[i])
             # Less its height at the start, so that evidence compares whatever the prior.
@@ -274,7 +287,8 @@ class Labels:
 
     def _unpack(self, theta: Array) -> tuple[Kernel, float]:
         """The kernel and the constant mean at θ."""
-        d = self.at.shape[1]
-        values = np.exp(theta[: d + 1])
-        kernel = KERNELS[self.gp.kernel](tuple(map(float, values[:d])), float(values[d]))
-        return kernel, float(theta[d + 1])
+        g = self._scales
+        values = np.exp(theta[: g + 1])
+        lengths = values[:g] if self.groups is None else values[list(self.groups)]
+        kernel = KERNELS[self.gp.kernel](tuple(map(float, lengths)), float(values[g]))
+        return kernel, float(theta[g + 1])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from covey.errors import SpaceError, did_you_mean
+from covey.space.features import FeatureRows, Features, features_of
 from covey.space.names import is_finite, is_number, is_scalar, listed, number_from_text, plain
 from covey.space.parameters import Parameter, register
 
@@ -30,6 +31,10 @@ class Choice(Parameter):
     Options may be any objects and come back as they were given (NumPy scalars as Python ones).
     They are told apart by type and value: True, 1 and 1.0 are three options.
 
+    ``features`` describe options by numbers: the path of a CSV or Parquet file or a frame, whose
+    first column (or index) is the option, or a dict of a row for each. The columns are then these,
+    standardised and reduced (see `covey.space.features`), and have one length-scale together.
+
     >>> Choice(["adam", "sgd"]).encode(["sgd"])
     array([[0., 1.]])
     >>> Choice(["low", "mid", "high", "top"], ordered=True).encode(["mid"])
@@ -41,11 +46,28 @@ class Choice(Parameter):
     kind: ClassVar[str] = "choice"
     options: Sequence[Any]
     ordered: bool = None  # type: ignore[assignment]  # None: numbers are, others are not
+    features: Features | None = None
     _places: dict[tuple[type, Any], int] = field(init=False, repr=False)
     order_was_told: bool = field(init=False, repr=False)  # else a log may hold another one
 
+    if TYPE_CHECKING:  # a dataclass has no other way to take more than it keeps
+
+        def __init__(
+            self,
+            options: Sequence[Any],
+            ordered: bool | None = None,
+            features: FeatureRows | Features | None = None,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         options = _listed_options(self.options)
+        if self.features is not None:
+            if self.ordered:
+                raise SpaceError(
+                    "a Choice has an order or features, not both: features say which options are "
+                    "alike. Leave one of them out."
+                )
+            object.__setattr__(self, "ordered", False)
         object.__setattr__(self, "order_was_told", self.ordered is not None)
         if not self.order_was_told and _are_distinct_numbers(options):
             options = tuple(sorted(options))
@@ -62,6 +84,27 @@ class Choice(Parameter):
                 )
             if _hashable(option):
                 self._places[type(option), option] = i
+        given: Any = self.features
+        if given is not None and not isinstance(given, Features):
+            made = features_of(given, self.options, _rewritten)
+            object.__setattr__(self, "features", made)
+
+    @staticmethod
+    def smiles(options: Mapping[str, str], kind: str = "morgan") -> Choice:
+        """A choice among molecules, described by numbers computed from their SMILES.
+
+        Needs the extra ``chem``; the numbers are computed once, and a log holds them. ``kind`` is
+        "morgan" (counts of circular substructures) or "rdkit" (RDKit's descriptors).
+
+        >>> Choice.smiles({"THF": "C1CCOC1", "water": "O"}, "rdkit")  # doctest: +SKIP
+        """
+        from covey.space.smiles import smiles_features
+
+        return Choice(list(options), features=smiles_features(options, kind))
+
+    def __repr__(self) -> str:
+        shown = "" if self.features is None else f", features=<{self.features.words}>"
+        return f"Choice(options={self.options!r}, ordered={self.ordered!r}{shown})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Choice):
@@ -69,6 +112,7 @@ class Choice(Parameter):
         return (
             self.ordered == other.ordered
             and len(self.options) == len(other.options)
+            and self.features == other.features
             and all(map(_same, self.options, other.options))
         )
 
@@ -77,12 +121,20 @@ class Choice(Parameter):
 
     def __reduce__(self) -> tuple[type[Choice], tuple[Any, ...]]:
         # The look-up table has types as keys, and not every type pickles.
-        return Choice, (self.options, self.ordered if self.order_was_told else None)
+        order = self.ordered if self.order_was_told else None
+        return Choice, (self.options, order, self.features)
 
     @property
     def width(self) -> int:
         """Number of encoded columns."""
+        if self.features is not None:
+            return self.features.width
         return 1 if self.ordered else len(self.options)
+
+    @property
+    def finest(self) -> float | None:
+        """Half the smallest difference of two options that have features."""
+        return None if self.features is None else self.features.finest
 
     @property
     def size(self) -> int:
@@ -133,6 +185,8 @@ class Choice(Parameter):
         return self._coordinates(np.array([self.index(value) for value in values], dtype=np.intp))
 
     def _coordinates(self, ranks: Indices) -> Array:
+        if self.features is not None:
+            return self.features.at[ranks]
         if self.ordered:
             return ((ranks + 0.5) / self.size)[:, None]
         hot = np.zeros((len(ranks), self.size))
@@ -141,6 +195,8 @@ class Choice(Parameter):
 
     def _ranks(self, columns: Array) -> Indices:
         """Option index (n,) at coordinates (n, width)."""
+        if self.features is not None:
+            return self.features.ranks(columns)
         if not self.ordered:
             return np.argmax(columns, axis=1)
         bins = np.floor(np.clip(columns[:, 0], 0.0, 1.0) * self.size)
@@ -151,7 +207,7 @@ class Choice(Parameter):
         return np.array(self.options, dtype=np.float64)[self._ranks(columns)]
 
     def decode(self, columns: Array) -> list[Any]:
-        """Options at coordinates (n, width): the nearest bin, or the largest column."""
+        """Options at coordinates (n, width): the nearest, its bin, or the largest column."""
         return [self.options[rank] for rank in self._ranks(columns).tolist()]
 
     def snap(self, columns: Array) -> Array:
@@ -160,9 +216,21 @@ class Choice(Parameter):
 
     def condensed(self, columns: Array) -> Array:
         """The index of each option, (n, 1); -1 for one that is gone, whose columns are zero."""
+        if self.features is not None:
+            return self._ranks(columns)[:, None].astype(np.float64)
         if self.width == 1:
             return columns
         return np.where(columns.any(axis=1), np.argmax(columns, axis=1), -1)[:, None]
+
+    def drawn(self, uniform: Array) -> Array:
+        """Coordinates (n, width) of options that have equal chances, from uniform numbers.
+
+        The option nearest to a uniform point is more often one that lies apart.
+        """
+        if self.features is None:
+            return uniform
+        ranks = np.floor(uniform[:, 0] * self.size).astype(np.intp)
+        return self._coordinates(np.clip(ranks, 0, self.size - 1))
 
     def examples(self, most: int) -> list[Any]:
         """The first options."""
@@ -198,7 +266,8 @@ class Choice(Parameter):
     def describe(self) -> dict[str, Any]:
         """What JSON needs to build it again; an option it cannot hold is only described."""
         options = [o if is_scalar(o) else {"opaque": _outline(o)} for o in self.options]
-        return {"kind": self.kind, "options": options, "ordered": self.ordered}
+        described = {} if self.features is None else {"features": self.features.describe()}
+        return {"kind": self.kind, "options": options, "ordered": self.ordered, **described}
 
     @property
     def opaque(self) -> str | None:
@@ -208,6 +277,8 @@ class Choice(Parameter):
     def words(self) -> str:
         """Its options, in words."""
         order = ", in this order" if self.ordered else ""
+        if self.features is not None:
+            order = f", described by {self.features.words}"
         return f"one of {listed(map(repr, self.options))}{order}"
 
     def parse(self, text: str) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from covey.errors import SpaceError
 from covey.space.choice import Choice
 from covey.space.constraints import Constraint, Linear
+from covey.space.features import Features
 from covey.space.mixture import Mixture
 from covey.space.parameters import Parameter, registered
 from covey.space.pool import Pool
@@ -61,13 +62,16 @@ def parameter_from(entry: Mapping[str, Any]) -> Parameter:
     given = {k: v for k, v in entry.items() if k not in ("name", "kind")}
     if kind is Choice:  # what a log does not say to be ordered is not
         given.setdefault("ordered", False)
+        if given.get("features") is not None:
+            given["features"] = Features.from_description(given["features"], len(given["options"]))
     return kind(**given)
 
 
 def as_described(space: Space | Pool, description: Mapping[str, Any]) -> Space | Pool:
     """The space with the order of options that a log holds, where the space leaves it to Covey.
 
-    In 0.1 numbers had no order unless told, and a study keeps the encoding that it began with.
+    In 0.1 numbers had no order unless told, and a study keeps the encoding that it began with. So
+    it does with features, which another machine may compute with other rounding errors.
     """
     if isinstance(space, Pool):
         return space
@@ -81,6 +85,10 @@ def as_described(space: Space | Pool, description: Mapping[str, Any]) -> Space |
 
 
 def _as_written(parameter: Parameter, entry: Mapping[str, Any]) -> Parameter:
+    if isinstance(parameter, Choice) and parameter.features is not None and "features" in entry:
+        written = Features.from_description(entry["features"], len(entry.get("options", ())))
+        changed = written != parameter.features and written.near(parameter.features)
+        return Choice(parameter.options, features=written) if changed else parameter
     if not isinstance(parameter, Choice) or parameter.order_was_told or not parameter.ordered:
         return parameter
     then = entry.get("options")

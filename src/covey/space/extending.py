@@ -25,7 +25,6 @@ from covey.space.table import OneHot
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask
 
-
 _ROUNDING = 1e-9  # of a coordinate
 
 

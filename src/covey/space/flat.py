@@ -56,7 +56,8 @@ class Flat:
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
         """Coordinates (count, d), uniform on every mixture; linear inequalities may refuse some."""
-        u = self.space.hold(rng.random((count, self.space.width)), self.fixed)
+        uniform = rng.random((count, self.space.width))
+        u = self.space.hold(self.space.drawn(uniform), self.fixed)
         for mixture, simplex in self._blends:
             self._put(u, mixture, simplex.draw(count, rng))
         return self.project(u)

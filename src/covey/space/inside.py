@@ -280,7 +280,7 @@ def many_inside(
     shares = scatter(*half_spaces(space.linear, list(free), spans, held), count, rng)
     if shares is None:
         return None
-    u = rng.random((count, space.width))
+    u = space.drawn(rng.random((count, space.width)))
     for (name, parameter), (low, high), share in zip(free.items(), spans, shares.T, strict=True):
         u[:, space.columns_of(name)] = parameter.nearest(low + share * (high - low))
     return space.snap(space.hold(u, fixed))

@@ -303,6 +303,8 @@ class Pool:
         """The candidates' coordinates (n, d), read only."""
         return self._rows
 
+    groups = None  # each column has a length-scale of its own
+
     def levels(self, fixed: Collection[str] = ()) -> tuple[slice, ...]:
         """The encoded columns of each input that has options and no numbers, and is not fixed."""
         return tuple(

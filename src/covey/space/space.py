@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covey.errors import SpaceError
+from covey.space.choice import Choice
 from covey.space.constraints import (
     Constraint,
     Linear,
@@ -129,6 +130,35 @@ class Space:
         """The real parts of mixtures: they move together, however few values each of them has."""
         parts = (name for mixture in self.mixtures for name in mixture.names)
         return frozenset(name for name in parts if isinstance(self._parameters[name], Real))
+
+    @cached_property
+    def groups(self) -> tuple[int, ...] | None:
+        """The length-scale that each of the d columns has, by number; None if each has its own.
+
+        The columns of a choice that has features share one.
+        """
+        if not self._described:
+            return None
+        found: list[int] = []
+        for name, parameter in self._parameters.items():
+            own = [0] * parameter.width if name in self._described else range(parameter.width)
+            found += [(found[-1] + 1 if found else 0) + place for place in own]
+        return tuple(found)
+
+    @cached_property
+    def _described(self) -> dict[str, Choice]:
+        """The choices that have features."""
+        choices = {n: p for n, p in self._parameters.items() if isinstance(p, Choice)}
+        return {name: choice for name, choice in choices.items() if choice.features is not None}
+
+    def drawn(self, uniform: Array) -> Array:
+        """Coordinates of points drawn fairly, from uniform numbers (n, d); still to be snapped."""
+        if not self._described:
+            return uniform
+        u = uniform.copy()
+        for name, choice in self._described.items():
+            u[:, self._slices[name]] = choice.drawn(uniform[:, self._slices[name]])
+        return u
 
     def levels(self, fixed: Collection[str] = ()) -> tuple[slice, ...]:
         """The encoded columns of each parameter that has levels or options, and is not fixed.

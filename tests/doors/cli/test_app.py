@@ -117,6 +117,7 @@ def test_every_example_in_the_help_runs(call, command):
     Path("results.csv").write_text("lr,layers,opt,value\n" + rows)
     rows = "".join(f"dye {i},{i},{i * i}\n" for i in range(20))
     Path("candidates.csv").write_text("id,a,b\n" + rows)
+    Path("ligands.csv").write_text("ligand,cone,pKa\nXPhos,256,3.1\nSPhos,240,4.0\nPPh3,145,2.7\n")
     for line in found:
         given = [sys.executable if w == "python" else w for w in shlex.split(line)[1:]]
         done = call(*given)

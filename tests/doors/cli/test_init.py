@@ -249,3 +249,62 @@ def test_what_is_wrong_with_a_parameter_is_a_sentence_of_its_own(call, words):
     assert re.search(r"x: .*[^.]\. Write --real", done.err)
     assert "convert" not in done.err
     assert "invalid literal" not in done.err
+
+
+LIGANDS = "ligand,cone,pKa\nXPhos,256,3.1\nSPhos,240,4.0\nPPh3,145,2.7\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (["--choice", "ligand=@data/ligands.csv"], ["XPhos", "SPhos", "PPh3"]),
+        (
+            ["--choice", "ligand=PPh3,XPhos", "--features", "ligand=data/ligands.csv"],
+            ["PPh3", "XPhos"],
+        ),
+    ],
+)
+def test_features_are_read_relative_to_the_settings(call, words, options):
+    Path("data").mkdir()
+    Path("data/ligands.csv").write_text(LIGANDS)
+    Path("studies").mkdir()
+    done = call("init", *words, "--real", "T=20:80", "--config", "studies/covey.toml")
+    assert done.code == 0, done.err
+    assert "described by" in done.err
+    assert 'features = "../data/ligands.csv"' in Path("studies/covey.toml").read_text()
+    settings = read_settings(Path("studies/covey.toml"))
+    expected = Choice(options, features="data/ligands.csv")
+    assert settings.space.parameters["ligand"] == expected
+    assert Path("data/ligands.csv").absolute() in [path.resolve() for path in settings.files]
+    assert call("ask", "--config", "studies/covey.toml", "--batch", "2").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--choice", "ligand=XPhos,RuPhos", "--features", "ligand=ligands.csv"], "'RuPhos'"),
+        (["--choice", "ligand=@absent.csv"], "no file 'absent.csv'"),
+        (
+            ["--choice", "ligand=XPhos,SPhos", "--features", "ligands=ligands.csv"],
+            "--features NAME",
+        ),
+        (["--real", "T=1:2", "--features", "T=ligands.csv"], "--features NAME=FILE"),
+    ],
+)
+def test_features_that_do_not_fit_are_a_sentence(call, words, said):
+    Path("ligands.csv").write_text(LIGANDS)
+    done = call("init", *words)
+    assert done.code == 2
+    assert said in done.err
+    assert not Path("covey.toml").exists()
+
+
+def test_a_file_of_features_that_lacks_an_option_is_named_from_the_settings(call):
+    Path("ligands.csv").write_text(LIGANDS)
+    call("init", "--choice", "ligand=@ligands.csv")
+    Path("ligands.csv").write_text(LIGANDS.replace("SPhos", "RuPhos"))
+    done = call("ask")
+    assert done.code == 5
+    assert "[parameters.ligand]" in done.err
+    assert "'SPhos'" in done.err
+    assert "ligands.csv" in done.err

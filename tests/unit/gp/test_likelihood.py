@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -76,3 +78,32 @@ def test_the_integrated_mean_is_a_constant_added_to_the_kernel():
     assert ours == pytest.approx(expected, abs=1e-9)
     zero = Likelihood(data, GP(mean="zero"))
     assert zero.integrated(zero.start) == zero.value(zero.start)
+
+
+@pytest.mark.parametrize("kernel", ["matern52", "squared-exponential"])
+def test_columns_that_share_a_length_scale(data, kernel):
+    """One entry of θ for all of them; the density is that of equal lengths, less their priors."""
+    gp = GP(kernel=kernel)
+    shared, single = Likelihood(replace(data, groups=(0, 1, 1)), gp), Likelihood(data, gp)
+    theta = shared.start + np.array([0.4, -0.3, 0.2, 0.1])
+    value, gradient = shared.value_and_gradient(theta)
+    assert value == pytest.approx(shared.value(theta), abs=1e-9)
+    np.testing.assert_allclose(
+        gradient, approx_fprime(theta, shared.value, 1e-6), rtol=1e-4, atol=1e-4
+    )
+    each = theta[[0, 1, 1, 2, 3]]
+    without_priors = [
+        one.value(at) - one.log_prior(at)[0] for one, at in ((shared, theta), (single, each))
+    ]
+    assert without_priors[0] == pytest.approx(without_priors[1], abs=1e-9)
+    model = shared.model_at(theta)
+    assert model.kernel.lengths[1] == model.kernel.lengths[2]
+    np.testing.assert_allclose(shared.theta_of(model), theta)
+
+
+def test_groups_of_one_are_no_groups(data):
+    alone, none = Likelihood(replace(data, groups=(0, 1, 2)), GP()), Likelihood(data, GP())
+    theta = none.start + 0.1
+    (value, slopes), (other, others) = (each.value_and_gradient(theta) for each in (alone, none))
+    assert value == other
+    np.testing.assert_array_equal(slopes, others)

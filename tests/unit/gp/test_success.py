@@ -145,3 +145,15 @@ def test_propagation_ends_at_a_fixed_point_for_repeated_labels():
         step = np.eye(len(theta))[i] * 1e-4
         ends = [labels.value_and_gradient(theta + s * step)[0] for s in (1.0, -1.0)]
         assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-4, abs=0.02)
+
+
+def test_labels_at_columns_that_share_a_length_scale():
+    rng = np.random.default_rng(3)
+    at = rng.random((14, 3))
+    labels = Labels(at, np.where(at[:, 0] > 0.5, -1.0, 1.0), GP(), groups=(0, 1, 1))
+    theta = np.array([-0.3, 0.4, 1.0, 0.2])
+    gradient = labels.value_and_gradient(theta, close=1e-12)[1]
+    for i, step in enumerate(1e-5 * np.eye(4)):
+        ends = [labels.value_and_gradient(theta + s * step, close=1e-12)[0] for s in (1.0, -1.0)]
+        assert gradient[i] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-3, abs=1e-4)
+    assert len(labels.most_probable()) == 4

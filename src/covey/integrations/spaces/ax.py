@@ -8,7 +8,7 @@ from typing import Any
 
 from covey import Integer, Linear, Mixture, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.spaces import inexpressible
+from covey.integrations.spaces import inexpressible, refuse_features
 from covey.space import Choice, Parameter
 
 with installed("ax-platform", "ax"):
@@ -112,6 +112,7 @@ def _ax_parameter(name: str, parameter: Parameter) -> ax.Parameter:
     if isinstance(parameter, Real):
         return _ax_float(name, parameter)
     if isinstance(parameter, Choice):
+        refuse_features(parameter, "Ax")
         return _one_of(name, parameter.options, parameter.ordered)
     if not isinstance(parameter, Integer):
         raise inexpressible(parameter, "Ax")

@@ -7,7 +7,7 @@ from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.spaces import inexpressible
+from covey.integrations.spaces import inexpressible, refuse_features
 from covey.space import Choice, Parameter
 
 with installed("ConfigSpace", "configspace"):
@@ -114,6 +114,7 @@ def _hyperparameter(name: str, parameter: Parameter) -> Any:
         return _integer(name, parameter)
     if not isinstance(parameter, Choice):
         raise inexpressible(parameter, "ConfigSpace")
+    refuse_features(parameter, "ConfigSpace")
     if parameter.ordered:
         return ConfigSpace.OrdinalHyperparameter(name, list(parameter.options))
     if parameter.size == 1:

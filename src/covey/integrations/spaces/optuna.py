@@ -9,7 +9,7 @@ from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.spaces import inexpressible
+from covey.integrations.spaces import inexpressible, refuse_features
 from covey.space import Choice, Parameter
 
 with installed("optuna", "optuna"):
@@ -104,6 +104,7 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
             raise SpaceError("Optuna has no floats in logs with a step; leave log or step out.")
         return FloatDistribution(*parameter.span, log=parameter.log, step=parameter.step)
     if isinstance(parameter, Choice):
+        refuse_features(parameter, "Optuna")
         return _stepped(parameter.options) if parameter.ordered else _categories(parameter.options)
     if not isinstance(parameter, Integer):
         raise inexpressible(parameter, "Optuna")

@@ -8,7 +8,7 @@ from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.spaces import inexpressible
+from covey.integrations.spaces import inexpressible, refuse_features
 from covey.space import Choice, Parameter
 from covey.space.names import plain
 
@@ -185,6 +185,7 @@ def _domain(name: str, parameter: Parameter) -> sample.Domain:
         return _integers(name, parameter)
     if not isinstance(parameter, Choice):
         raise SpaceError(f"parameter {name!r}: {inexpressible(parameter, 'Ray')}")
+    refuse_features(parameter, "Ray")
     options = list(parameter.options)
     if parameter.ordered and not (parameter.numeric and options == sorted(options)):
         raise SpaceError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError
-from covey.integrations.spaces import inexpressible
+from covey.integrations.spaces import inexpressible, refuse_features
 from covey.space import Choice, Parameter
 from covey.space.names import plain
 
@@ -123,6 +123,7 @@ def _distribution(name: str, parameter: Parameter) -> Any:
     from scipy.stats import loguniform, randint, uniform
 
     if isinstance(parameter, Choice):
+        refuse_features(parameter, "scikit-learn")
         return list(parameter.options)
     if isinstance(parameter, Real) and parameter.size is not None:
         if parameter.log or parameter.size > _MOST_LEVELS:

@@ -39,7 +39,7 @@ def mixtures_from(words: Sequence[str]) -> list[Mixture]:
     for word in words:
         try:
             found.append(_mixture(word))
-        except (SpaceError, ValueError) as error:
+        except SpaceError as error:
             raise Stop(ExitCode.USAGE, f"{word!r}: {sentence(error)} Write {HOW}.") from error
     return found
 
@@ -76,13 +76,13 @@ def _mixture(word: str) -> Mixture:
     names, equals, rest = word.partition("=")
     total, *more = rest.split(":")
     if not equals:
-        raise ValueError("a mixture is its parts with + between them, and = what they sum to.")
+        raise SpaceError("a mixture is its parts with + between them, and = what they sum to.")
     given: dict[str, Any] = {"total": _number(total, "the total")}
     for one in more:
         key, _, value = one.partition("=")
         if key not in _KEYS or key in given:
             hint = did_you_mean(key, _KEYS)
-            raise ValueError(f"after the total come parts=, least= and step=, got {one!r}.{hint}")
+            raise SpaceError(f"after the total come parts=, least= and step=, got {one!r}.{hint}")
         given[key] = _parts(value) if key == "parts" else _number(value, key)
     return covey.Mixture([name.strip() for name in names.split("+")], **given)
 
@@ -90,7 +90,7 @@ def _mixture(word: str) -> Mixture:
 def _parts(text: str) -> tuple[int, int]:
     match = _PARTS.fullmatch(text)
     if match is None:
-        raise ValueError(f"parts is a number, or two such as 1-2, got {text!r}.")
+        raise SpaceError(f"parts is a number, or two such as 1-2, got {text!r}.")
     return int(match[1]), int(match[2] or match[1])
 
 
@@ -98,7 +98,7 @@ def _number(text: str, what: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise ValueError(f"{what} is no number: {text!r}.") from error
+        raise SpaceError(f"{what} is no number: {text!r}.") from error
 
 
 def constraint_of(row: Any, typed: Any) -> Linear | Mixture:

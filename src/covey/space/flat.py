@@ -250,11 +250,11 @@ class Flat:
                 value, gradient = objective(at)
                 return -float(value[0]), -gradient[0, moving]
 
-            rows = [
-                LinearConstraint(row[None, moving], lower, upper)
-                for row, lower, upper in self._walls(start)
-                if row[moving].any()
-            ]
+            rows = []
+            for row, lower, upper in self._walls(start):
+                still = float(row @ start - row[moving] @ start[moving])  # what stays as it is
+                if row[moving].any():
+                    rows.append(LinearConstraint(row[None, moving], lower - still, upper - still))
             result = minimize(
                 loss,
                 np.clip(start[moving], low[moving], high[moving]),

@@ -232,3 +232,26 @@ def test_what_was_never_run_does_not_count():
 def test_no_batch_at_all():
     found = diversity(SQUARE, [], [])
     assert (found.points, found.width, found.pair, found.earlier) == (0, 2, None, None)
+
+
+def test_along_a_part_of_a_mixture_the_others_make_up():
+    space = covey.Space(
+        {"a": covey.Real(0, 1), "b": covey.Real(0, 1), "c": covey.Real(0, 0.4)},
+        where=[covey.Mixture(["a", "b", "c"], step=0.05)],
+    )
+    study = covey.Study(space, seed=0)
+    batch = study.ask(8)
+    study.tell(batch, [trial.point["b"] for trial in batch])
+    study.add([{"a": 0.5, "b": 0.5, "c": 0.0}], [2.0])
+    found = {one.name: one for one in sliced(study)}
+    assert found["a"].at[0] == 0.0
+    assert found["a"].at[-1] == 1.0
+    assert len(found["a"].at) == 21
+    assert found["a"].tied == ("b", "c")
+    from covey.report.figures import of_slice
+
+    assert "To make up for it, b, c change too." in of_slice(found["a"])
+    # Nothing of c is no end that could be wider, but its 0.4 would be.
+    assert edges(space, {"a": 1.0, "b": 0.0, "c": 0.0}, []) == ()
+    (edge,) = edges(space, {"a": 0.3, "b": 0.3, "c": 0.4}, [])
+    assert (edge.name, edge.side) == ("c", "upper")

@@ -150,6 +150,19 @@ def test_an_ascent_keeps_its_face_and_what_is_not_free():
     assert (moved <= np.square(starts[:, :4] - 0.4).sum(axis=1) + 1e-12).all()
 
 
+@pytest.mark.parametrize("step", [None, 0.001])
+def test_an_ascent_beside_a_fixed_part_ends_at_the_maximum_of_the_rest(step):
+    """a = 0.6 stays; the rest sums to 0.4 and is nearest to the target where c = d + 0.1, b = 0."""
+    found = Space(SHARES, where=[Mixture(NAMES, step=step)])
+    flat = Flat(found, {"a": 0.6})
+    target = found.encode([{"a": 0.0, "b": 0.0, "c": 0.5, "d": 0.4}])[0]
+    free = np.array([False, True, True, True])
+    climbed = flat.climb(bowl(target), flat.draw(4, np.random.default_rng(0)), free)
+    np.testing.assert_allclose(numbers(found, climbed).sum(axis=1), 1.0, atol=2e-3)
+    for point in found.decode(flat.project(climbed)):
+        assert list(point.values()) == pytest.approx([0.6, 0.0, 0.25, 0.15], abs=1e-3)
+
+
 def test_steps_are_climbed_as_if_they_were_none():
     found = Space({"a": Real(0, 1), "b": Real(0, 0.5)}, where=[Mixture(["a", "b"], step=0.05)])
     flat = Flat(found, {})

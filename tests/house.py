@@ -38,7 +38,7 @@ BUDGETS = {
         "trials fail 300, beliefs about several goals 600, a space that grows 100, mixtures 100.",
     ),
     "files": Budget(
-        137,
+        138,
         120,
         "values in steps; a space that grows, its log and its command; where trials fail, what a "
         "batch is expected to gain, and goals and limits, a chapter each in math, model, log, "

@@ -15,7 +15,14 @@ from covey.arguments import Points, StudyArguments, Trials
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
-from covey.errors import HistoryError, JournalConflict, JournalDamaged, JournalError, several
+from covey.errors import (
+    CoveyError,
+    HistoryError,
+    JournalConflict,
+    JournalDamaged,
+    JournalError,
+    several,
+)
 from covey.gains import Advice
 from covey.gp import GP
 from covey.history import History, Trial, events
@@ -121,7 +128,11 @@ class Study:
         if extend is not None and space is not None:
             former = space_in(opened, like=space)
             study = cls(former, opened.header["goal"], strategy, journal=opened, **resources)
-            study.extend(space, extend)
+            try:
+                study.extend(space, extend)
+            except CoveyError:
+                opened.close()
+                raise
             return study
         space = space_in(opened) if space is None else space
         return cls(space, opened.header["goal"], strategy, journal=opened, **resources)
@@ -228,14 +239,24 @@ class Study:
         self._commit(events.Cancelled(self._own_ids(trials)), key)
 
     def amend(
-        self, trial: Trial | int, value: Value, reason: str, *, key: str | None = None
+        self,
+        trial: Trial | int,
+        value: Value,
+        reason: str,
+        *,
+        sem: float | None = None,
+        key: str | None = None,
     ) -> None:
-        """Correct a told value, or some of those that have names; the log keeps both."""
+        """Correct a told value, or some of those that have names; the log keeps both.
+
+        ``sem`` is its standard error; None keeps the one it had.
+        """
         if not arguments.is_one(trial):
             raise HistoryError(f"amend takes one trial or its id; got {trial!r}.")
         (id,) = self._own_ids(trial)
         corrected = arguments.correction(value, f"trial {id}", self._recipe.outcomes)
-        self._commit(events.Amended(id, corrected, reason), key)
+        (error,) = arguments.each(sem, 1, self._recipe.outcomes, (corrected,)) or (None,)
+        self._commit(events.Amended(id, corrected, reason, error), key)
 
     def exclude(self, trials: Trials, reason: str, *, key: str | None = None) -> None:
         """Leave results out of the model and of `best`.

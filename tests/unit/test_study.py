@@ -160,6 +160,16 @@ class TestTelling:
                 call(theirs)
         study.tell(mine, [1.0])
 
+    def test_a_standard_error_is_amended_with_its_value_or_kept(self, study):
+        (trial,) = study.ask(1)
+        study.tell(trial, 2.0, sem=0.5)
+        study.amend(trial, 3.0, "a typo")
+        assert (study.history[0].value, study.history[0].sem) == (3.0, 0.5)
+        study.amend(trial, 3.0, "it was measured five times", sem=0.1)
+        assert (study.history[0].value, study.history[0].sem) == (3.0, 0.1)
+        with pytest.raises(HistoryError, match="sem must be from 0"):
+            study.amend(trial, 3.0, "a typo", sem=-1.0)
+
     def test_amending_takes_one_trial(self, study):
         study.tell(study.ask(2), [1.0, 2.0])
         with pytest.raises(HistoryError, match="one trial or its id"):

@@ -177,6 +177,10 @@ def amend(
     _record(verb, study, new, [event.id for event in new])
     if len(new) < len(given):
         say(f"{several(len(given) - len(new), 'value')} known already")
+    out = [event.id for event in given if study.history.trial(event.id).excluded]
+    if out:
+        listed = ",".join(map(str, out))
+        say(f"still excluded: trial {listed}; `covey include {listed} --reason ...` counts it")
 
 
 def ids_in_words(words: Sequence[str], count: int) -> tuple[int, ...]:

@@ -391,6 +391,10 @@ def _export_cells(study: Study, journal: Path) -> list[dict[str, Any]]:
             asked |= dict.fromkeys(line["ids"], at)
         if kind in ("added", "told", "failed", "cancelled", "lost"):
             ended |= dict.fromkeys(line["ids"], at)
+        if kind == "retried":  # attempts before it are over
+            for id in line["ids"]:
+                begun.pop(id, None)
+                ended.pop(id, None)
     history = study.history
     return [
         {

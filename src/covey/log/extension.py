@@ -11,17 +11,16 @@ import numpy as np
 from covey.errors import HistoryError, JournalConflict, JournalMismatch, SpaceError, several
 from covey.history import Extended, History, Point, Trial
 from covey.space import Choice, Parameter, Pool, Space, space_from_description
+from covey.space.changes import differences, require_compatible
 from covey.space.constraints import Constraint
 from covey.space.description import as_described, constraint_from, parameter_from
 from covey.space.extending import (
     FormerPool,
     FormerSpace,
     allows,
-    differences,
     former_spaces,
     grown,
     is_former,
-    require_compatible,
 )
 
 _FARTHEST = 1e100  # of a coordinate: squares must not overflow

@@ -17,8 +17,8 @@ from covey.log.log import Log, Logbook, ReadOnlyLog, checked_path, exists, no_co
 from covey.outcomes import PLAIN, Outcomes
 from covey.selection import Strategy
 from covey.space import Pool, Space, space_from_description
+from covey.space.changes import differences
 from covey.space.description import as_described
-from covey.space.extending import differences
 
 if TYPE_CHECKING:
     from covey.arguments import StudyArguments

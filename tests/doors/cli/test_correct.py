@@ -81,6 +81,24 @@ def test_failed_trials_are_retried_pending_ones_failed_or_cancelled(told):
     assert history().reason(7) == "too hot"
 
 
+def test_an_amended_value_that_is_excluded_stays_so_and_is_said_to(told):
+    told("exclude", "2-3", "--reason", "wrong vial")
+    done = told("amend", "2=3", "0=2", "--reason", "typing error")
+    assert done.code == 0
+    assert "still excluded: trial 2; `covey include 2" in done.err
+    assert history().trial(2).excluded
+    assert "excluded" not in told("amend", "1=7", "--reason", "typing error").err
+
+
+def test_a_retried_trial_has_not_ended(told):
+    cells = list(csv.DictReader(io.StringIO(told("export").out)))
+    assert cells[5]["ended"]
+    told("retry", "5")
+    cells = list(csv.DictReader(io.StringIO(told("export").out)))
+    assert cells[5]["ended"] == cells[5]["seconds"] == ""
+    assert cells[6]["ended"]
+
+
 def test_values_are_amended_all_or_none(told):
     before = Path("covey.jsonl").read_bytes()
     for wrong in ("3=x", "7=1", "99=1", "3=nan", "3=1e200", "2=1"):

@@ -38,9 +38,9 @@ BUDGETS = {
         "trials fail 300, beliefs about several goals 600.",
     ),
     "files": Budget(
-        129,
+        138,
         120,
-        "values in steps; where trials fail, what a batch is expected to gain, and goals and "
+        "running: slots, budgets, standing, bars, watching, early stopping; values in steps; where trials fail, what a batch is expected to gain, and goals and "
         "limits, a chapter each in math, model, log, report and commands.",
     ),
     "floors": Budget(10, 10),

@@ -39,9 +39,9 @@ BUDGETS = {
         "options with features 70.",
     ),
     "files": Budget(
-        142,
+        150,
         120,
-        "values in steps; a space that grows, its log and its command; where trials fail, what a "
+        "running: slots, budgets, standing, bars, watching; values in steps; a space that grows, its log and its command; where trials fail, what a "
         "batch is expected to gain, and goals and limits, a chapter each in math, model, log, "
         "report and commands; mixtures, their arithmetic and the spaces that they flatten; "
         "features of options, and molecules among them.",

@@ -318,8 +318,8 @@ class Study:
         f: Objective,
         *,
         batch: int = 8,
-        rounds: int = 20,
-        workers: Workers = 4,
+        rounds: int | None = None,
+        workers: Workers | None = None,
         **options: Unpack[RunOptions],
     ) -> Result:
         """Evaluate f to the end of a budget, in parallel; see `covey.run.run`."""

@@ -392,7 +392,7 @@ def _run_lines(command: Sequence[str]) -> list[str]:
         said if command else f"# command = {example}  # for `covey run`",
         '# result = "stdout"  # the value is its last line; or "file": JSON at {result}',
         "# rounds = 20",
-        "# workers = 4",
+        "# workers = 4  # or gpus = 8: a slot each",
         "# timeout = 3600  # seconds, from the start of an evaluation",
     ]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,16 +15,15 @@ import typer
 
 import covey
 from covey.cli.options import FILE, Batch, Config, DryRun, Json
-from covey.cli.output import ExitCode, Stop, put, put_json, say, write_stderr
+from covey.cli.output import ExitCode, Stop, printable, put, put_json, say, write_stderr
 from covey.cli.settings import RunSettings, Settings, read_settings
 from covey.cli.sheets import point_to_json
 from covey.errors import StrategyError, several
 
 if TYPE_CHECKING:
     from covey.run import Command, Progress
-    from covey.run.api import Result
+    from covey.run.api import Crew, Result
     from covey.run.loop import Plan
-    from covey.study import Study
 
 _QUIET = 10.0  # seconds between lines without a terminal
 
@@ -32,7 +33,24 @@ def run_command(
     config: Config = FILE,
     batch: Batch = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Batches in all.")] = None,
+    evaluations: Annotated[
+        int | None, typer.Option(min=1, help="Evaluations in all, instead of batches.")
+    ] = None,
+    hours: Annotated[float | None, typer.Option(help="Begin nothing more after so long.")] = None,
+    cost: Annotated[
+        str | None, typer.Option(metavar="NAME[=MOST]", help="What is spent, and how much may be.")
+    ] = None,
+    target: Annotated[
+        list[str], typer.Option(metavar="VALUE|NAME=VALUE", help="A value that is good enough.")
+    ] = [],
+    plateau: Annotated[
+        int | None, typer.Option(min=1, help="Evaluations that brought nothing better.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Evaluations at a time.")] = None,
+    gpus: Annotated[
+        str | None, typer.Option(metavar="N|A,B,C", help="How many GPUs, or which; a slot each.")
+    ] = None,
+    per_gpu: Annotated[int | None, typer.Option(min=1, help="Evaluations on each GPU.")] = None,
     timeout: Annotated[float | None, typer.Option(min=0.0, help="Seconds per evaluation.")] = None,
     asynchronous: Annotated[
         bool, typer.Option("--async", help="Ask again as soon as a worker is free.")
@@ -42,18 +60,25 @@ def run_command(
 ) -> None:
     """Evaluate batches with a command; the same command goes on after a crash.
 
-    The value is the last line the command prints. Placeholders: {x.NAME}, {id}, {seed}, {result}.
-    No shell is involved. Without {x.NAME} the point comes as JSON on stdin.
+    The value is the last line the command prints. Placeholders: {x.NAME}, {id}, {seed}, {slot},
+    {result}. No shell is involved. Without {x.NAME} the point comes as JSON on stdin. With --gpus
+    each evaluation has a GPU to itself (CUDA_VISIBLE_DEVICES), or its share with --per-gpu. The
+    first limit that is reached ends the run: nothing more begins, and what runs is waited for.
 
     \b
     covey run --rounds 2 --batch 3 -- python square.py --lr={x.lr}
     covey run --dry-run -- python square.py --lr={x.lr}
+    covey run --dry-run --gpus 8 --per-gpu 2 -- python square.py --lr={x.lr}
+    covey run --hours 8 --target 0.95 --plateau 40 -- python square.py --lr={x.lr}
     """
     from covey.run.api import carry_out
 
     settings = read_settings(config)
     said: dict[str, Any] = {"rounds": rounds, "workers": workers, "timeout": timeout}
-    plan = replace(settings.run, **{name: v for name, v in said.items() if v is not None})
+    said |= {"gpus": gpus, "per_gpu": per_gpu, "evaluations": evaluations, "hours": hours}
+    said |= {"cost": _cost(cost), "target": _target(target), "plateau": plateau}
+    given = {name: value for name, value in said.items() if value is not None}
+    plan = replace(_without_the_other(settings.run, given), **given)
     plan = replace(
         plan,
         command=tuple(command or plan.command),
@@ -66,9 +91,9 @@ def run_command(
             "--lr={x.lr}`, or as command in the table [run].",
         )
     batch = batch or settings.batch
-    program = _checked(settings, plan, batch)
+    program, crew = _checked(settings, plan, batch)
     if dry_run:
-        _dry_run(settings, plan, program, batch, as_json=as_json)
+        _dry_run(settings, replace(plan, workers=crew.slots), program, batch, as_json=as_json)
         return
     settings = replace(settings, journal=settings.journal.absolute())
     os.chdir(settings.path.absolute().parent)  # the command runs in the folder of covey.toml
@@ -76,8 +101,8 @@ def run_command(
     study = settings.study()
     before = len(study.history.events)
     watched = replace(_plan(plan, batch), watch=Watch(quiet=as_json))
-    result = carry_out(study, program, watched, plan.workers)
-    _say_how_it_ended(study, before, plan.rounds * batch)
+    result = carry_out(study, program, watched, crew)
+    _say_how_it_ended(result, before, watched)
     _put_result(result, as_json)
 
 
@@ -89,6 +114,7 @@ def _put_result(result: Result, as_json: bool) -> None:
         fields["point"] = point_to_json(study.space, result.point)
         fields |= {"values": dict(result.values)} if result.values else {}
         fields |= {"front": [trial.id for trial in front]} if front else {}
+        fields |= {"ended": result.ended} if result.ended else {}
         put_json("covey.run/1", fields)
     else:
         shown = ", ".join(f"{name}={value}" for name, value in result.point.items())
@@ -98,21 +124,54 @@ def _put_result(result: Result, as_json: bool) -> None:
         say(f"{several(len(front), 'trial')} that no other beats: covey best")
 
 
-def _checked(settings: Settings, plan: RunSettings, batch: int) -> Command:
-    """The command, checked as far as possible before a journal is created."""
-    from covey.run.api import as_call, check_workers
+def _checked(settings: Settings, plan: RunSettings, batch: int) -> tuple[Command, Crew]:
+    """The command and who runs it, checked as far as possible before a journal is created."""
+    from covey.run.api import as_call, crew_of
 
-    _plan(plan, batch)
     command = covey.run.Command(plan.command, result=plan.result)
     call = as_call(command, settings.space, settings.outcomes)
-    check_workers(plan.workers, call)
-    return call if isinstance(call, covey.run.Command) else command
+    crew = crew_of(plan.workers, _plan(plan, batch), call)
+    return call if isinstance(call, covey.run.Command) else command, crew
 
 
 def _plan(plan: RunSettings, batch: int) -> Plan:
     from covey.run.loop import Plan
 
-    return Plan(batch, plan.rounds, plan.asynchronous, plan.timeout)
+    names = ["asynchronous", "timeout", "gpus", "per_gpu"]
+    names += ["evaluations", "hours", "cost", "target", "plateau"]
+    return Plan.of(batch, plan.rounds, {name: getattr(plan, name) for name in names})
+
+
+def _without_the_other(plan: RunSettings, given: Mapping[str, Any]) -> RunSettings:
+    """The plan of the file; rounds on the command line replace its evaluations, and vice versa."""
+    if "rounds" in given and "evaluations" not in given:
+        return replace(plan, evaluations=None)
+    return replace(plan, rounds=None) if "evaluations" in given else plan
+
+
+def _cost(said: str | None) -> str | dict[str, float] | None:
+    """What is spent, from dollars=50 or dollars."""
+    if said is None or "=" not in said:
+        return said
+    name, _, most = said.rpartition("=")
+    return {name: _number(most, "--cost", said)}
+
+
+def _target(said: Sequence[str]) -> float | dict[str, float] | None:
+    """A value that is good enough, from 0.9 or from yield=90 for each goal."""
+    if not said:
+        return None
+    if len(said) == 1 and "=" not in said[0]:
+        return _number(said[0], "--target", said[0])
+    pairs = [(*one.rpartition("="), one) for one in said]
+    return {name: _number(value, "--target", word) for name, _, value, word in pairs}
+
+
+def _number(text: str, option: str, said: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise Stop(ExitCode.USAGE, f"{option} {said}: {text!r} is no number.") from error
 
 
 def _require_program(command: Command) -> None:
@@ -122,13 +181,24 @@ def _require_program(command: Command) -> None:
         raise Stop(ExitCode.CONFLICT, str(error)) from error
 
 
-def _say_how_it_ended(study: Study, before: int, budget: int) -> None:
-    """Say why a run evaluated nothing, or less than its budget."""
-    history, whole = study.history, several(budget, "evaluation")
-    if history.asked_count < budget and study.space.size is not None:
-        say(f"the space is exhausted after {history.asked_count} of {whole}.")
+def _say_how_it_ended(result: Result, before: int, plan: Plan) -> None:
+    """Say why a run evaluated nothing, or less than its budget, and what it has spent."""
+    from covey.run.budget import spent
+
+    study, budget = result.study, plan.total
+    history, whole = study.history, several(budget or 0, "evaluation")
+    if plan.budget.costly:
+        total, _, unknown = spent(history, plan.budget.costly)
+        missing = f", without {several(unknown, 'result')} that did not say" if unknown else ""
+        say(f"{total:g} {plan.budget.costly} spent{missing}.")
+    if result.ended:
+        say(f"ended: {result.ended}.")
+    elif budget is None or (history.asked_count < budget and study.space.size is not None):
+        of = "" if budget is None else f" of {whole}"
+        say(f"the space is exhausted after {history.asked_count}{of}.")
     elif len(history.events) == before:
-        say(f"the budget of {whole} was used up before; raise --rounds to go on.")
+        more = "--evaluations" if plan.budget.evaluations else "--rounds"
+        say(f"the budget of {whole} was used up before; raise {more} to go on.")
 
 
 def _dry_run(
@@ -136,14 +206,17 @@ def _dry_run(
 ) -> None:
     example = covey.Study(settings.space, strategy="random", seed=0).ask(1)[0].point
     words = command.words(example, trial=0, seed=0, result="RESULT.json")
+    total = _plan(plan, batch).total
     if as_json:
-        numbers = {"batch": batch, "rounds": plan.rounds, "workers": plan.workers}
+        rounds = None if total is None else -(-total // batch)
+        numbers = {"batch": batch, "rounds": rounds, "evaluations": total, "workers": plan.workers}
         put_json("covey.run/1", {"dry_run": True, "command": words, **numbers})
     else:
         put(shlex.join(words))
+    many = "batches" if total is None else several(-(-total // batch), "batch")
     say(
-        f"dry run: {several(plan.rounds, 'batch')} of {batch}, {plan.workers} at a time, each as "
-        "above; nothing was run or recorded."
+        f"dry run: {many} of {batch}, {plan.workers} at a time, each as above; nothing was run or "
+        "recorded."
     )
 
 
@@ -156,6 +229,8 @@ class Watch:
 
     def __call__(self, progress: Progress) -> None:
         """Show the progress."""
+        from covey.run.shown import in_words
+
         if self.quiet:
             return
         live = sys.stderr.isatty()
@@ -164,13 +239,9 @@ class Watch:
         if not live and now - self._last < _QUIET and not over:
             return
         self._last = now
-        best = "-" if progress.best is None else f"{progress.best:.6g}"
-        left = "" if progress.left is None else f", about {progress.left:.0f} s left"
-        line = (
-            f"{progress.done}/{progress.total} done, {progress.running} running, "
-            f"{progress.failed} failed, best {best}{left}; waiting for {progress.waiting_for}"
-        )
+        line = printable(in_words(progress, waiting=True))
         if live:
+            line = line[: shutil.get_terminal_size().columns - 1]  # one that wraps is not rewritten
             write_stderr(f"\r\x1b[K{line}" + ("\n" if over else ""))
         else:
             say(line)

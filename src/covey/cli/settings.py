@@ -40,7 +40,14 @@ _RUN = {
     "result": str,
     "rounds": int,
     "workers": int,
+    "gpus": (int, str, list),
+    "per_gpu": int,
     "timeout": (int, float),
+    "evaluations": int,
+    "hours": (int, float),
+    "cost": (str, dict),
+    "target": (int, float, dict),
+    "plateau": int,
     "asynchronous": bool,
 }
 
@@ -51,10 +58,17 @@ class RunSettings:
 
     command: tuple[str, ...] = ()
     result: Literal["stdout", "file"] = "stdout"
-    rounds: int = 20
-    workers: int = 4
+    rounds: int | None = None  # 20, unless something else ends the run
+    workers: int | None = None  # 4, or one for each slot of the GPUs
+    gpus: int | str | Sequence[int | str] | None = None
+    per_gpu: int = 1
     timeout: float | None = None
     asynchronous: bool = False
+    evaluations: int | None = None
+    hours: float | None = None
+    cost: str | Mapping[str, float] | None = None
+    target: float | Mapping[str, float] | None = None
+    plateau: int | None = None
 
 
 @dataclass(frozen=True)

@@ -170,21 +170,21 @@ class Amended:
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """An attempt to evaluate this trial is about to be handed to an engine, under this name.
-
-    Logged before the engine gets it, so that after a crash nothing runs that the log does not
-    know; the engine finds it again by its name.
-    """
+    """An attempt is about to be handed to an engine, which finds it again by its name."""
 
     id: int
     attempt: int  # 1 for the first
     name: str
     seed: int  # of the evaluation; the same for every attempt
+    slot: int | None = None  # its place among those that run at once, and its GPU
+    gpu: str | None = None
 
     def __post_init__(self) -> None:
         (trial,) = trial_ids([self.id])
         attempt, seed = whole(self.attempt, "attempt"), whole(self.seed, "seed")
+        slot, gpu = whole(self.slot or 0, "slot"), text(self.gpu or "", "gpu")
         _assign(self, id=trial, attempt=attempt, name=text(self.name, "name"), seed=seed)
+        _assign(self, slot=None if self.slot is None else slot, gpu=gpu or None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,18 @@ import json
 import os
 import socket
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from covey.errors import JournalConflict, JournalError
 from covey.log.disk import Descriptor, forget_staged, is_locked, reporting, take_lock, try_lock
 
 _FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
+_MOST = 4096  # bytes of the entry
 _SIGNED = b'{"pid": '  # how the entry of the lock's holder begins
 
 
@@ -86,6 +88,7 @@ class Holder:
     pid: int
     host: str
     since: str  # a time in ISO format
+    plan: Mapping[str, Any] = field(default_factory=dict)  # what it does, by `note_plan`
 
     def __str__(self) -> str:
         if not self.pid:
@@ -108,6 +111,23 @@ def holder(journal: Path) -> Holder | None:
         return None if _gone(who) or not is_locked(fd) else who
     finally:
         os.close(fd)
+
+
+def note_plan(journal: Path, plan: Mapping[str, Any]) -> None:
+    """Write beside the holder's name what its run does, for whoever asks; only the holder may.
+
+    It is no part of the study: what cannot be written, or is too long, is left out.
+    """
+    with suppress(OSError):
+        fd = os.open(lock_path(journal), os.O_RDWR | _FLAGS)
+        try:
+            who = _holder(fd)
+            entry = {"pid": who.pid, "host": who.host, "since": who.since, "plan": dict(plan)}
+            data = json.dumps(entry).encode()
+            if who.pid == os.getpid() and len(data) <= _MOST:
+                os.pwrite(fd, data, 0)
+        finally:
+            os.close(fd)
 
 
 def _opened(path: Path) -> int:
@@ -167,8 +187,10 @@ def _require_one_name(journal: Path) -> None:
 
 def _holder(fd: int) -> Holder:
     try:
-        who = json.loads(os.pread(fd, 4096, 0))
-        return Holder(int(who["pid"]), str(who["host"]), str(who["since"]))
+        who = json.loads(os.pread(fd, _MOST, 0))
+        pid, host, since = int(who["pid"]), str(who["host"]), str(who["since"])
+        plan = who.get("plan")
+        return Holder(pid, host, since, plan if isinstance(plan, dict) else {})
     except (ValueError, KeyError, TypeError):  # it has just begun to write
         return Holder(0, "", "")
 

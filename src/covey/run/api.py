@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
-from covey.errors import EvaluationError, StrategyError, did_you_mean
+from covey.errors import EvaluationError, StrategyError, did_you_mean, several
 from covey.gp import GP
 from covey.history import Trial
 from covey.learn import Goal
 from covey.log.disk import remove_staged
+from covey.log.running import note_plan
 from covey.outcomes import Outcomes, middle
 from covey.run.command import Command
 from covey.run.dask import DaskEngine, is_client
@@ -28,6 +30,9 @@ from covey.run.dispatcher import Dispatcher
 from covey.run.local import LocalEngine
 from covey.run.loop import Interrupt, Loop, Plan, RunOptions
 from covey.run.remote import FuturesEngine
+from covey.run.shown import shown
+from covey.run.slots import gpu_slots
+from covey.run.standing import last_attempts
 from covey.run.task import Call, Engine, Function, pack
 from covey.selection import Strategy
 from covey.space import Pool, Space
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
 # Workers: a number of processes, an executor, a Dask client or an engine, made into an engine.
 
 _log = logging.getLogger("covey")
+_USUAL = 4  # workers, unless somebody says
 
 
 def check_workers(workers: object, call: Call) -> None:
@@ -59,6 +65,57 @@ def check_workers(workers: object, call: Call) -> None:
         raise StrategyError(f"workers must be a whole number >= 1; got {workers!r}.")
     if not isinstance(workers, FuturesEngine):
         pack(call)
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Who evaluates, and the GPU of each slot, if there are some."""
+
+    workers: Workers
+    gpus: tuple[str, ...] = ()
+
+    @property
+    def slots(self) -> int | None:
+        """How many evaluate at once, if that is known."""
+        return self.workers if isinstance(self.workers, int) else None
+
+
+def crew_of(workers: Workers | None, plan: Plan, call: Call) -> Crew:
+    """The workers that were given, checked; without, one for each slot, or four.
+
+    Raises:
+        StrategyError: They cannot evaluate the call, or are more than the GPUs have slots.
+    """
+    if workers is not None:
+        check_workers(workers, call)
+    _require_numbers(workers, call)
+    if plan.gpus is None:
+        if plan.per_gpu != 1:
+            raise StrategyError(f"per_gpu={plan.per_gpu!r} needs gpus, such as gpus=8.")
+        return Crew(_USUAL if workers is None else workers)
+    if workers is not None and not isinstance(workers, int):
+        raise StrategyError(
+            f"gpus are those of this machine, and go with a number of workers; got {workers!r}. On "
+            "a cluster ask for resources: RayEngine(num_gpus=1), or DaskEngine(client, "
+            "resources={'GPU': 1})."
+        )
+    gpus = gpu_slots(plan.gpus, plan.per_gpu)
+    if workers is not None and workers > len(gpus):
+        raise StrategyError(
+            f"{workers} workers, but {several(len(gpus), 'slot')}: {len(set(gpus))} GPUs with "
+            f"{plan.per_gpu} each. Leave workers out, or raise per_gpu."
+        )
+    return Crew(len(gpus) if workers is None else workers, gpus)
+
+
+def _require_numbers(workers: Workers | None, call: Call) -> None:
+    """Refuse a command that wants a slot's number from workers that have none."""
+    without = isinstance(workers, Executor | FuturesEngine)
+    if isinstance(call, Command) and call.names_slot and without:
+        raise StrategyError(
+            f"{{slot}} has no number with {workers!r}, which queues by itself. Use workers=4, a "
+            "number, or take {slot} out of the command."
+        )
 
 
 @contextmanager
@@ -106,6 +163,7 @@ class Result:
     value: float
     study: Study
     values: Mapping[str, float] = field(default_factory=dict)  # of outcomes that have names
+    ended: str = ""  # which limit of the budget ended the run; empty: its evaluations are done
 
     @property
     def front(self) -> list[Trial]:
@@ -118,11 +176,11 @@ def run(
     f: Objective,
     *,
     batch: int = 8,
-    rounds: int = 20,
-    workers: Workers = 4,
+    rounds: int | None = None,
+    workers: Workers | None = None,
     **options: Unpack[RunOptions],
 ) -> Result:
-    """Evaluate f to the end of a budget of ``rounds`` * ``batch`` evaluations.
+    """Evaluate f to the end of a budget: ``rounds`` * ``batch`` evaluations, or as the options say.
 
     Synchronous (the default): the next batch is asked for when this one is in; the run is the same
     for any number of workers, and after any crash. Asynchronous: a worker that is free gets the
@@ -137,12 +195,15 @@ def run(
         f: takes a point (a dict), and a seed if it has a parameter ``seed``; returns a number, or
             {"value": number, "sem": its standard error}. Or a `Command`.
         batch: points per round.
-        rounds: batches in all.
+        rounds: batches in all; 20, unless one of the limits below ends the run.
         workers: a number of processes on this machine, one for each evaluation; or an executor of
             `concurrent.futures`, a Dask client, or an engine such as `RayEngine()`. What is given
-            stays open.
+            stays open. None: 4, or one for each slot of ``gpus``.
         **options: asynchronous; timeout, in seconds from the start of an evaluation; retries, a
-            `Retries`; watch, called with a `Progress` now and then.
+            `Retries`; watch, called with a `Progress` now and then; gpus, how many or which, and
+            per_gpu, how many evaluations share one; progress, False to show no bar. The budget:
+            evaluations; hours; cost, {"dollars": 50}, something that is returned beside the value;
+            target, a value that is good enough; plateau, evaluations that brought nothing better.
 
     Raises:
         EvaluationError: No value came, or the machine lost a whole batch. Like any error and
@@ -150,31 +211,55 @@ def run(
         JournalConflict: Another run holds the journal.
     """
     plan = Plan.of(batch, rounds, options)
+    plan.budget.check(study.recipe.outcomes)
     call = as_call(f, study.space, study.recipe.outcomes)
-    check_workers(workers, call)
-    _require_program(call, workers)
-    return carry_out(study, call, plan, workers)
+    crew = crew_of(workers, plan, call)
+    _require_program(call, crew.workers)
+    return carry_out(study, call, plan, crew)
 
 
-def carry_out(study: Study, call: Call, plan: Plan, workers: Workers) -> Result:
-    """Evaluate to the end of a plan; call, plan and workers were checked before."""
+def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
+    """Evaluate to the end of a plan; call, plan and crew were checked before."""
     with ExitStack() as stack:
         stack.enter_context(study.running())
+        plan = stack.enter_context(shown(plan))
         if study.journal is not None:
             remove_staged(study.journal)
         study.refresh()
         interrupt = stack.enter_context(Interrupt())  # left after the engine is closed
-        engine = stack.enter_context(engine_for(workers, study.journal))
+        engine = stack.enter_context(engine_for(crew.workers, study.journal))
+        busy: set[str] = set()
         if isinstance(engine, LocalEngine):
             engine.tidy(_told_attempts(study))
-        dispatcher = Dispatcher(study, engine, call, plan.timeout, plan.retries)
+            busy = engine.busy()
+        dispatcher = Dispatcher(study, engine, call, plan.timeout, plan.retries, crew.gpus)
+        dispatcher.withdraw_strays(busy - _awaited(study))
+        if study.journal is not None:
+            note_plan(study.journal, _described(plan, engine.slots))
         try:
-            Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch).go()
-            return _required(study)
+            loop = Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch)
+            loop.go()
+            return replace(_required(study), ended=loop.over)
         except BaseException as error:
             # Without a journal, the results would be lost with the exception.
             vars(error).update(study=study, result=result_of(study))
             raise
+
+
+def _described(plan: Plan, slots: int | None) -> dict[str, Any]:
+    """What others should know of a run while it goes on."""
+    until = None
+    if plan.budget.hours is not None:
+        until = (datetime.now(UTC) + timedelta(hours=plan.budget.hours)).isoformat()
+    return {
+        "total": plan.total,
+        "batch": plan.batch,
+        "asynchronous": plan.asynchronous,
+        "slots": slots,
+        "until": until,
+        "cost": plan.budget.costly,
+        "purse": plan.budget.purse if math.isfinite(plan.budget.purse) else None,
+    }
 
 
 def _require_program(call: Call, workers: Workers) -> None:
@@ -196,6 +281,12 @@ def _told_attempts(study: Study) -> set[str]:
     """The names of all attempts at trials that have a value."""
     history = study.history
     return {sent.name for trial in history.told for sent in history.attempts(trial.id)}
+
+
+def _awaited(study: Study) -> set[str]:
+    """The names of the last attempts at pending trials, which this run goes on with."""
+    last = last_attempts(study.history)
+    return {last[trial.id].name for trial in study.history.pending if trial.id in last}
 
 
 def _required(study: Study) -> Result:
@@ -262,8 +353,8 @@ def maximize(
     space: Space | Pool,
     *,
     batch: int = 8,
-    rounds: int = 20,
-    workers: Workers = 4,
+    rounds: int | None = None,
+    workers: Workers | None = None,
     **options: Unpack[Options],
 ) -> Result:
     """Maximise f over a space in ``rounds`` batches.
@@ -283,11 +374,12 @@ def maximize(
             outcomes by name, {"yield": 61, "cost": 33}, where ``goal`` and ``limits`` name them.
         space: where to look.
         batch: points per round.
-        rounds: batches in all.
-        workers: number of processes, or a `concurrent.futures.Executor`, a Dask client, or an
-            engine of `covey.run`.
+        rounds: batches in all; 20, unless one of the limits below ends the run.
+        workers: number of processes (4, or one for each slot of ``gpus``), or a
+            `concurrent.futures.Executor`, a Dask client, or an engine of `covey.run`.
         **options: strategy, seed, journal, gp, goal (by name), limits, record and worst, as in
-            `Study`; asynchronous, timeout, retries and watch, as in `covey.run.run`.
+            `Study`; asynchronous, timeout, retries, watch, gpus, per_gpu and progress, and the
+            budget (evaluations, hours, cost, target, plateau), as in `covey.run.run`.
 
     >>> from covey import Real, Space
     >>> space = Space({"x": Real(-1.0, 1.0)})
@@ -303,8 +395,8 @@ def minimize(
     space: Space | Pool,
     *,
     batch: int = 8,
-    rounds: int = 20,
-    workers: Workers = 4,
+    rounds: int | None = None,
+    workers: Workers | None = None,
     **options: Unpack[Options],
 ) -> Result:
     """Minimise f over a space; see `maximize`."""
@@ -315,7 +407,7 @@ def _optimize(
     goal: Goal,
     f: Objective,
     space: Space | Pool,
-    size: tuple[int, int, Workers],
+    size: tuple[int, int | None, Workers | None],
     options: Mapping[str, Any],
 ) -> Result:
     batch, rounds, workers = size
@@ -330,15 +422,17 @@ def _optimize(
         )
     goals = goal if named is None else named
     told = (of_study.get(name) for name in ("limits", "record", "worst"))
-    call = as_call(f, space, Outcomes.of(goals, *told))
-    check_workers(workers, call)
-    _require_program(call, workers)
-    return carry_out(Study(space, goals, **of_study), call, plan, workers)
+    outcomes = Outcomes.of(goals, *told)
+    plan.budget.check(outcomes)
+    call = as_call(f, space, outcomes)
+    crew = crew_of(workers, plan, call)
+    _require_program(call, crew.workers)
+    return carry_out(Study(space, goals, **of_study), call, plan, crew)
 
 
 def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The study's options, and the run's."""
-    names = [*StudyOptions.__annotations__, *RunOptions.__annotations__]
+    names = [*StudyOptions.__annotations__, *RunOptions.__annotations__]  # inherited ones too
     for name in options:
         if name not in names:
             raise StrategyError(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # each evaluation process imports this module and needs littl
 
 # {{name}} is {name} itself. Braces not followed by a letter are left alone, so JSON needs no care.
 _PLACEHOLDER = re.compile(r"\{(\{[A-Za-z][^{}]*\})\}|\{([A-Za-z][^{}]*)\}")
-_OWN = ("id", "seed", "result")  # placeholders that are not parameters
+_OWN = ("id", "seed", "slot", "result")  # placeholders that are not parameters
 _WORDS = 2000  # characters of a reason
 
 
@@ -37,10 +37,11 @@ class Command:
     """A program and its arguments; its value is read from its output.
 
     In an element of ``argv``, ``{x.lr}`` is replaced by a parameter, ``{id}`` by the trial's id,
-    ``{seed}`` by its seed and ``{result}`` by the path of a file for its result; ``{{id}}`` is
-    ``{id}`` itself. No shell is involved: a value is part of one argument, whatever it holds. If no
-    parameter is named, the point comes as JSON on standard input. The environment has
-    ``COVEY_TRIAL``, ``COVEY_SEED`` and ``PYTHONHASHSEED``.
+    ``{seed}`` by its seed, ``{slot}`` by the place where it runs and ``{result}`` by the path of a
+    file for its result; ``{{id}}`` is ``{id}`` itself. No shell is involved: a value is part of one
+    argument, whatever it holds. If no parameter is named, the point comes as JSON on standard
+    input. The environment has ``COVEY_TRIAL``, ``COVEY_SEED``, ``COVEY_SLOT`` and
+    ``PYTHONHASHSEED``.
 
     The value is the last line of standard output that is not empty (``result="stdout"``) or what
     is in the file (``result="file"``): a number, or ``{"value": 1.5, "sem": 0.1}``, and whatever
@@ -75,8 +76,8 @@ class Command:
                 if_one = f" (so {{x.{name}}}, if {name} is one)" if name.isidentifier() else ""
                 raise StrategyError(
                     f"unknown placeholder {{{name}}}; there are {{x.NAME}} for a parameter"
-                    f"{if_one}, {{id}}, {{seed}} and {{result}}; write {{{{{name}}}}} to have it "
-                    f"as it is.{did_you_mean(name, _OWN)}"
+                    f"{if_one}, {{id}}, {{seed}}, {{slot}} and {{result}}; write {{{{{name}}}}} to "
+                    f"have it as it is.{did_you_mean(name, _OWN)}"
                 )
         if any(name.startswith("x.") for name in self._placeholders(self.argv[:1])):
             raise StrategyError(
@@ -143,15 +144,30 @@ class Command:
         rows = [int(np.argmax(mask)) for mask in refused if mask.any()]
         return min(rows, default=None)
 
+    @property
+    def names_slot(self) -> bool:
+        """Whether ``{slot}`` is among its arguments."""
+        return "slot" in self._placeholders(self.argv)
+
     def words(
-        self, point: Mapping[str, Any], *, trial: int, seed: int, result: str = "result.json"
+        self,
+        point: Mapping[str, Any],
+        *,
+        trial: int,
+        seed: int,
+        slot: int | None = 0,
+        result: str = "result.json",
     ) -> list[str]:
         """The arguments for one point.
 
         Raises:
             StrategyError: A value would be taken for an option, or cannot be an argument.
         """
-        values: dict[str, Any] = {"id": trial, "seed": seed, "result": result}
+        if slot is None and self.names_slot:
+            raise StrategyError(
+                "{slot} has no number here: these workers have no slots. Use workers=4, a number."
+            )
+        values: dict[str, Any] = {"id": trial, "seed": seed, "slot": slot, "result": result}
         values |= {f"x.{name}": value for name, value in point.items()}
         return [_filled(word, values) for word in self.argv]
 
@@ -168,7 +184,8 @@ class Command:
         """Run the program for a task and wait for it."""
         result = folder / "value.json"
         try:
-            words = self.words(task.point, trial=task.id, seed=task.seed, result=str(result))
+            numbers = {"trial": task.id, "seed": task.seed}
+            words = self.words(task.point, **numbers, slot=task.slot, result=str(result))
             (folder / "stdin").write_text(self._input(task.point))
         except StrategyError as error:
             return Outcome(task.name, "failed", reason=str(error))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import time
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from covey.errors import MissingExtraError, StrategyError
-from covey.run.local import GRACE
+from covey.run.process import GRACE
 from covey.run.remote import CallPacker, evaluate_on_worker, task_bytes
+from covey.run.slots import Places, Slot, allowed_gpus, shared_gpus
 from covey.run.task import Outcome, Task
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, Worker
 
 
 def is_client(thing: object) -> bool:
@@ -34,7 +37,8 @@ class DaskEngine:
     Args:
         client: stays open.
         grace: seconds between asking an evaluation to end and killing it.
-        **options: for `Client.submit`, such as ``resources={"GPU": 1}``.
+        **options: for `Client.submit`, such as ``resources={"GPU": 1}``: each evaluation then has
+            a GPU of its worker to itself, as far as that has so many (``--resources GPU=8``).
     """
 
     slots = None
@@ -64,6 +68,7 @@ class DaskEngine:
                 task_bytes(task),
                 payload,
                 self._grace,
+                float((self._options.get("resources") or {}).get("GPU", 0.0)),
                 key=task.name,
                 pure=False,
                 retries=0,
@@ -133,8 +138,32 @@ class DaskEngine:
         self._reported.clear()
 
 
-def evaluate_here(name: str, label: bytes, payload: bytes, grace: float) -> list[dict[str, Any]]:
-    """What a Dask worker runs: one evaluation."""
+_places: dict[tuple[str, ...], Places] = {}  # of this worker, by the GPUs of its slots
+_turn = threading.Lock()
+
+
+@contextmanager
+def _slot_on(worker: Worker, name: str, share: float) -> Iterator[Slot]:
+    """A slot of this worker, by its own count of threads or GPUs."""
+    gpus: tuple[str, ...] = ()
+    if share:
+        owned = int(worker.state.total_resources.get("GPU", 0))
+        gpus = shared_gpus(allowed_gpus(os.environ) or tuple(map(str, range(owned))), share)
+    with _turn:
+        count = len(gpus) or worker.state.nthreads
+        places = _places.setdefault(gpus, Places(count, gpus))
+        slot = places.take(name) if places.has_room else Slot(None)
+    try:
+        yield slot
+    finally:
+        with _turn:
+            places.free(name)
+
+
+def evaluate_here(
+    name: str, label: bytes, payload: bytes, grace: float, share: float = 0.0
+) -> list[dict[str, Any]]:
+    """What a Dask worker runs: one evaluation, with this share of a GPU."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -143,7 +172,8 @@ def evaluate_here(name: str, label: bytes, payload: bytes, grace: float) -> list
         task = worker.state.tasks.get(name)
         return task is not None and task.state != "cancelled"
 
-    return evaluate_on_worker(label, payload, grace, wanted)
+    with _slot_on(worker, name, share) as slot:
+        return evaluate_on_worker(label, payload, grace, wanted, slot)
 
 
 def _outcomes(name: str, future: Future) -> list[Outcome]:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import logging
-import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
 from covey.errors import HistoryError
 from covey.history import Dispatched, Failed, History, Late, Lost, Point, Retried, Told, Trial
 from covey.run.command import Command
+from covey.run.slots import Places, Slot
+from covey.run.standing import kind_of, last_attempts
 from covey.run.task import Call, Engine, Outcome, Retries, Task, name_of
 from covey.study import Study
 
 _log = logging.getLogger("covey")
 
 _FEW = 4  # first failures, all alike, that suggest f itself is broken (our choice)
-_NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _PATIENCE = 30.0  # seconds for an engine to stop what it was told to stop
 
 
@@ -33,10 +34,17 @@ class Dispatcher:
     """
 
     def __init__(
-        self, study: Study, engine: Engine, call: Call, timeout: float | None, retries: Retries
+        self,
+        study: Study,
+        engine: Engine,
+        call: Call,
+        timeout: float | None,
+        retries: Retries,
+        gpus: Sequence[str] = (),
     ) -> None:
         self._study = study
         self._engine = engine
+        self._places = Places(engine.slots, gpus)
         self._call = call
         self._timeout = timeout
         self._retries = retries
@@ -56,6 +64,7 @@ class Dispatcher:
         # The last failure, and how to repeat it without a run.
         self.last: tuple[Outcome, str] = Outcome("", "lost"), ""
         self._began: dict[str, float] = {}  # start times of this run's attempts, by name
+        self._since: dict[str, float] = {}  # the same, and when others were found
         self._took: list[float] = []  # seconds that ended attempts took
         self.lost = 0  # how many trials in a row were lost, up to the last one
 
@@ -73,6 +82,17 @@ class Dispatcher:
     def seconds(self) -> float | None:
         """What an evaluation takes, on average; None before one has ended in this run."""
         return sum(self._took) / len(self._took) if self._took else None
+
+    @property
+    def elapsed(self) -> list[float]:
+        """Seconds since each that runs was handed out, or found."""
+        now = time.monotonic()
+        return [now - self._since[name] for name in self._open]
+
+    @property
+    def queued(self) -> int:
+        """How many wait for a free place, or for their next attempt."""
+        return len(self._queue)
 
     @property
     def held(self) -> int:
@@ -103,6 +123,8 @@ class Dispatcher:
         for task in tasks:
             if task.name in known:
                 self._sent[task.name] = self._open[task.name] = task
+                self._since[task.name] = time.monotonic()
+                self._places.occupy(task.name, Slot(task.slot, task.gpu))
         found = {task.id for task in self._open.values()}
         self.admit(trial for trial in trials if trial.id not in found)
         if tasks:
@@ -111,20 +133,44 @@ class Dispatcher:
                 *(len(tasks), len(known), len(tasks) - len(known)),
             )
 
+    def withdraw_strays(self, names: Collection[str]) -> None:
+        """End evaluations of an earlier run that nobody waits for, such as those told by hand.
+
+        Their slots are taken until they are dead.
+        """
+        history = self._study.history
+        strays = [
+            self._task(trial, sent)
+            for trial in history.trials
+            for sent in history.attempts(trial.id)
+            if sent.name in names and sent.name not in self._open
+        ]
+        known = self._engine.adopt(strays) if strays else set()
+        for task in strays:
+            if task.name in known:
+                self._sent[task.name] = task
+                self._places.occupy(task.name, Slot(task.slot, task.gpu))
+        self._engine.cancel(known)
+
     def work(self, seconds: float) -> None:
         """Start what can start, and wait at most ``seconds`` for something to end."""
         self._start()
-        startable = self._has_room() and not self.doubtful
+        startable = self._places.has_room and not self.doubtful
         ready = min(self._queue.values(), default=None) if startable else None
         if ready is not None:  # something is to be started soon
             seconds = min(seconds, max(0.0, ready - time.monotonic()))
         self._settling = True
         for outcome in self._engine.poll(seconds):
+            self._places.free(outcome.name)
             self._settle(outcome)
         self._settling = False
         self._study.refresh()
         self._withdraw()
         self._admit_retried()
+
+    def leave_queue(self) -> None:
+        """Start nothing more; what is queued stays pending."""
+        self._queue.clear()
 
     def stop(self) -> None:
         """Cancel what runs and log the results that still come; all else stays pending."""
@@ -172,13 +218,10 @@ class Dispatcher:
             if task is not None and outcome.status == "succeeded":
                 self._tell(task, outcome)
 
-    def _has_room(self) -> bool:
-        return self._engine.slots is None or len(self._open) < self._engine.slots
-
     def _start(self) -> None:
         now = time.monotonic()
         for id in sorted(self._queue):
-            if not self._has_room() or self.doubtful:
+            if not self._places.has_room or self.doubtful:
                 return
             if self._queue[id] > now:
                 continue
@@ -189,10 +232,16 @@ class Dispatcher:
 
     def _dispatch(self, trial: Trial) -> None:
         sent = self._next_attempt(trial)
-        self._study.note(sent)  # before the engine gets it
+        slot = self._places.take(sent.name)
+        sent = replace(sent, slot=slot.number, gpu=slot.gpu)
+        try:
+            self._study.note(sent)  # before the engine gets it
+        except BaseException:
+            self._places.free(sent.name)
+            raise
         task = self._task(trial, sent)
         self._sent[sent.name] = self._open[sent.name] = task
-        self._began[sent.name] = time.monotonic()
+        self._began[sent.name] = self._since[sent.name] = time.monotonic()
         self._engine.submit(task)
 
     def _next_attempt(self, trial: Trial) -> Dispatched:
@@ -202,7 +251,15 @@ class Dispatcher:
 
     def _task(self, trial: Trial, sent: Dispatched) -> Task:
         return Task(
-            trial.id, sent.attempt, sent.name, trial.point, sent.seed, self._timeout, self._call
+            trial.id,
+            sent.attempt,
+            sent.name,
+            trial.point,
+            sent.seed,
+            self._timeout,
+            self._call,
+            sent.slot,
+            sent.gpu,
         )
 
     def _settle(self, outcome: Outcome) -> None:
@@ -308,12 +365,12 @@ class Dispatcher:
         """
         if self._cleared or outcome.status != "failed":
             return False
-        kinds = {_kind(held.reason) for _, held in self._held.values()}
+        kinds = {kind_of(held.reason) for _, held in self._held.values()}
         if kinds:
-            self._cleared = kinds != {_kind(outcome.reason)}
+            self._cleared = kinds != {kind_of(outcome.reason)}
         else:
             known = known_reasons(self._study.history)
-            self._cleared = _kind(outcome.reason) in map(_kind, known)
+            self._cleared = kind_of(outcome.reason) in map(kind_of, known)
         return not self._cleared
 
     def _fail(self, task: Task, outcome: Outcome) -> None:
@@ -352,18 +409,6 @@ class Dispatcher:
         return self._study.history.trial(id).status == "pending"
 
 
-def last_attempts(history: History) -> dict[int, Dispatched]:
-    """The last attempt of each trial, by id; those before a retry are over, and not among them."""
-    last: dict[int, Dispatched] = {}
-    for event in history.events:
-        if isinstance(event, Dispatched):
-            last[event.id] = event
-        elif isinstance(event, Retried):
-            for id in event.ids:
-                last.pop(id, None)
-    return last
-
-
 def known_reasons(history: History) -> set[str]:
     """Why trials failed; a trial that is retried was not to blame for its failures before."""
     reasons: dict[int, set[str]] = {}
@@ -382,15 +427,6 @@ def by_hand(task: Task) -> str:
     if isinstance(task.call, Command):
         return f"Try it by hand: {task.call.line(task.point, trial=task.id, seed=task.seed)}"
     return f"Try f({dict(task.point)!r}) by hand."
-
-
-def _kind(reason: str) -> str:
-    """A reason without its numbers, which may be those of the point.
-
-    >>> _kind("KeyError: 'lr' in trial 12 at 1e-05") == _kind("KeyError: 'lr' in trial 3 at 0.1")
-    True
-    """
-    return _NUMBER.sub("#", reason)
 
 
 def evaluation_seed(seed: int, trial: int) -> int:

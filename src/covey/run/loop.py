@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from types import FrameType, TracebackType
-from typing import Any, Self, TypedDict
+from typing import Any, Self
 
 from covey.errors import (
     EvaluationError,
@@ -27,7 +27,10 @@ from covey.errors import (
     several,
 )
 from covey.history import History, Trial
+from covey.run.budget import Budget, BudgetOptions, spent
 from covey.run.dispatcher import Dispatcher
+from covey.run.slots import Gpus
+from covey.run.standing import Pace, duration, failing_alike
 from covey.run.task import Retries
 from covey.study import Study
 
@@ -96,18 +99,23 @@ class Progress:
     best: float | None
     waiting_for: str  # what the run waits for, in words
     left: float | None  # estimated seconds; None before an evaluation has ended
+    spent: float | None = None  # what evaluations have cost so far, if the run has a cost
+    trouble: str = ""  # what looks wrong, in a sentence: the last few failed alike
 
 
 # How much to evaluate, and how.
 
 
-class RunOptions(TypedDict, total=False):
+class RunOptions(BudgetOptions, total=False):
     """Options of a run, beyond its size."""
 
     asynchronous: bool
     timeout: float | None
     retries: Retries
     watch: Callable[[Progress], None] | None
+    gpus: Gpus | None
+    per_gpu: int
+    progress: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +123,29 @@ class Plan:
     """How much to evaluate, and how."""
 
     batch: int = 8
-    rounds: int = 20
+    rounds: int | None = None  # None: 20, unless the budget ends the run
     asynchronous: bool = False
     timeout: float | None = None
     retries: Retries = Retries()  # noqa: RUF009 - frozen
     watch: Callable[[Progress], None] | None = None
+    gpus: Gpus | None = None  # as many slots, or which
+    per_gpu: int = 1
+    progress: bool | None = None  # show a bar; None: on a terminal and in a notebook
+    budget: Budget = Budget()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
-        for name in ("batch", "rounds"):
-            value = getattr(self, name)
-            if not is_whole(value, 1):
-                raise StrategyError(f"{name} must be a whole number >= 1; got {value!r}.")
+        for name, value in (("batch", self.batch), ("rounds", self.rounds or 1)):
+            if not is_whole(value, 1) or self.rounds == 0:
+                raise StrategyError(
+                    f"{name} must be a whole number >= 1; got {getattr(self, name)!r}."
+                )
+        if self.rounds is not None and self.budget.evaluations is not None:
+            raise StrategyError(
+                f"rounds={self.rounds} and evaluations={self.budget.evaluations} say the same in "
+                "two ways; give one of them."
+            )
+        if self.progress not in (None, True, False):
+            raise StrategyError(f"progress is True, False or None; got {self.progress!r}.")
         limit = self.timeout
         if limit is not None and not (isinstance(limit, int | float) and 0.0 < limit < math.inf):
             raise StrategyError(f"timeout must be a number of seconds > 0, or None; got {limit!r}.")
@@ -136,19 +156,34 @@ class Plan:
                 f"watch is a function of a covey.run.Progress, or None; got {self.watch!r}."
             )
 
+    @property
+    def total(self) -> int | None:
+        """Evaluations in all; None if only something else ends it."""
+        if self.budget.evaluations is not None:
+            return self.budget.evaluations
+        if self.rounds is None and self.budget.ends:
+            return None
+        return self.batch * (_ROUNDS if self.rounds is None else self.rounds)
+
     @classmethod
-    def of(cls, batch: int, rounds: int, options: Mapping[str, Any]) -> Plan:
+    def of(cls, batch: int, rounds: int | None, options: Mapping[str, Any]) -> Plan:
         """A plan from the options that were passed; an unknown name is an error."""
-        known = [field.name for field in fields(cls) if field.name not in ("batch", "rounds")]
+        own = ("batch", "rounds", "budget")
+        limits = [field.name for field in fields(Budget)]
+        known = [*(field.name for field in fields(cls) if field.name not in own), *limits]
         for name in options:
             if name not in known:
                 raise StrategyError(
                     f"unknown option {name!r}; there are {', '.join(known)}."
                     f"{did_you_mean(name, known)}"
                 )
-        return cls(batch, rounds, **options)
+        budget = Budget(**{name: options[name] for name in limits if name in options})
+        given = {name: value for name, value in options.items() if name not in limits}
+        return cls(batch, rounds, budget=budget, **given)
 
 
+_ROUNDS = 20  # batches of a run, if nothing is said
+_ENDLESS = 2**60  # evaluations of a run that only time, cost or a plateau ends
 _TICK = 0.5  # seconds of waiting for the engine before Ctrl-C is checked
 _POSTPONED = (
     " No value came before them, so it may be f: they stay pending, and the next run evaluates "
@@ -176,6 +211,10 @@ class Loop:
         self._batch: Sequence[int] = ()
         self._unwatched = False  # ``watch`` has raised, and is not called again
         self._stopped = False  # what runs was stopped, or killed
+        self._bar = False if plan.progress else None  # of an ask: there is room for one only
+        self._began = time.monotonic()
+        self._judged = -1  # the number of events at which limits were last looked at
+        self.over = ""  # which limit is reached, in words
 
     def go(self) -> None:
         """Run to the end; on any error, say what is recorded."""
@@ -201,6 +240,7 @@ class Loop:
 
     def _to_the_end(self) -> None:
         self._take_up()
+        self._check_limits()
         if self._plan.asynchronous:
             self._keep_busy()
         else:
@@ -229,7 +269,8 @@ class Loop:
         exhausted = False
         while True:
             free = min(self._wide - len(self._dispatcher.awaited), self._left())
-            if free > 0 and not exhausted and not self._dispatcher.doubtful:
+            stopped = exhausted or self.over or self._dispatcher.doubtful
+            if free > 0 and not stopped:
                 trials = self._ask(free)
                 exhausted = not trials
                 self._dispatcher.admit(trials)
@@ -247,6 +288,7 @@ class Loop:
         before = self._dispatcher.settled
         self._dispatcher.work(_TICK)
         self._interrupt.check()
+        self._check_limits()
         self._report(something=self._dispatcher.settled > before)
         if self._dispatcher.hopeless:
             raise _nothing_came(self._dispatcher.held, "the first", "", self._dispatcher)
@@ -254,15 +296,15 @@ class Loop:
     def _ask(self, count: int) -> list[Trial]:
         """The next trials; fewer if fewer points of a finite space are left."""
         self._interrupt.check()
-        if count <= 0:
+        if count <= 0 or self.over:
             return []
         try:
-            return self._study.ask(count)
+            return self._study.ask(count, progress=self._bar)
         except ExhaustedError as error:
             if self._study.space.size is None:
                 raise
             if error.left:
-                return self._study.ask(error.left)
+                return self._study.ask(error.left, progress=self._bar)
             _log.info("the space is exhausted after %d trials", len(self._study.history))
             return []
 
@@ -270,7 +312,19 @@ class Loop:
         counted = ("told", "failed", "pending")
         trials = self._study.history.trials
         used = sum(t.origin == "asked" and t.status in counted for t in trials)
-        return self._plan.batch * self._plan.rounds - used
+        return (_ENDLESS if self._plan.total is None else self._plan.total) - used
+
+    def _check_limits(self) -> None:
+        """Start nothing more once a limit of the budget is reached."""
+        seconds, events = time.monotonic() - self._began, len(self._study.history.events)
+        hours = self._plan.budget.hours
+        if self.over or (events == self._judged and hours is None):
+            return
+        self._judged = events
+        self.over = self._plan.budget.reached(self._study, seconds)
+        if self.over:
+            self._dispatcher.leave_queue()
+            _log.info("nothing more begins: %s", self.over)
 
     def _check_batch(self) -> None:
         """Raise if a whole batch of this run gave no value, and the next would fare no better.
@@ -279,7 +333,7 @@ class Loop:
         batch avoids them. Lost trials do not count, so without this check a run might never end.
         """
         ended = {self._study.history.trial(id).status for id in self._batch} - {"cancelled"}
-        if not self._dispatcher.streak or not ended or "told" in ended:
+        if not self._dispatcher.streak or not ended or "told" in ended or self.over:
             return
         count = len(self._batch)
         if not self._study.history.told or ended == {"lost"}:
@@ -296,6 +350,8 @@ class Loop:
                 "study.retry(ids), or covey retry IDS, and run again",
                 *(failed, all_),
             )
+            if trouble := failing_alike(self._study.history):
+                _log.warning("%s", trouble)
 
     def _report(self, *, something: bool) -> None:
         progress = self._progress()
@@ -303,7 +359,7 @@ class Loop:
         now = time.monotonic()
         if something or now - self._talked > _TALK:
             self._talked = now
-            left = "" if progress.left is None else f", about {progress.left:.0f} s left"
+            left = "" if progress.left is None else f", about {duration(progress.left)} left"
             _log.info(
                 "%d of %d done, %d running, best %s%s; waiting for %s",
                 *(progress.done, progress.total, progress.running, progress.best),
@@ -325,10 +381,9 @@ class Loop:
         ended = [t.status for t in self._study.history.trials if t.origin != "added"]
         failed = ended.count("failed")
         done = ended.count("told") + failed
-        total = done + max(0, self._left()) + len(self._dispatcher.awaited) + self._dispatcher.held
-        # From the time per evaluation; elapsed time would include waiting, and grow with it.
-        wide = self._wide if self._plan.asynchronous else min(self._wide, self._plan.batch)
-        one = self._dispatcher.seconds
+        later = 0 if self.over or self._plan.total is None else max(0, self._left())
+        total = done + later + len(self._dispatcher.awaited) + self._dispatcher.held
+        costly = self._plan.budget.costly
         return Progress(
             done,
             total,
@@ -336,13 +391,26 @@ class Loop:
             failed,
             None if best is None else best.value,
             self._waiting_for(),
-            None if one is None else one * (total - done) / wide,
+            self._time_left(later),
+            spent(self._study.history, costly)[0] if costly else None,
+            failing_alike(self._study.history) if failed else "",
         )
+
+    def _time_left(self, later: int) -> float | None:
+        """Seconds, by the time that evaluations took, and by the hours that the run may take."""
+        hours, total = self._plan.budget.hours, self._plan.total
+        spare = None if hours is None else max(0.0, 3600.0 * hours - time.monotonic() + self._began)
+        one = self._dispatcher.seconds
+        if one is None or (total is None and not self.over):
+            return spare
+        pace = Pace(one, self._wide, None if self._plan.asynchronous else self._plan.batch)
+        rest = pace.left(self._dispatcher.elapsed, self._dispatcher.queued, later)
+        return rest if spare is None or self.over else min(rest, spare)
 
     def _waiting_for(self) -> str:
         awaited = self._dispatcher.awaited
         if not awaited:
-            return "the next points" if self._left() > 0 else "nothing more"
+            return "the next points" if self._left() > 0 and not self.over else "nothing more"
         shown = ", ".join(map(str, awaited[:4])) + (", ..." if len(awaited) > 4 else "")
         noun = "trial" if len(awaited) == 1 else "trials"
         if self._plan.asynchronous:

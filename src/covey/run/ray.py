@@ -9,11 +9,23 @@ from contextlib import suppress
 from typing import Any
 
 from covey.errors import MissingExtraError
-from covey.run.local import GRACE
+from covey.run.process import GRACE
 from covey.run.remote import CallPacker, evaluate_on_worker, task_bytes
+from covey.run.slots import Slot
 from covey.run.task import Call, Outcome, Task
 
 _log = logging.getLogger("covey")
+
+
+def evaluate_here(label: bytes, payload: bytes, grace: float) -> list[dict[str, Any]]:
+    """What a Ray worker runs: one evaluation; its slot is the GPU that it has to itself."""
+    import ray
+
+    gpus = ray.get_gpu_ids()
+    assigned = ray.get_runtime_context().get_assigned_resources().get("GPU", 0.0)
+    alone = assigned == 1.0 and len(gpus) == 1 and str(gpus[0]).isdigit()
+    slot = Slot(int(gpus[0]) if alone else None)
+    return evaluate_on_worker(label, payload, grace, slot=slot)
 
 
 class RayEngine:
@@ -23,7 +35,8 @@ class RayEngine:
 
     Args:
         grace: seconds between asking an evaluation to end and killing it.
-        **resources: for `ray.remote`, such as ``num_cpus=2`` or ``num_gpus=1``.
+        **resources: for `ray.remote`, such as ``num_cpus=2`` or ``num_gpus=1``; Ray then says
+            which GPU an evaluation has, by CUDA_VISIBLE_DEVICES.
     """
 
     slots = None
@@ -34,7 +47,7 @@ class RayEngine:
         except ImportError as error:
             raise MissingExtraError("ray", "ray") from error
         self._ray = ray
-        self._evaluate = ray.remote(max_retries=0, **resources)(evaluate_on_worker)
+        self._evaluate = ray.remote(max_retries=0, **resources)(evaluate_here)
         self._grace = grace
         self._open: dict[str, Any] = {}
         self._packer = CallPacker()

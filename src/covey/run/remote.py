@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from covey.errors import EvaluationError
-from covey.run.local import Process
+from covey.run.process import Process
+from covey.run.slots import Slot
 from covey.run.task import Call, Outcome, Task, pack
 from covey.run.workdir import Workdir, write_private
 
@@ -66,7 +67,11 @@ def task_bytes(task: Task) -> bytes:
 
 
 def evaluate_on_worker(
-    label: bytes, payload: bytes, grace: float, wanted: Callable[[], bool] = lambda: True
+    label: bytes,
+    payload: bytes,
+    grace: float,
+    wanted: Callable[[], bool] = lambda: True,
+    slot: Slot = Slot(None),  # noqa: B008 - frozen
 ) -> list[dict[str, Any]]:
     """Evaluate a task in a process on this machine; its outcomes as plain dicts.
 
@@ -75,8 +80,10 @@ def evaluate_on_worker(
         payload: the call, from `CallPacker`.
         grace: seconds between asking it to end and killing it.
         wanted: whether the run still waits for it.
+        slot: its place among those that run on this worker at once.
     """
     task: Task = pickle.loads(label)
+    task = replace(task, slot=slot.number, gpu=slot.gpu)
     with tempfile.TemporaryDirectory(prefix="covey-", ignore_cleanup_errors=True) as folder:
         call = Path(folder) / "call.pkl"
         write_private(call, payload)

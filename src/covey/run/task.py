@@ -43,6 +43,8 @@ class Task:
     seed: int  # of the evaluation, the same for every attempt
     timeout: float | None  # seconds from its start
     call: Call
+    slot: int | None = None  # its place among those that run at once; None if there are none
+    gpu: str | None = None  # what it may use, as in CUDA_VISIBLE_DEVICES; None: not said
 
     @property
     def well_named(self) -> bool:

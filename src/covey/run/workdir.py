@@ -7,7 +7,7 @@ result.json  the outcome, by rename: whole or not there       by the process
 stopped      why it was told to end, if it was                by the runner
 log          what it printed; the last 64 kB are kept, while it runs at most twice that
 
-Also bounded logs (`LogTail`, `relay`), private files, and the start times of processes.
+Also bounded logs (`LogTail`, `relay`), private files, and start times and groups of processes.
 Unpickling runs code, so the folder, and those above it that we made, belong to one user alone.
 """
 
@@ -65,6 +65,7 @@ class Workdir:
             "name": task.name,
             "seed": task.seed,
             "timeout": task.timeout,
+            "slot": task.slot,
             "call": str(call),
             "path": sys.path,
             "python": python_version(),
@@ -96,8 +97,8 @@ class Workdir:
         except Exception as error:  # importing a module may raise anything
             reason = f"f cannot be loaded in its process ({type(error).__name__}: {error})"
             return Outcome(name, "lost", reason=reason)
-        seed, timeout = written["seed"], written["timeout"]
-        return Task(written["id"], written["attempt"], name, point, seed, timeout, call)
+        seed, timeout, slot = written["seed"], written["timeout"], written["slot"]
+        return Task(written["id"], written["attempt"], name, point, seed, timeout, call, slot)
 
     def lock(self) -> tuple[int, int]:
         """Descriptors that hold the locks of ``alive`` and ``computing``, for the process.
@@ -391,6 +392,23 @@ def start_time(pid: int) -> str | None:
         return None if Path("/proc/self/stat").exists() else _start_time_by_ps(pid)
 
 
+def group_lives(leader: int) -> bool:
+    """Whether a process of this group is alive; one that is dead and not waited for is not."""
+    try:
+        os.killpg(leader, 0)  # only asks
+    except (ProcessLookupError, PermissionError):
+        return False
+    if not Path("/proc/self/stat").exists():
+        return True
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, IndexError):
+            _, _, fields = entry.read_text(errors="replace").rpartition(")")
+            state, _, group = fields.split()[:3]
+            if int(group) == leader and state not in "ZX":
+                return True
+    return False
+
+
 def _start_time_by_ps(pid: int) -> str | None:
     """For systems without /proc, such as macOS."""
     import subprocess
@@ -417,9 +435,11 @@ def when_there_is_room(write: Callable[[], object]) -> None:
 
 
 def environment(task: Task) -> dict[str, str]:
-    """The environment of an evaluation: ours, with its trial and seed."""
+    """The environment of an evaluation: ours, with its trial, seed, slot and GPU."""
     seed = str(task.seed % 2**32)
     own = {"COVEY_TRIAL": str(task.id), "COVEY_SEED": str(task.seed), "PYTHONHASHSEED": seed}
+    own |= {} if task.slot is None else {"COVEY_SLOT": str(task.slot)}
+    own |= {} if task.gpu is None else {"CUDA_VISIBLE_DEVICES": task.gpu}
     return {**os.environ, **own}
 
 

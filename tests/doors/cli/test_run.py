@@ -221,7 +221,7 @@ def test_on_a_terminal_one_line_is_rewritten(capsys, monkeypatch):
     "words",
     [
         ["--", "echo", "{x.y}"],
-        ["--", "echo", "{slot}"],
+        ["--", "echo", "{slots}"],
         ["--timeout", "0", "--", "echo", "{x.x}"],
         ["--config", "workers.toml", "--", "echo", "{x.x}"],
         ["--config", "rounds.toml", "--", "echo", "{x.x}"],
@@ -240,7 +240,7 @@ def test_what_cannot_run_leaves_no_journal(call, words):
 
 def test_a_placeholder_that_is_no_parameter_is_not_suggested(call):
     call("init", "--real", "lr=0:1")
-    assert "Did you mean 'x.slot'" not in call("run", "--", "echo", "{slot}").err
+    assert "Did you mean 'x.slot'" not in call("run", "--", "echo", "{slots}").err
     assert "{x.lr}, if lr is one" in call("run", "--", "echo", "{lr}").err
     assert "Did you mean 'seed'?" in call("run", "--", "echo", "{sed}").err
 

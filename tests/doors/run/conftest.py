@@ -89,7 +89,7 @@ def ray() -> Iterator[object]:
     import ray
 
     quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
-    ray.init("local", num_cpus=2, **quiet)
+    ray.init("local", num_cpus=2, num_gpus=2, **quiet)  # Ray only counts them
     yield ray
     ray.shutdown()
 

@@ -7,15 +7,17 @@ its own hand at the N-th moment of a kind; with ``--defect`` it has a fault that
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import signal
 import time
 from pathlib import Path
 
 import covey
-import covey.run.local
+import covey.run.process
 from covey.run import LocalEngine
 from covey.run.dispatcher import Dispatcher
+from covey.run.slots import Places
 from covey.study import Study
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0), "y": covey.Real(-1.0, 1.0)})
@@ -48,8 +50,8 @@ def die_at(moment: str) -> None:
     owner, name, place = {
         "before-intent": (Study, "note", "before"),
         "after-intent": (Study, "note", "after"),
-        "before-process": (covey.run.local.subprocess, "Popen", "before"),
-        "after-process": (covey.run.local.subprocess, "Popen", "after"),
+        "before-process": (covey.run.process.subprocess, "Popen", "before"),
+        "after-process": (covey.run.process.subprocess, "Popen", "after"),
         "after-submit": (LocalEngine, "submit", "after"),
         "before-tell": (Study, "tell", "before"),
         "after-tell": (Study, "tell", "after"),
@@ -92,6 +94,25 @@ def submits_first() -> None:
     Dispatcher._dispatch = dispatch
 
 
+def forgets_slots() -> None:
+    """A runner that does not know which slots an earlier life has given out."""
+    Places.occupy = lambda self, name, slot: None
+
+
+def ignores_strays() -> None:
+    """A runner that lets run on what nobody waits for, and gives its slot to another."""
+    Dispatcher.withdraw_strays = lambda self, names: None
+
+
+def claim(slots: Path) -> None:
+    """Hold the lock of this slot for life; leave a word if somebody else has it."""
+    file = os.open(slots / os.environ["COVEY_SLOT"], os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        (slots / "clash").write_text(os.environ["COVEY_TRIAL"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("journal")
@@ -106,7 +127,11 @@ def main() -> None:
         die_at(given.die)
     ended, seconds = Path(given.ended).absolute(), given.seconds
 
+    slots = ended.with_name("slots")
+    slots.mkdir(exist_ok=True)
+
     def f(point, seed):
+        claim(slots)
         time.sleep(seconds * (1.0 + abs(point["x"])))
         file = os.open(ended, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.write(file, f"{os.environ['COVEY_TRIAL']}\n".encode())

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -82,3 +83,27 @@ def test_what_the_scheduler_forgets_is_lost(client, cluster):
         somebody.cancel([Future(task.name, somebody)], force=True)
     (found,) = bench.outcomes(1)
     assert (found.name, found.status) == (task.name, "lost")
+
+
+def test_each_evaluation_has_a_gpu_of_its_worker(monkeypatch):
+    """Two at once on a worker with two GPUs, as Dask counts them; two halves of one, if asked."""
+    need("distributed", "dask")
+    from distributed import Client, LocalCluster
+
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+    def f(point):
+        time.sleep(0.5)
+        gpu = os.environ["CUDA_VISIBLE_DEVICES"]
+        return {"value": 1.0, "slot": os.environ["COVEY_SLOT"], "gpu": gpu}
+
+    options = {"n_workers": 1, "threads_per_worker": 4, "resources": {"GPU": 2}}
+    where = {"host": "127.0.0.1", "dashboard_address": None}
+    with LocalCluster(**options, **where) as cluster, Client(cluster) as client:
+        for share, count in ((1, 2), (0.5, 4)):
+            bench = Bench("dask", DaskEngine(client, resources={"GPU": share}), lambda: None)
+            for _ in range(count):
+                bench.submit(f)
+            found = [outcome.metrics for outcome in bench.outcomes(count)]
+            assert sorted(one["slot"] for one in found) == list("0123"[:count])
+            assert sorted(one["gpu"] for one in found) == sorted("0101"[:count])

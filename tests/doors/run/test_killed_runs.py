@@ -55,6 +55,7 @@ def verify(folder: Path, whole: list[tuple]) -> None:
     assert not any(isinstance(event, Late) for event in events)
     ended = Counter(map(int, (folder / "ended").read_text().split()))
     assert ended == Counter(range(len(whole)))
+    assert not (folder / "slots" / "clash").exists()  # never two on one slot
 
 
 @pytest.fixture(scope="module")
@@ -97,17 +98,36 @@ def test_killed_at_the_worst_moments(whole, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("defect", "moment"),
+    ("defect", "moment", "seconds"),
     [
-        ("forgets", "after-submit:2"),
-        ("acknowledges_first", "before-tell:4"),
-        ("submits_first", "before-intent:3"),
+        ("forgets", "after-submit:2", "0.1"),
+        ("acknowledges_first", "before-tell:4", "0.1"),
+        ("submits_first", "before-intent:3", "0.1"),
+        ("forgets_slots", "after-submit:2", "6"),  # still at work when the next life begins
     ],
 )
-def test_a_runner_with_a_fault_would_be_caught(whole, tmp_path, defect, moment):
-    runner = start(tmp_path, "--defect", defect, "--die", moment)
+def test_a_runner_with_a_fault_would_be_caught(whole, tmp_path, defect, moment, seconds):
+    runner = start(tmp_path, "--defect", defect, "--die", moment, "--seconds", seconds)
     runner.communicate(timeout=120)
     assert runner.returncode == -signal.SIGKILL
     finish(tmp_path, "--defect", defect)
     with pytest.raises(AssertionError):
         verify(tmp_path, whole)
+
+
+@pytest.mark.parametrize("defect", ["", "ignores_strays"])
+def test_what_was_told_by_hand_keeps_its_slot_until_it_is_dead(tmp_path, defect):
+    """Nobody waits for its result any more, but its process may be on a GPU."""
+    runner = start(tmp_path, "--die", "after-submit:2", "--seconds", "6")
+    runner.communicate(timeout=120)
+    assert runner.returncode == -signal.SIGKILL
+    study = covey.Study.load(tmp_path / "run.jsonl")
+    study.tell([0, 1], [0.5, 0.25])
+    began = [*(tmp_path / "slots").iterdir()]
+    while len(began) < 2:
+        time.sleep(0.01)
+        began = [*(tmp_path / "slots").iterdir()]
+    finish(tmp_path, *(["--defect", defect] if defect else []))
+    assert (tmp_path / "slots" / "clash").exists() == bool(defect)
+    if not defect:
+        assert not {"0", "1"} & {*(tmp_path / "ended").read_text().split()}

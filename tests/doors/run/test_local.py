@@ -14,8 +14,7 @@ from tests.doors.run.conftest import Bench
 import covey
 from covey.errors import StrategyError
 from covey.history import Dispatched
-from covey.run import LocalEngine
-from covey.run import local as process
+from covey.run import LocalEngine, process
 from covey.run.task import name_of
 from covey.run.workdir import hold
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from covey.run import Task
-from covey.run.local import Process
+from covey.run.process import Process
 from covey.run.task import Function, pack
 from covey.run.workdir import Workdir
 
@@ -316,7 +316,8 @@ def test_a_child_keeps_its_number_until_what_it_left_is_ended(begin, monkeypatch
     real = os.killpg
 
     def killpg(pid, number):
-        killed.append(Path(f"/proc/{pid}").exists())  # still there, if only to be buried
+        if number:  # 0 only asks
+            killed.append(Path(f"/proc/{pid}").exists())  # still there, if only to be buried
         real(pid, number)
 
     monkeypatch.setattr(os, "killpg", killpg)
@@ -356,7 +357,7 @@ def test_a_passing_want_of_descriptors_harms_nothing(begin, monkeypatch, tmp_pat
 
 def test_a_lasting_want_of_descriptors_is_said_and_lets_it_live(begin, monkeypatch, tmp_path):
     from covey.errors import WorkFolderError
-    from covey.run import local as module
+    from covey.run import process as module
 
     process = begin(lambda p: time.sleep(1.0) or 2.5)
     again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)

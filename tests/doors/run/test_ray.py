@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import time
 
 import pytest
-from tests.doors.run.conftest import need
+from tests.doors.run.conftest import Bench, need
 
 from covey.errors import MissingExtraError
 from covey.run import Task
@@ -39,3 +41,18 @@ def test_it_says_that_it_remembers_nothing(caplog):
         assert RayEngine().adopt([task]) == set()
         assert RayEngine().adopt([]) == set()
     assert caplog.text.count("does not keep evaluations") == 1
+
+
+def test_an_evaluation_has_the_gpu_that_ray_gives_it(ray):
+    def f(point):
+        time.sleep(0.5)
+        gpu = os.environ["CUDA_VISIBLE_DEVICES"]
+        return {"value": 1.0, "slot": os.environ.get("COVEY_SLOT"), "gpu": gpu}
+
+    bench = Bench("ray", RayEngine(num_gpus=1), lambda: None)
+    for _ in range(2):
+        bench.submit(f)
+    found = [outcome.metrics for outcome in bench.outcomes(2)]
+    assert sorted((one["slot"], one["gpu"]) for one in found) == [("0", "0"), ("1", "1")]
+    half = Bench("ray", RayEngine(num_gpus=0.5), lambda: None).outcome_of(f).metrics
+    assert half["slot"] is None  # two evaluations may share that GPU

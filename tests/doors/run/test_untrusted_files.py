@@ -14,7 +14,7 @@ import covey
 from covey.errors import StrategyError, WorkFolderError
 from covey.history import Dispatched
 from covey.run import LocalEngine, Task
-from covey.run.local import Process
+from covey.run.process import Process
 from covey.run.task import Function, Retries, name_of
 from covey.run.workdir import Workdir, check_private, read_private
 

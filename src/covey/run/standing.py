@@ -1,0 +1,257 @@
+"""`Standing`: how far a run is, from its journal alone; what `covey status` and `covey watch` show.
+
+Also how long the rest will take (`time_left`) and whether evaluations fail one after the other
+(`failing_alike`), which the run itself says too.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from covey.errors import several
+from covey.history import Dispatched, History, Retried, Trial
+from covey.log.running import Holder
+from covey.run.budget import ended_in_order, spent
+from covey.study import Study
+
+_ALIKE = 3  # failures in a row that are worth a word
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An evaluation that is under way."""
+
+    id: int
+    attempt: int
+    slot: int | None
+    gpu: str | None
+    seconds: float  # since it was handed out
+    step: int | None = None  # of the last value it reported
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a run is."""
+
+    runner: Holder | None  # who runs it now
+    done: int  # evaluations told or failed
+    total: int | None  # evaluations in all; None where nobody runs it, or it has no such limit
+    failed: int
+    slots: int | None  # of the run; None if it has none, or nobody runs it
+    running: tuple[Running, ...]
+    left: float | None  # estimated seconds; None if that cannot be told
+    spent: float | None  # what evaluations have cost, if the run has a cost
+    purse: float | None  # how much that may be
+    costly: str  # its name
+    trouble: str  # what looks wrong, in a sentence
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+
+def standing(
+    study: Study, lines: Iterable[Mapping[str, Any]], runner: Holder | None, now: datetime
+) -> Standing:
+    """How far a study is.
+
+    Args:
+        study: opened from the journal.
+        lines: the lines of the journal, which have times.
+        runner: who runs it, with the plan it has noted.
+        now: the time.
+    """
+    history, plan = study.history, {} if runner is None else runner.plan
+    times = Times(lines)
+    under_way = _running(history, times, now) if runner is not None else ()
+    ended = [t for t in history.trials if t.origin != "added" and t.status in ("told", "failed")]
+    total = plan.get("total")
+    costly = str(plan.get("cost") or "")
+    return Standing(
+        runner,
+        len(ended),
+        total,
+        sum(trial.status == "failed" for trial in ended),
+        plan.get("slots"),
+        under_way,
+        None if runner is None else _left(history, times, under_way, plan, now),
+        spent(history, costly)[0] if costly else None,
+        plan.get("purse"),
+        costly,
+        failing_alike(history),
+    )
+
+
+def _running(history: History, times: Times, now: datetime) -> tuple[Running, ...]:
+    last = last_attempts(history)
+    found = []
+    for trial in history.pending:
+        sent = last.get(trial.id)
+        if sent is None:
+            continue
+        began = times.begun.get(trial.id)
+        seconds = 0.0 if began is None else max(0.0, (now - began).total_seconds())
+        reports = [one for one in history.reports(trial) if one.attempt == sent.attempt]
+        step, value = (reports[-1].step, reports[-1].value) if reports else (None, None)
+        found.append(Running(trial.id, sent.attempt, sent.slot, sent.gpu, seconds, step, value))
+    return tuple(sorted(found, key=lambda one: (one.slot is None, one.slot or 0, one.id)))
+
+
+def last_attempts(history: History) -> dict[int, Dispatched]:
+    """The last attempt of each trial, by id; those before a retry are over, and not among them."""
+    last: dict[int, Dispatched] = {}
+    for event in history.events:
+        if isinstance(event, Dispatched):
+            last[event.id] = event
+        elif isinstance(event, Retried):
+            for id in event.ids:
+                last.pop(id, None)
+    return last
+
+
+class Times:
+    """When trials began and ended, by the lines of a journal."""
+
+    def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
+        self.begun: dict[int, datetime] = {}  # their last attempts
+        self.took: list[float] = []  # seconds of those that ended, in order
+        for line in lines:
+            at = _time(line.get("at"))
+            kind = line.get("type")
+            if at is None:
+                continue
+            if kind == "dispatched":
+                self.begun[line["id"]] = at
+            elif kind in ("told", "failed"):
+                self._end(line["ids"], at)
+
+    def _end(self, ids: Sequence[int], at: datetime) -> None:
+        for id in ids:
+            began = self.begun.get(id)
+            if began is not None and at >= began:  # a clock may have been set back
+                self.took.append((at - began).total_seconds())
+
+
+def _time(said: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(said))
+    except ValueError:  # another program wrote it
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _left(
+    history: History,
+    times: Times,
+    under_way: Sequence[Running],
+    plan: Mapping[str, Any],
+    now: datetime,
+) -> float | None:
+    """Seconds until the run ends, by its evaluations or by its hours, whichever is first."""
+    deadline = _time(plan.get("until"))
+    limit = None if deadline is None else max(0.0, (deadline - now).total_seconds())
+    total, wide = plan.get("total"), plan.get("slots") or plan.get("batch") or 1
+    if total is None or not times.took:
+        return limit
+    used = sum(
+        t.origin == "asked" and t.status in ("told", "failed", "pending") for t in history.trials
+    )
+    pace = Pace(math.fsum(times.took) / len(times.took), wide, plan.get("batch") or wide)
+    if plan.get("asynchronous"):
+        pace = Pace(pace.one, pace.wide, None)
+    queued = len(history.pending) - len(under_way)
+    rest = pace.left([one.seconds for one in under_way], queued, max(0, total - used))
+    return rest if limit is None else min(limit, rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What one evaluation takes, in seconds, how many go on at once, and in batches of how many.
+
+    Without batches (None) the next begins wherever one has ended.
+    """
+
+    one: float
+    wide: int
+    batch: int | None = None
+
+    def left(self, elapsed: Sequence[float], queued: int, later: int) -> float:
+        """Seconds until all is evaluated, if each evaluation takes as long as those so far.
+
+        It falls while one waits, and never grows: one that takes longer than expected counts as
+        about to end.
+
+        >>> Pace(10.0, wide=2).left([4.0, 0.0], queued=0, later=2), Pace(10.0, 2).left([], 0, 3)
+        (20.0, 20.0)
+        >>> Pace(10.0, wide=2, batch=3).left([], queued=0, later=6)
+        40.0
+
+        Args:
+            elapsed: seconds since the start of each that runs.
+            queued: how many of this batch wait for a free place.
+            later: how many have yet to be asked for.
+        """
+        ends = sorted(max(0.0, self.one - seconds) for seconds in elapsed)
+        if self.batch is None:
+            return self._ended(ends, queued + later)
+        whole, rest = divmod(later, self.batch)
+        rounds = whole * math.ceil(self.batch / self.wide) + math.ceil(rest / self.wide)
+        return self._ended(ends, queued) + rounds * self.one
+
+    def _ended(self, ends: Sequence[float], waiting: int) -> float:
+        free = [0.0] * max(0, self.wide - len(ends))
+        heap = sorted([*ends, *free])
+        last = max(ends, default=0.0)
+        for _ in range(waiting):
+            last = heapq.heappop(heap) + self.one
+            heapq.heappush(heap, last)
+        return max([last, *ends])
+
+
+def failing_alike(history: History) -> str:
+    """What to say if the last few evaluations failed for one reason; empty if they did not.
+
+    A program that breaks in the middle of a run fails from then on, and a run goes on through
+    failures.
+    """
+    ended = [history.trial(id) for id in ended_in_order(history)]
+    failed: list[Trial] = []
+    for trial in reversed(ended):
+        alike = not failed or kind_of(history.reason(trial)) == kind_of(history.reason(failed[0]))
+        if trial.status != "failed" or not alike:
+            break
+        failed.append(trial)
+    if len(failed) < _ALIKE:
+        return ""
+    why = history.reason(failed[0]).strip() or "nobody said why"
+    return f"the last {several(len(failed), 'evaluation')} in a row failed alike: {why}"
+
+
+def kind_of(reason: str) -> str:
+    """A reason without its numbers, which may be those of the point.
+
+    >>> kind_of("KeyError: 'lr' in trial 12 at 1e-05") == kind_of("KeyError: 'lr' in trial 3 at 1")
+    True
+    """
+    return _NUMBER.sub("#", reason)
+
+
+def duration(seconds: float) -> str:
+    """A time in words, as exactly as one cares.
+
+    >>> duration(42), duration(125), duration(7380), duration(200_000)
+    ('42 s', '2 min 5 s', '2 h 3 min', '2 d 7 h')
+    """
+    whole = max(0, round(seconds))
+    for unit, size, smaller, part in (("d", 86_400, "h", 3600), ("h", 3600, "min", 60)):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // part} {smaller}"
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"

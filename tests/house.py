@@ -38,11 +38,13 @@ BUDGETS = {
         "trials fail 300, beliefs about several goals 600, a space that grows 100, mixtures 100.",
     ),
     "files": Budget(
-        137,
+        145,
         120,
         "values in steps; a space that grows, its log and its command; where trials fail, what a "
         "batch is expected to gain, and goals and limits, a chapter each in math, model, log, "
-        "report and commands; mixtures, their arithmetic and the spaces that they flatten.",
+        "report and commands; mixtures, their arithmetic and the spaces that they flatten; "
+        "sheets as people have them: tables, workbooks, dates, columns, deviations, intake and "
+        "recording.",
     ),
     "floors": Budget(10, 10),
     "names defined twice": Budget(

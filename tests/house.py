@@ -39,12 +39,14 @@ BUDGETS = {
         "options with features 70.",
     ),
     "files": Budget(
-        150,
+        165,
         120,
-        "running: slots, budgets, standing, bars, watching; values in steps; a space that grows, its log and its command; where trials fail, what a "
+        "running: slots, budgets, standing, bars, watching; values in steps; a space that grows, "
+        "its log and its command; where trials fail, what a "
         "batch is expected to gain, and goals and limits, a chapter each in math, model, log, "
         "report and commands; mixtures, their arithmetic and the spaces that they flatten; "
-        "features of options, and molecules among them.",
+        "features of options, and molecules among them; sheets as people have them: tables, "
+        "workbooks, dates, columns, deviations, intake and recording.",
     ),
     "floors": Budget(10, 10),
     "names defined twice": Budget(

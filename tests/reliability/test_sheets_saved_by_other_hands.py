@@ -98,14 +98,16 @@ def test_a_filled_sheet_outlives_every_command(asked, way):
     assert asked("journal", "verify", "covey.jsonl") == 0
 
 
-KNOWN = ("as it was written", "with line ends of Windows", "with a byte order mark")
-TAKEN = (
+KNOWN = (
     "as it was written",
-    "with a column renamed",
+    "with semicolons",
+    "as Unicode text",
     "with trailing commas",
+    "with tabs",
     "with line ends of Windows",
     "with a byte order mark",
 )
+TAKEN = (*KNOWN, "with a column renamed")
 
 
 @pytest.mark.parametrize("words", VERBS.values(), ids=VERBS)

@@ -23,7 +23,7 @@ from covey.cli.next import next
 from covey.cli.output import ExitCode, Stop, code_of, say, sentence
 from covey.cli.run import run_command
 from covey.cli.show import advice, best, export, logs, report, status
-from covey.cli.tell import tell
+from covey.cli.tell import add, tell
 from covey.errors import CoveyError, did_you_mean
 
 # The base class of command-line errors. Newer versions of typer bundle their own click, so it is
@@ -96,6 +96,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init,
     "ask": ask,
     "tell": tell,
+    "add": add,
     "amend": amend,
     "exclude": exclude,
     "include": include,

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from covey.cli import sheets
-from covey.cli.options import FILE, Batch, Config, DryRun, Explain, Json, Out, Strategy
+from covey.cli.options import (
+    FILE,
+    Batch,
+    Config,
+    Decimal,
+    DryRun,
+    Explain,
+    Json,
+    Out,
+    Strategy,
+    mark_of,
+)
 from covey.cli.outcomes import value_columns
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
@@ -34,6 +45,7 @@ def ask(
     strategy: Strategy = None,
     fix: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold it fixed.")] = [],
     out: Out = None,
+    decimal: Decimal = None,
     explain: Explain = False,
     as_json: Json = False,
     dry_run: DryRun = False,
@@ -44,6 +56,7 @@ def ask(
     covey ask
     covey ask --new --batch 4 --fix opt=adam
     covey ask --out batch.csv
+    covey ask --out german.csv --decimal comma
     covey ask --json --dry-run
     """
     settings = read_settings(config)
@@ -52,7 +65,9 @@ def ask(
     if output is not None:
         output = replace(output, ours=partial(_is_known_sheet, study))
         output.require_free()
-    show = partial(_show, study, _Form(as_json, out is None, explain, output))
+    show = partial(
+        _show, study, _Form(as_json, out is None, explain, output, mark_of(decimal) or ".")
+    )
     pending = study.history.pending
     if pending and not new:
         if batch or fix or strategy:
@@ -129,7 +144,7 @@ def _output(settings: Settings, out: Path) -> Output:
     hint = f"`covey tell {out}` records results; else move it away, or name another file."
     output = Output(out, settings.files, hint=hint)
     output.require_place()
-    output.require_csv()
+    output.require_sheet()
     if not settings.journal.exists():  # opening the study would create one
         output.require_free()
     return output
@@ -175,6 +190,7 @@ class _Form:
     tabular: bool  # as a table, where stdout is a terminal
     explain: bool
     output: Output | None  # the file to write
+    decimal: str  # the mark in its numbers
 
 
 def _show(study: Study, form: _Form, history: History, trials: Sequence[Trial]) -> None:
@@ -182,7 +198,8 @@ def _show(study: Study, form: _Form, history: History, trials: Sequence[Trial]) 
     space, why = study.space, reasons_of(history, trials)
     names = list(space.names)
     if form.output is not None:
-        form.output.write(sheets.sheet_text(*_sheet(study, trials)))
+        sheet = sheets.sheet_bytes(form.output.path, *_sheet(study, trials), form.decimal)
+        form.output.write(sheet)
         count = several(len(trials), "point")
         wanted = value_columns(study)
         fill = f"column{'s' if len(wanted) > 1 else ''} {', '.join(wanted)}"
@@ -196,7 +213,7 @@ def _show(study: Study, form: _Form, history: History, trials: Sequence[Trial]) 
     elif form.tabular and sys.stdout.isatty():
         put(table(["id", *names], [[t.id, *(t.point.get(n) for n in names)] for t in trials]))
     elif form.output is None:
-        put_exactly(sheets.sheet_text(*_sheet(study, trials)))
+        put_exactly(sheets.sheet_text(*_sheet(study, trials), form.decimal))
     if form.explain:
         for trial, said in zip(trials, why, strict=True):
             say(f"trial {trial.id}: {said}")

@@ -15,8 +15,8 @@ import typer
 from covey.cli.options import FILE, Config, DryRun, Json
 from covey.cli.output import ExitCode, Stop, put, put_json, say
 from covey.cli.settings import read_settings
-from covey.cli.sheets import SheetRow
 from covey.cli.show import end, look_at
+from covey.cli.tables import SheetRow
 from covey.errors import several
 
 if TYPE_CHECKING:

@@ -20,6 +20,13 @@ class Direction(StrEnum):
     min = "min"
 
 
+class DecimalMark(StrEnum):
+    """The mark between whole numbers and decimals."""
+
+    point = "point"
+    comma = "comma"
+
+
 Config = Annotated[
     Path, typer.Option("--config", "-c", envvar="COVEY_CONFIG", help="The study's file.")
 ]
@@ -28,6 +35,17 @@ Explain = Annotated[
     bool, typer.Option("--explain", help="Say why each point is in the batch, on stderr.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would happen; write nothing.")]
+Decimal = Annotated[
+    DecimalMark | None,
+    typer.Option(
+        "--decimal",
+        envvar="COVEY_DECIMAL",
+        help="Decimal mark of CSV files: point, or comma (with semicolons).",
+    ),
+]
+SkipUnknown = Annotated[
+    bool, typer.Option("--skip-unknown", help="Leave out rows of no trial and no valid point.")
+]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
 Batch = Annotated[int | None, typer.Option("--batch", "-b", min=1, help="Points per batch.")]
 Strategy = Annotated[str | None, typer.Option(help="auto, est-dpp-sample, lp-ucb, ...")]
@@ -74,6 +92,11 @@ Records = Annotated[
 ValueColumn = Annotated[
     str, typer.Option("--value", metavar="COLUMN", help="Column of the results.")
 ]
+
+
+def mark_of(decimal: DecimalMark | None) -> str | None:
+    """The decimal mark itself; None if nobody said which."""
+    return None if decimal is None else "," if decimal is DecimalMark.comma else "."
 
 
 def parameters_in(words: Sequence[str]) -> tuple[str, ...]:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from covey.cli import sheets
-from covey.cli.output import ExitCode, Stop, say
-from covey.cli.sheets import SheetRow
+from covey.cli.columns import FAILED
+from covey.cli.output import ExitCode, Stop
+from covey.cli.tables import SheetRow, plain_number
 from covey.errors import SpaceError, did_you_mean
 
 if TYPE_CHECKING:
     from covey.history import Trial
     from covey.study import Study
 
-FAILED = ("failed", "fail", "error", "crashed")  # words for a trial that gave no result
 _LIMIT = re.compile(r"\s*(.+?)\s*(<=|>=)\s*(\S+)\s*", re.DOTALL)
-_NAMED = re.compile(r"(\d{1,18}):(.+?)=(.+)", re.ASCII | re.DOTALL)
-_PLAIN = re.compile(r"(\d{1,18})=(.+)", re.ASCII | re.DOTALL)
+_PAIR = re.compile(r"(\d+)(?::(.+?))?=(.+)", re.DOTALL)
 
 
 def goal_in_words(words: Sequence[str]) -> str | dict[str, str]:
@@ -136,193 +133,59 @@ def best_line(study: Study) -> str:
     return f"best so far: {best.value:.6g} (trial {best.id})"
 
 
-@dataclass
-class NamedResult:
-    """What became of one trial: values by name, or a failure."""
-
-    id: int
-    row: SheetRow
-    values: dict[str, float] = field(default_factory=dict)
-    record: dict[str, Any] = field(default_factory=dict)
-    failed: bool = False
-
-    def news(self, study: Study) -> dict[str, Any] | None:
-        """What is to be told of the trial; None if all of it is known.
-
-        Raises:
-            Stop: A value was told otherwise, or the trial cannot have one.
-        """
-        trial = _known_trial(self, study)
-        if self.failed:
-            if trial.status == "told":
-                raise self.row.error(f"trial {self.id} was told {trial.values} already.")
-            return None
-        for name, value in self.values.items():
-            if name in trial.values and trial.values[name] != value:
-                raise self.row.error(
-                    f"trial {self.id} was told {name} {trial.values[name]!r} already; correct a "
-                    f"value with `covey amend {self.id}:{name}=VALUE --reason WHY`."
-                )
-        new = {name: value for name, value in self.values.items() if name not in trial.values}
-        if not new:
-            self._refuse_other_records(study)
-            return None
-        later = [name for name in study.outcomes.lacks(trial) if name not in new]
-        return {**new, **dict.fromkeys(later), **self.record}
-
-    def _refuse_other_records(self, study: Study) -> None:
-        """Raise if a record differs from what was recorded: it comes with a result."""
-        recorded = study.history.metrics(self.id)
-        for name, text in self.record.items():
-            if not _same_text(text, str(recorded.get(name, ""))):
-                was = f"was recorded as {recorded[name]!r}" if name in recorded else "has no value"
-                raise self.row.error(
-                    f"{name} of trial {self.id} {was}, and {name} is recorded together with a new "
-                    f"result only; `covey note {self.id} TEXT` keeps what is to be said later."
-                )
+def other_record(record: Mapping[str, Any], id: int, study: Study) -> str:
+    """Why a record of a trial cannot be told: it differs, and comes with a result; empty if not."""
+    recorded = study.history.metrics(id)
+    for name, text in record.items():
+        if not _same_text(text, str(recorded.get(name, ""))):
+            was = f"was recorded as {recorded[name]!r}" if name in recorded else "has no value"
+            return (
+                f"{name} of trial {id} {was}, and {name} is recorded together with a new result "
+                f"only; `covey note {id} TEXT` keeps what is to be said later."
+            )
+    return ""
 
 
 def _same_text(one: str, other: str) -> bool:
     """Whether two cells say the same; a spreadsheet may have spelt a number otherwise."""
     try:
-        return sheets.plain_number(one) == sheets.plain_number(other)
+        return plain_number(one) == plain_number(other)
     except SpaceError:
         return one.strip() == other.strip()
 
 
-def _known_trial(result: NamedResult, study: Study) -> Trial:
-    if not 0 <= result.id < len(study.history):
-        raise result.row.error(
-            f"there is no trial {result.id}; ids go to {len(study.history) - 1}."
-        )
-    return study.history.trial(result.id)
+def rows_in_words(words: Sequence[str], study: Study) -> list[SheetRow] | None:
+    """A row for each trial that ID=VALUE or ID:NAME=VALUE speak of; None if some are neither.
+
+    Raises:
+        Stop: Something comes twice, or has a name that no outcome has.
+    """
+    pairs = [_PAIR.fullmatch(word) for word in words]
+    found: dict[str, dict[str, str]] = {}
+    said: dict[str, list[str]] = {}
+    for word, pair in zip(words, pairs, strict=True):
+        if pair is None:
+            return None
+        id, text = pair[1].lstrip("0") or "0", pair[3]
+        name = _outcome_in(word, pair[2], text, study)
+        row = found.setdefault(id, {"id": id})
+        said.setdefault(id, []).append(word)
+        if name in row:
+            what = f"trial {id}" if study.recipe.outcomes is None else f"{name} of trial {id}"
+            raise SheetRow({}, word).error(f"{what} comes twice.")
+        row[name] = text
+    return [SheetRow(row, " ".join(said[id])) for id, row in found.items()]
 
 
-def named_results(words: Sequence[str], study: Study) -> list[NamedResult]:
-    """The results of a sheet with a column for each outcome, or of ID:NAME=VALUE for each value."""
-    if words and all(_NAMED.fullmatch(word) or _PLAIN.fullmatch(word) for word in words):
-        return _from_words(words, study)
-    if len(words) != 1:
-        raise Stop(
-            ExitCode.USAGE,
-            "tell takes one file, - for stdin, or ID:NAME=VALUE for each value of an outcome.",
-        )
-    return _from_sheet(words[0], study)
-
-
-def _from_words(words: Sequence[str], study: Study) -> list[NamedResult]:
-    found: dict[int, NamedResult] = {}
+def _outcome_in(word: str, name: str | None, text: str, study: Study) -> str:
+    """The outcome that a word speaks of; that a trial failed is said of the first."""
     names = value_columns(study)
-    for word in words:
-        match, plain = _NAMED.fullmatch(word), _PLAIN.fullmatch(word)
-        only = study.outcomes.only
-        id, name, text = (
-            (int(match[1]), match[2], match[3])
-            if match is not None
-            else (int(plain[1]), only, plain[2])  # type: ignore[index]
+    if name is None and text.lower() in FAILED:
+        return names[0]
+    name = study.outcomes.only if name is None else name
+    if name not in names:
+        raise SheetRow({}, word).error(
+            f"{name!r} is no outcome of this study; they are {', '.join(names)}."
+            f"{did_you_mean(name, names)} Write ID:NAME=VALUE."
         )
-        row = SheetRow({"id": str(id), name: text}, word)
-        result = found.setdefault(id, NamedResult(id, row))
-        if match is None and text.lower() in FAILED:
-            result.failed = True
-            continue
-        if name not in names:
-            raise row.error(
-                f"{name!r} is no outcome of this study; they are {', '.join(names)}."
-                f"{did_you_mean(name, names)} Write ID:NAME=VALUE."
-            )
-        if name in result.values or name in result.record:
-            raise row.error(f"{name} of trial {id} comes twice.")
-        _fill(result, row, name, study)
-    for result in found.values():
-        if result.failed:
-            _require_all_failed(result.row, f"trial {result.id}", list(result.values))
-    return list(found.values())
-
-
-def _from_sheet(path: str, study: Study) -> list[NamedResult]:
-    names, rows = sheets.read_sheet(path)
-    wanted = value_columns(study)
-    outcomes = study.outcomes.names
-    if "id" not in names or not any(name in names for name in outcomes):
-        raise Stop(
-            ExitCode.INVALID,
-            f"{path} needs the columns id and {', '.join(outcomes)}; it has {', '.join(names)}. "
-            "`covey ask --out` writes such a sheet. Nothing was recorded.",
-        )
-    _warn_of_unused(names, rows, study)
-    found: dict[int, NamedResult] = {}
-    for row in rows:
-        if not any(row.text(name) for name in outcomes):
-            continue
-        result = _from_row(row, wanted, study)
-        if result.id in found:
-            raise row.error(f"trial {result.id} comes twice.")
-        found[result.id] = result
-    return list(found.values())
-
-
-def _warn_of_unused(names: Sequence[str], rows: Sequence[SheetRow], study: Study) -> None:
-    """Say which columns hold something that is not recorded."""
-    known = {"id", "status", "origin", "value", "sem", *map(sheets.heading, study.space.names)}
-    filled_in = value_columns(study)
-    known |= {*filled_in, *sheets.exported(names, study.space.names, filled_in)}
-    rest = [n for n in names if n not in known and any(row.text(n) for row in rows)]
-    if rest:
-        say(f"not recorded: {', '.join(rest)}. A study keeps what its record names.")
-
-
-def _from_row(row: SheetRow, wanted: Sequence[str], study: Study) -> NamedResult:
-    id = row.text("id")
-    if not id.isdecimal() or len(id) > 18:
-        raise row.error(f"an id is a whole number, got {id[:40]!r}.")
-    result = NamedResult(int(id), row)
-    cells = {name: row.text(name) for name in study.outcomes.names if row.text(name)}
-    failed = [name for name, text in cells.items() if text.lower() in FAILED]
-    if failed:
-        _require_all_failed(row, failed[0], [name for name in cells if name not in failed])
-        result.failed = True
-        return result
-    for name in wanted:
-        if row.text(name):
-            _fill(result, row, name, study)
-    return result
-
-
-def _require_all_failed(row: SheetRow, failed: str, others: Sequence[str]) -> None:
-    """Raise if a trial that failed has values of other outcomes."""
-    if others:
-        raise row.error(
-            f"{failed} failed, but there are values of {' and '.join(others)}; only a whole trial "
-            "fails. Leave the cell empty if its value comes later, or take the other values out."
-        )
-
-
-def _fill(result: NamedResult, row: SheetRow, name: str, study: Study) -> None:
-    if name in study.outcomes.names:
-        result.values[name] = row.number(
-            name, "; write failed if it crashed, nothing if it is to come"
-        )
-    else:
-        result.record[name] = row.text(name)
-
-
-def record_named(results: Sequence[NamedResult], study: Study, *, dry_run: bool) -> dict[str, int]:
-    """Record what is new, after all of it was checked; how many of each kind there were."""
-    from covey.arguments import results_of
-    from covey.history import Failed, Told
-
-    news = {result.id: told for result in results if (told := result.news(study)) is not None}
-    failed = [r.id for r in results if r.failed and study.history.trial(r.id).status != "failed"]
-    if news:
-        found = results_of(list(news.values()), list(news), study.history, study.recipe.outcomes)
-        event = Told(tuple(news), found.values, (), found.metrics, found.goal)
-        study.history.check(event)
-    if failed:
-        study.history.check(Failed(tuple(failed), "told as failed"))
-    if not dry_run and news:
-        study.tell(list(news), list(news.values()))
-    if not dry_run and failed:
-        study.fail(failed, "told as failed")
-    known = len(results) - len(news) - len(failed)
-    return {"told": len(news), "failed": len(failed), "known": known}
+    return name

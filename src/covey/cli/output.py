@@ -162,7 +162,7 @@ def code_of(error: CoveyError) -> ExitCode:
 # says so.
 
 _JOURNAL = b'{"covey":'  # how every journal begins
-_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers")
+_WORKBOOKS = (".xlsm", ".xlsb", ".xls", ".ods", ".numbers")  # of .xlsx, which covey writes, more
 
 
 def never(_file: BinaryIO) -> bool:
@@ -192,16 +192,21 @@ class Output:
                     ExitCode.USAGE, f"{path} is {other}, which is still needed; name another."
                 )
 
-    def require_csv(self) -> None:
-        """Refuse a file name that a spreadsheet would not open as CSV."""
+    def require_sheet(self) -> None:
+        """Refuse a file name that a spreadsheet would not open as what is written."""
         if self.path.suffix.lower() in _WORKBOOKS:
+            names = [self.path.with_suffix(suffix).name for suffix in (".xlsx", ".csv")]
             raise Stop(
                 ExitCode.USAGE,
-                f"{self.path} would be a workbook, and covey writes CSV; name it "
-                f"{self.path.with_suffix('.csv').name}, which a spreadsheet opens as well.",
+                f"{self.path} would be another kind of workbook than covey writes; name it "
+                f"{' or '.join(names)}.",
             )
+        if self.path.suffix.lower() == ".xlsx":
+            from covey.cli.workbooks import require_openpyxl
 
-    def require_free(self, text: str | None = None) -> None:
+            require_openpyxl(str(self.path))
+
+    def require_free(self, text: str | bytes | None = None) -> None:
         """Refuse to replace a file with content that could be lost; ``text`` is the new content."""
         self.require_place()
         if not self.path.is_file():
@@ -225,7 +230,7 @@ class Output:
                 f"{self.path} holds something that may be nowhere else, and is kept. {self.hint}",
             )
 
-    def write(self, text: str) -> None:
+    def write(self, text: str | bytes) -> None:
         """Write the whole file, or nothing if content that could be lost has appeared there."""
         self.require_free(text)
         try:
@@ -234,9 +239,9 @@ class Output:
             why = error.strerror or error
             raise Stop(ExitCode.FAILED, f"cannot write {self.path}: {why}.") from error
 
-    def _is_same(self, file: BinaryIO, text: str | None) -> bool:
+    def _is_same(self, file: BinaryIO, text: str | bytes | None) -> bool:
         """Whether the file is empty, or is the text that will be written."""
-        data = (text or "").encode()
+        data = text if isinstance(text, bytes) else (text or "").encode()
         same = file.read(len(data) + 1) in (b"", data)
         file.seek(0)
         return same

@@ -1,49 +1,101 @@
-"""Tables of points and results as CSV, safe to open in a spreadsheet and to read back.
+"""Sheets of points and results: values from the text of cells, and tables to be written.
 
-Also values given on the command line, which are read by the same rules.
+What is written is safe to open in a spreadsheet, and reads back as it was. Values given on the
+command line are read by the same rules.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
 import datetime
-import io
+import math
 import re
-import sys
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import covey
-from covey.cli.output import ExitCode, Stop, sentence
-from covey.errors import SpaceError, did_you_mean, several
+from covey.cli.output import Stop
+from covey.cli.tables import (
+    FORMULA,
+    START,
+    Dialect,
+    Expected,
+    SheetTable,
+    has_point,
+    plain_number,
+    table_of,
+    with_point,
+)
+from covey.errors import SpaceError, did_you_mean
 
 if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when first used
-    from covey.space import Parameter, Pool, Space
+    from covey.space import Choice, Parameter, Pool, Space
 
 # Points from the text of a sheet or of the command line.
 
+_PLAIN = Dialect()
+# What spreadsheets in other languages make of True and False.
+_TRUTHS = {
+    **dict.fromkeys(("WAHR", "VRAI", "VERO", "VERDADERO", "WAAR"), "True"),
+    **dict.fromkeys(("FALSCH", "FAUX", "FALSO", "ONWAAR"), "False"),
+}
 
-def plain_number(text: str) -> float:
-    """The number in a text; imports `covey.space.names` only when called, so help is quick."""
-    from covey.space.names import number_from_text
 
-    return number_from_text(text)
-
-
-def point_from_text(space: Space | Pool, cells: Mapping[str, str]) -> dict[str, Any]:
+def point_from_text(
+    space: Space | Pool, cells: Mapping[str, str], dialect: Dialect = _PLAIN
+) -> dict[str, Any]:
     """The point whose parameters are written in these cells; other cells are ignored."""
     if isinstance(space, covey.Pool):
-        return space.check({n: _pool_value(space, n, cells) for n in _inputs(space, cells)})
+        return space.check(
+            {n: _pool_value(space, n, cells[n], dialect) for n in _inputs(space, cells)}
+        )
     absent = [name for name in space.names if name not in cells]
     if absent:
         hint = did_you_mean(absent[0], cells)
         raise SpaceError(f"there is no column {absent[0]!r}, a parameter of the space.{hint}")
-    return space.check({n: _value(p, n, cells[n]) for n, p in space.parameters.items()})
+    return space.check({n: value_in_cell(space, n, cells[n], dialect) for n in space.names})
+
+
+def value_in_cell(space: Space | Pool, name: str, text: str, dialect: Dialect = _PLAIN) -> Any:
+    """The value of one parameter in a cell; whether the space has it, its check decides."""
+    if isinstance(space, covey.Pool):
+        return _pool_value(space, name, text, dialect)
+    parameter = space.parameters[name]
+    if isinstance(parameter, covey.Choice):
+        return _option(parameter, name, text, dialect)
+    if dialect.decimal == ",":
+        if has_point(text):
+            raise SpaceError(f"{name}: {text!r} has a decimal point, and this file decimal commas.")
+        text = with_point(text) or text
+    return _value(parameter, name, text)
+
+
+def _option(parameter: Choice, name: str, text: str, dialect: Dialect) -> Any:
+    """The option that a cell names: as it stands, or as a spreadsheet may have changed it."""
+    said = text.strip()
+    comma = with_point(text) if dialect.decimal == "," else None
+    wrong = None
+    for spelling in (text, comma, _TRUTHS.get(said.upper())):
+        try:
+            if spelling is not None:
+                return parameter.parse(spelling)
+        except SpaceError as error:
+            wrong = wrong or error
+    from covey.cli.dates import days_in, options_that_became
+
+    found = options_that_became(said, parameter.options)
+    if len(found) == 1:
+        dialect.notes.append(f"{name}: the date {said} was made of {found[0]!r}, and so read")
+        return found[0]
+    if found or days_in(said):
+        which = f"may have been {' or '.join(map(repr, found))}" if found else "is a date"
+        raise SpaceError(
+            f"{name}: {said!r} {which}: spreadsheets make dates of such names. Write the name into "
+            "the cell, formatted as text."
+        ) from wrong
+    raise SpaceError(f"{name}: {wrong}") from wrong
 
 
 def fixed_from_text(space: Space | Pool, given: Mapping[str, str]) -> dict[str, Any]:
@@ -93,13 +145,15 @@ def _inputs(pool: Pool, cells: Mapping[str, str]) -> list[str]:
     return list(pool.inputs)
 
 
-def _pool_value(pool: Pool, name: str, cells: Mapping[str, str]) -> Any:
+def _pool_value(pool: Pool, name: str, text: str, dialect: Dialect) -> Any:
     example = pool.point(0)[name]
     if isinstance(example, bool):
-        return {"true": True, "false": False}.get(cells[name].strip().lower(), cells[name])
+        said = text.strip()
+        truth = _TRUTHS.get(said.upper(), said).lower()
+        return {"true": True, "false": False}.get(truth, text)
     if not isinstance(example, int | float):
-        return _pool_text(pool, name, cells[name])
-    return _read(plain_number, name, cells[name])
+        return _pool_text(pool, name, text)
+    return _read(partial(plain_number, decimal=dialect.decimal), name, text)
 
 
 def _pool_text(pool: Pool, name: str, text: str) -> str:
@@ -125,92 +179,39 @@ EXPORT_ONLY = ("batch", "reason", "asked", "ended", "seconds")
 EXPORT_RARE = ("excluded", "notes")
 """Columns that an export has where a trial is excluded, or has a note."""
 
-_LARGEST = 2**26  # bytes of a sheet, a million rows; a device or a pipe may have no end
-# A spreadsheet takes a cell that begins like this for a formula. Cells begin where it splits the
-# line: one that expects semicolons or tabs splits inside our cells, and ignores quotes there.
-_FORMULA = r"(?=['\"]*[=+\-@\t\r\n\0＝＋－＠])"
-_START = r"(?:\A|(?<=[;\t\r\n]))"
-_BARE = re.compile(_START + _FORMULA)
-_ESCAPED = re.compile(_START + "'" + _FORMULA)
+_BARE = {separator: re.compile(START[separator] + FORMULA) for separator in START}
 _QUOTED = re.compile(r"[\",;\t\r\n\0]|\A\s|\s\Z")
-# What a spreadsheet may have saved instead of a CSV file, by its first bytes.
-_KINDS = {
-    (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"): "an Excel workbook, which covey does not read",
-    (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE): "UTF-16, which some programs call Unicode text",
-}
-_AS_CSV = "in a spreadsheet, save it as 'CSV UTF-8 (comma delimited)' and name that file."
 
 
-@dataclass(frozen=True)
-class SheetRow:
-    """One row of a sheet, and its file and line."""
+def sheet_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]], decimal: str = ".") -> str:
+    """CSV text: numbers exactly, text escaped so that no spreadsheet takes it for a formula.
 
-    cells: dict[str, str]
-    where: str  # file:line
+    With a decimal comma the columns are separated by semicolons.
 
-    def text(self, column: str) -> str:
-        """The text of a cell without the blanks around it; empty if there is no such column."""
-        return self.cells.get(column, "").strip()
-
-    def number(self, column: str, hint: str = "") -> float:
-        """The number in a cell, finite and of a size that a study takes."""
-        text = self.text(column)
-        try:
-            value = plain_number(text)
-        except SpaceError as error:
-            comma = " Write decimal numbers with a point." if "," in text else ""
-            raise self.error(f"the {column} {text!r} is no number{hint}.{comma}") from error
-        from covey.history.checks import MOST
-
-        if not abs(value) <= MOST:
-            raise self.error(f"the {column} must be finite, within ±{MOST:g}, got {text}{hint}.")
-        return value
-
-    def error(self, message: str) -> Stop:
-        """An error about this line."""
-        return Stop(ExitCode.INVALID, f"{self.where}: {sentence(message)} Nothing was recorded.")
+    >>> sheet_text(["T", "solvent"], [{"T": 84.5, "solvent": "=x"}], ",")
+    "T;solvent\n84,5;'=x\n"
+    """
+    separator = ";" if decimal == "," else ","
+    lines = [[_cell(name, decimal) for name in names]]
+    lines += [[_cell(row.get(name), decimal) for name in names] for row in rows]
+    return "".join(_line(cells, separator) + "\n" for cells in lines)
 
 
-def sheet_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """CSV text: numbers exactly, text escaped so that no spreadsheet takes it for a formula."""
-    lines = [[_cell(name) for name in names]]
-    lines += [[_cell(row.get(name)) for name in names] for row in rows]
-    return "".join(_line(cells) + "\n" for cells in lines)
+def sheet_bytes(
+    path: Path, names: Sequence[str], rows: Iterable[Mapping[str, Any]], decimal: str = "."
+) -> bytes:
+    """A file of this name: a workbook, or CSV; with a byte order mark where a letter needs it.
 
+    Excel takes a CSV file without one for the letters of its own country.
+    """
+    if path.suffix.lower() == ".xlsx":
+        from covey.cli.workbooks import workbook
 
-def read_sheet(path: str) -> tuple[list[str], list[SheetRow]]:
-    """Column names and rows of a CSV file; "-" is stdin."""
-    text = _text(path)
-    name = "stdin" if path == "-" else path
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        lines = [(reader.line_num, line) for line in reader if any(c.strip() for c in line)]
-    except csv.Error as error:
-        raise Stop(ExitCode.INVALID, f"{name}:{reader.line_num}: not CSV ({error}).") from error
-    if not lines:
-        raise Stop(ExitCode.INVALID, f"{name} is empty; its first line names the columns.")
-    names = _names(lines[0][1], name)
-    return names, [_row(names, line, f"{name}:{n}") for n, line in lines[1:]]
-
-
-def _names(cells: list[str], file: str) -> list[str]:
-    names = [_plain(cell).strip() for cell in cells]
-    while len(names) > 1 and not names[-1]:  # trailing commas
-        names.pop()
-    for separator, word in ((";", "semicolons"), ("\t", "tabs")):
-        if len(names) == 1 and separator in names[0]:
-            raise Stop(
-                ExitCode.INVALID,
-                f"{file} separates its columns by {word}; save it with commas, and with a point "
-                "in decimal numbers.",
-            )
-    for name, count in Counter(names).items():
-        if not name:
-            place = names.index(name) + 1
-            raise Stop(ExitCode.INVALID, f"{file}: column {place} of the first line has no name.")
-        if count > 1:
-            raise Stop(ExitCode.INVALID, f"{file} has two columns named {name!r}; rename one.")
-    return names
+        lines: list[list[Any]] = [list(names)]
+        lines += [[row.get(name) for name in names] for row in rows]
+        return workbook([[_scalar(value) for value in line] for line in lines])
+    text = sheet_text(names, rows, decimal)
+    return text.encode("utf-8" if text.isascii() else "utf-8-sig")
 
 
 def heading(name: str, taken: Sequence[str] = COLUMNS) -> str:
@@ -248,126 +249,77 @@ def says_only(
 
     ``earlier`` gives cells that a column may have held before.
     """
-    try:
-        lines = _lines(file)
-        if next(lines, None) != [_cell(name) for name in columns]:
-            return False
-        return all(_is_known(line, columns, rows, earlier) for line in lines if line)
-    except (csv.Error, UnicodeDecodeError):
-        return False
+    table = _sheet_in(file, columns)
+    return table is not None and all(
+        _is_known(row.cells, rows, earlier, table.dialect) for row in table.rows
+    )
 
 
 def _is_known(
-    line: list[str],
-    columns: Sequence[str],
+    cells: Mapping[str, str],
     rows: Sequence[Mapping[str, Any]],
     earlier: Mapping[str, Container[str]],
+    dialect: Dialect,
 ) -> bool:
-    if len(line) != len(columns):
-        return False
-    id = line[columns.index("id")]
+    id = cells["id"]
     if not (id.isascii() and id.isdecimal() and len(id) < 10 and int(id) < len(rows)):
         return False
     row = rows[int(id)]
     return all(
-        _says(cell, row.get(name)) or cell in earlier.get(name, ())
-        for name, cell in zip(columns, line, strict=True)
+        _says(cell, row.get(name), dialect) or cell in earlier.get(name, ())
+        for name, cell in cells.items()
     )
 
 
-def _says(cell: str, value: Any) -> bool:
-    """Whether a cell holds this value; numbers in any spelling."""
-    if cell == _cell(value):
+def _says(cell: str, value: Any, dialect: Dialect) -> bool:
+    """Whether a cell holds this value; numbers in any spelling, in workbooks of sixteen digits."""
+    if cell == ("" if value is None else str(value)):
         return True
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
-        return plain_number(cell) == value
+        return math.isclose(plain_number(cell, dialect.decimal), value, rel_tol=1e-15)
     except SpaceError:
         return False
 
 
 def is_blank(file: BinaryIO, columns: Sequence[str], value: str) -> bool:
     """Whether a file is a sheet of these columns in which no value is filled in."""
-    place = columns.index(value)
+    table = _sheet_in(file, columns)
+    return table is not None and not any(row.cells[value] for row in table.rows)
+
+
+def _sheet_in(file: BinaryIO, columns: Sequence[str]) -> SheetTable | None:
+    """The table in a file, if it has these columns in this order."""
     try:
-        lines = _lines(file)
-        if next(lines, None) != [_cell(name) for name in columns]:
-            return False
-        return all(len(line) == len(columns) and not line[place] for line in lines if line)
-    except (csv.Error, UnicodeDecodeError):
-        return False
+        table = table_of(file.read(), "", Expected(columns))
+    except Stop:
+        return None
+    return table if table.columns == [name.strip() for name in columns] else None
 
 
-def _lines(file: BinaryIO) -> Iterator[list[str]]:
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-    try:
-        yield from csv.reader(text, strict=True)
-    finally:
-        text.detach()  # the caller closes the file
-
-
-def bounded(path: str | Path, most: int) -> bytes:
-    """What a file holds, a pipe or a device too; "-" is stdin. More than ``most`` bytes is refused.
-
-    Raises:
-        OSError: It cannot be read.
-    """
-    if path == "-":
-        data = sys.stdin.buffer.read(most + 1)
-    else:
-        with Path(path).open("rb") as stream:
-            data = stream.read(most + 1)
-    if len(data) > most:
-        raise Stop(
-            ExitCode.INVALID,
-            f"{'stdin' if path == '-' else path} is larger than {most / 2**20:.0f} MiB; is it the "
-            "file you meant?",
-        )
-    return data
-
-
-def _text(path: str) -> str:
-    try:
-        data = bounded(path, _LARGEST)
-    except FileNotFoundError as error:
-        raise Stop(ExitCode.CONFLICT, f"there is no file {path}.") from error
-    except OSError as error:
-        raise Stop(ExitCode.FAILED, f"cannot read {path}: {error.strerror}.") from error
-    for begins, kind in _KINDS.items():
-        if data.startswith(begins):
-            raise Stop(ExitCode.INVALID, f"{path} is {kind}; {_AS_CSV}")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Stop(ExitCode.INVALID, f"{path} is not UTF-8 text; {_AS_CSV}") from error
-
-
-def _row(names: list[str], line: list[str], where: str) -> SheetRow:
-    if len(line) < len(names) or any(cell.strip() for cell in line[len(names) :]):
-        raise Stop(
-            ExitCode.INVALID,
-            f"{where}: {several(len(line), 'cell')}, but {several(len(names), 'column')}. Name "
-            "each column in the first line, and put text with a comma in quotes. Nothing was "
-            "recorded.",
-        )
-    return SheetRow({n: _plain(cell) for n, cell in zip(names, line, strict=False)}, where)
-
-
-def _cell(value: Any) -> str:
+def _cell(value: Any, decimal: str = ".") -> str:
     if value is None:
         return ""
     if isinstance(value, int | float):
-        return repr(value)
-    return _BARE.sub("'", str(value))
+        return repr(value).replace(".", decimal)
+    return _BARE[";" if decimal == "," else ","].sub("'", str(value))
 
 
-def _plain(cell: str) -> str:
-    return _ESCAPED.sub("", cell)
+def _scalar(value: Any) -> Any:
+    """A value for a workbook: a number as it is, anything else as the text of a cell."""
+    return value if value is None or isinstance(value, int | float) else _cell(value)
 
 
-def _line(cells: Iterable[str]) -> str:
+def _line(cells: Iterable[str], separator: str) -> str:
     """A line of CSV; `csv` itself leaves a carriage return unquoted, and then cannot read it."""
-    return ",".join(
-        f'"{c.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(c) else c for c in cells
+    return separator.join(
+        f'"{c.replace(chr(34), chr(34) * 2)}"' if _is_quoted(c, separator) else c for c in cells
     )
+
+
+def _is_quoted(cell: str, separator: str) -> bool:
+    """Whether a cell is put in quotes; a number with a decimal comma is not."""
+    if separator == ";" and with_point(cell) is not None:
+        return False
+    return _QUOTED.search(cell) is not None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, get_args
 import typer
 
 from covey.cli import sheets
-from covey.cli.options import FILE, Config, Json, Out
+from covey.cli.options import FILE, Config, Decimal, Json, Out, mark_of
 from covey.cli.outcomes import (
     best_line,
     extended_fields,
@@ -310,8 +310,10 @@ def _kept(folder: Path) -> list[tuple[Path, str]]:
     return found[:-1] if len(found) > 1 and found[-1][0].name == "log" else found
 
 
-def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> None:
-    """Every trial, as CSV or JSON.
+def export(
+    config: Config = FILE, out: Out = None, decimal: Decimal = None, as_json: Json = False
+) -> None:
+    """Every trial, as CSV, as a workbook (--out trials.xlsx) or as JSON.
 
     \b
     covey export
@@ -323,7 +325,7 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
     settings = read_settings(config)
     if out is not None:
         Output(out, settings.files).require_place()
-        Output(out, settings.files).require_csv()
+        Output(out, settings.files).require_sheet()
     study = look_at(settings)
     trials = study.history.trials
     cells = _export_cells(study, settings.journal)
@@ -350,9 +352,9 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
         | {added[name]: texts.get(trial.id) for name, texts in rare.items()}
         for trial in trials
     ]
-    text = sheets.sheet_text(columns, rows)
+    mark = mark_of(decimal) or "."
     if out is None:
-        put_exactly(text)
+        put_exactly(sheets.sheet_text(columns, rows, mark))
     else:
         # Cells of an earlier export, of trials that have their result by now.
         changing = [added[name] for name in ("reason", "ended", "seconds", *sheets.EXPORT_RARE)]
@@ -370,7 +372,7 @@ def export(config: Config = FILE, out: Out = None, as_json: Json = False) -> Non
                     return True
             return False
 
-        Output(out, settings.files, ours).write(text)
+        Output(out, settings.files, ours).write(sheets.sheet_bytes(out, columns, rows, mark))
         say(f"{several(len(rows), 'trial')} written to {out}")
     return end(study)
 

@@ -386,7 +386,7 @@ def _kind_in(mounts: Iterable[str], path: Path) -> str:
 # Files for people to read, written as a whole or not at all.
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str | bytes) -> None:
     """Write a file so that a reader finds the old text or the new one, never a part.
 
     A link stays a link, and its target is replaced; a file keeps its mode. A device or a pipe is
@@ -395,7 +395,7 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         OSError: It could not be written; what was there is as it was.
     """
-    data = text.encode("utf-8")
+    data = text if isinstance(text, bytes) else text.encode("utf-8")
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

@@ -15,7 +15,7 @@ import covey
 
 COMMANDS = ["init", "ask", "tell", "status", "best", "run", "next", "export", "report", "doctor"]
 COMMANDS += ["logs", "demo", "journal verify", "journal repair"]
-COMMANDS += ["amend", "exclude", "include", "fail", "cancel", "retry", "note", "extend"]
+COMMANDS += ["add", "amend", "exclude", "include", "fail", "cancel", "retry", "note", "extend"]
 
 
 def examples(call, *words):
@@ -41,11 +41,13 @@ WRITES = [
     ["init", "--real", "z=0:1", "--config", "other.toml"],
     ["ask", "--new"],
     ["tell", "0=1.5"],
+    ["add", "results.csv"],
     ["fail", "0-1", "--reason", "too hot"],
     ["cancel", "1,2"],
     ["note", "0", "cloudy"],
     ["run", "--rounds", "2", "--", "echo", "{x.lr}"],
     ["next", "--in", "results.csv", "--batch", "2", "--out", "plate.csv"],
+    ["next", "--in", "results.csv", "--batch", "2", "--journal", "plates.jsonl"],
 ]
 
 

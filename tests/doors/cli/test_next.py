@@ -188,3 +188,97 @@ def test_each_point_says_why_it_is_there(results):
     assert len(done.json["why"]) == len(done.json["points"]) == 2
     assert all(f"point {i}: {why}" in done.err for i, why in enumerate(done.json["why"], start=1))
     assert len(Path("plate.csv").read_text().splitlines()) == 3  # the file is written too
+
+
+def test_a_german_file_goes_in_and_comes_out(results):
+    Path("results.csv").write_text("lr;layers;opt;yield\n0,001;2;adam;0,5\n0,01;4;sgd;0,8\n")
+    words = ["next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2"]
+    plain = results(*words)
+    assert plain.out.splitlines()[0] == "lr,layers,opt,yield"
+    german = results(*words, "--decimal", "comma")
+    assert german.out == plain.out.replace(",", ";").replace(".", ",")
+    Path("german.csv").write_text(german.out)
+    again = results(*words, "--in", "german.csv")
+    assert "0 results, 0 failures and 2 rows without one read from german.csv" in again.err
+
+
+def test_the_mark_may_come_from_the_environment(results, monkeypatch):
+    words = ["next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "1"]
+    flagged = results(*words, "--decimal", "comma").out
+    monkeypatch.setenv("COVEY_DECIMAL", "comma")
+    assert results(*words).out == flagged  # and the file with points is read all the same
+    assert ";" in flagged
+
+
+def test_controls_and_unknown_rows_are_kept_apart(results):
+    rows = "type,lr,layers,opt,yield\nsample,0.001,2,adam,0.5\nblank,,,,9\nsample,5,2,adam,0.6\n"
+    Path("results.csv").write_text(rows)
+    words = ["next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2"]
+    done = results(*words)
+    assert done.code == 5
+    assert "results.csv:4: parameter 'lr'" in done.err
+    done = results(*words, "--skip-unknown")
+    assert done.code == 0, done.err
+    assert "1 row left out, as controls: results.csv:3" in done.err
+    assert "1 row left out, as no valid points: results.csv:4" in done.err
+    assert "1 result, 0 failures and 0 rows" in done.err
+    Path("results.csv").write_text("\n".join(rows.splitlines()[:2]) + "\n")
+    assert results(*words).out == done.out
+
+
+def test_a_journal_is_kept_on_request(results):
+    words = ["next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2"]
+    words += ["--journal", "plates.jsonl"]
+    dry = results(*words, "--dry-run")
+    assert not Path("plates.jsonl").exists()
+    done = results(*words, "--out", "plate.csv")
+    assert done.code == 0, done.err
+    assert "2 trials recorded in plates.jsonl" in done.err
+    assert Path("plate.csv").read_text() == dry.out
+    first, *rows = Path("plate.csv").read_text().splitlines()
+    assert first == "id,lr,layers,opt,yield"
+    assert [row.split(",")[0] for row in rows] == ["3", "4"]  # after two results and a pending row
+    # Arrow up, enter: nothing is new, so the same batch, and no second one in the journal.
+    before = Path("plates.jsonl").read_bytes()
+    again = results(*words, "--out", "plate.csv")
+    assert again.code == 0, again.err
+    assert "shown again" in again.err
+    assert Path("plates.jsonl").read_bytes() == before
+    Path("plate.csv").write_text("\n".join([first, rows[0] + "0.9", rows[1]]) + "\n")
+    assert results(*words, "--out", "plate.csv").code == 3  # a value would be lost
+    more = results(*words, "--in", "plate.csv", "--out", "plate2.csv")
+    assert more.code == 0, more.err
+    assert Path("plate2.csv").read_text().splitlines()[1].startswith("5,")
+    import covey
+
+    trials = covey.Study.load("plates.jsonl", read_only=True).history.trials
+    found = [trial.status for trial in trials]
+    assert found == ["told", "told", "pending", "told", "pending", "pending", "pending"]
+    assert trials[3].value == 0.9
+
+
+def test_a_journal_takes_all_or_nothing(results):
+    words = ["next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2"]
+    words += ["--journal", "plates.jsonl"]
+    assert results(*words).code == 0
+    before = Path("plates.jsonl").read_bytes()
+    Path("more.csv").write_text("id,lr,layers,opt,yield\n3,,,,0.9\n99,,,,0.8\n")
+    done = results(*words, "--in", "more.csv")
+    assert done.code == 5
+    assert "more.csv:3: there is no trial 99" in done.err
+    assert Path("plates.jsonl").read_bytes() == before
+    assert results(*words, "--in", "more.csv", "--skip-unknown").code == 0
+
+
+def test_the_columns_of_a_plate_keep_their_order_in_a_workbook(results):
+    openpyxl = pytest.importorskip("openpyxl", reason="install it: pip install 'covey[excel]'")
+    rows = "well,opt,yield,layers,lr\nA1,adam,0.5,2,0.001\nA2,sgd,0.8,4,0.01\n"
+    Path("results.csv").write_text(rows)
+    words = ["next", "--in", "results.csv", "--value", "yield", *SPACE, "--batch", "2"]
+    assert results(*words, "--out", "plate.xlsx").code == 0
+    book = openpyxl.load_workbook("plate.xlsx")
+    assert [cell.value for cell in book.active[1]] == ["well", "opt", "yield", "layers", "lr"]
+    assert isinstance(book.active["E2"].value, float)
+    book.active["C2"] = 0.9
+    book.save("plate.xlsx")
+    assert results(*words, "--out", "plate.xlsx").code == 3

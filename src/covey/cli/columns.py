@@ -1,0 +1,177 @@
+"""The columns of a sheet of results: which hold ids, outcomes and records, and what a row says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from covey.cli import sheets
+from covey.cli.output import ExitCode, Stop, say
+from covey.cli.tables import SheetRow, SheetTable, column_like, no_column
+
+if TYPE_CHECKING:
+    from covey.space import Pool, Space
+    from covey.study import Study
+
+FAILED = ("failed", "fail", "error", "crashed")  # words for a trial that gave no result
+_ROLES = ("role", "type", "id")  # columns that may say which rows are controls
+_CONTROL = re.compile(
+    r"((((positive|negative|pos|neg|positiv|negativ)[\s._-]*)?(control|ctrl|kontrolle))"
+    r"|blank|reference|standard|empty|(leer|blind)(wert|probe))[\s._-]*[0-9]*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class SheetColumns:
+    """The columns of a sheet that are read, by what they hold."""
+
+    outcomes: Mapping[str, str]  # name of an outcome -> its column
+    id: str | None = None
+    sem: str | None = None
+    sem_of: str | None = None  # the outcome that a standard error belongs to
+    record: Sequence[str] = ()
+    roles: Sequence[str] = ()
+    excluded: str | None = None
+    words: bool = False  # given on the command line: a record alone says something
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a row says of its point: values by name and what is recorded beside them, or failed."""
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    sem: float | None = None
+    record: Mapping[str, Any] = field(default_factory=dict)
+    failed: bool = False
+
+
+def is_control(text: str) -> bool:
+    """Whether a cell says that its row is a control: no trial, and no measurement of a point.
+
+    >>> is_control("control 3"), is_control("neg. ctrl"), is_control("blank"), is_control("17")
+    (True, True, True, False)
+    """
+    return _CONTROL.fullmatch(text.strip()) is not None
+
+
+def columns_of(table: SheetTable, study: Study, value: str, *, by_id: bool = True) -> SheetColumns:
+    """The columns of a table, in whatever capitals."""
+    parameters = {sheets.heading(name) for name in study.space.names}
+    wanted, names = outcome_columns(study, value), table.columns
+    taken = parameters & {value, *wanted.values()}
+    if taken and value in taken:
+        raise Stop(ExitCode.USAGE, f"--value {value}: that is a parameter, not a result.")
+    own = [name for name in names if name not in parameters]
+    found = {name: column_like(own, column, table.file) for name, column in wanted.items()}
+    present = {name: column for name, column in found.items() if column is not None}
+    if not present:
+        way = " Name the column of the results with --value."
+        if study.recipe.outcomes is not None:
+            way = f" A sheet has a column for each of {', '.join(wanted)}."
+        raise no_column(next(iter(wanted.values())), table, way)
+    id = column_like(own, "id", table.file) if by_id else None
+    _require_points(table, study, has_ids=id is not None)
+    named = study.recipe.outcomes
+    record = () if named is None else named.record
+    exported = sheets.exported(names, study.space.names, [*wanted, *record])
+    sem_of = next(iter(wanted)) if named is None else named.only or None
+    return SheetColumns(
+        present,
+        id=id,
+        sem=None if sem_of is None else column_like(own, "sem", table.file),
+        sem_of=sem_of,
+        record=[name for name in record if name in names],
+        roles=roles_in(table, study.space),
+        excluded="excluded" if not by_id and "excluded" in exported else None,
+    )
+
+
+def roles_in(table: SheetTable, space: Space | Pool) -> list[str]:
+    """The columns of a table that may say which rows are controls."""
+    return [n for n in table.columns if n.lower() in _ROLES and n not in space.names]
+
+
+def outcome_columns(study: Study, value: str) -> dict[str, str]:
+    """The column of each outcome; ``--value`` names that of a single goal."""
+    named = study.recipe.outcomes
+    if named is None:
+        return {"value": value}
+    columns = {name: name for name in named.names}
+    if value != "value":
+        if not named.only:
+            raise Stop(
+                ExitCode.USAGE,
+                f"--value {value}: there are {', '.join(named.goals)}, each in a column of its own "
+                "name.",
+            )
+        columns[named.only] = value
+    return columns
+
+
+def _require_points(table: SheetTable, study: Study, *, has_ids: bool) -> None:
+    """Refuse a table that says neither ids nor points."""
+    import covey
+
+    space = study.space
+    needed = space.inputs if isinstance(space, covey.Pool) else space.names
+    lacking = [n for n in needed if n not in table.columns and f"point.{n}" not in table.columns]
+    if lacking and not has_ids:
+        way = " Rows without an id need a column for each parameter; `covey ask --out` writes ids."
+        raise no_column(lacking[0], table, way)
+
+
+def said_in(row: SheetRow, columns: SheetColumns, *, status: bool = False) -> Said | None:
+    """What a row says; None where its result is still to come.
+
+    With ``status``, that column may say that it failed, as in an export.
+
+    Raises:
+        Stop: A cell cannot be read.
+    """
+    cells = {n: row.text(c) for n, c in columns.outcomes.items() if row.text(c)}
+    record = {name: row.text(name) for name in columns.record if row.text(name)}
+    if not cells:
+        if status and row.text("status").lower() == "failed":
+            return Said(failed=True)
+        return Said(record=record) if record and columns.words else None
+    failed = [name for name, text in cells.items() if text.lower() in FAILED]
+    if failed:
+        _require_all_failed(row, failed[0], [name for name in cells if name not in failed])
+        return Said(failed=True)
+    hint = "; write failed if it crashed, nothing if it is to come"
+    values = {name: row.number(columns.outcomes[name], hint) for name in cells}
+    sem = None
+    if columns.sem is not None and row.text(columns.sem) and columns.sem_of in values:
+        sem = row.number(columns.sem)
+        if sem < 0:
+            raise row.error(f"the {columns.sem} must not be negative, got {sem:g}.")
+    return Said(values, sem, record)
+
+
+def _require_all_failed(row: SheetRow, failed: str, others: Sequence[str]) -> None:
+    """Raise if a trial that failed has values of other outcomes."""
+    if others:
+        raise row.error(
+            f"{failed} failed, but there are values of {' and '.join(others)}; only a whole trial "
+            "fails. Leave the cell empty if its value comes later, or take the other values out."
+        )
+
+
+def say_unused(table: SheetTable, columns: SheetColumns, study: Study) -> None:
+    """Say which columns hold something that is not recorded."""
+    named = study.recipe.outcomes
+    filled_in = [*columns.outcomes.values(), *columns.record]
+    known = {columns.id, columns.sem, "status", "origin", *filled_in, *columns.roles}
+    known |= {"value", "sem"} if named is not None else set()
+    for name in study.space.names:
+        known |= {sheets.heading(name), name}
+    known |= sheets.exported(table.columns, study.space.names, filled_in if named else ())
+    rest = [n for n in table.columns if n not in known and any(row.text(n) for row in table.rows)]
+    if rest:
+        way = "A journal has no place for it; keep the sheet."
+        if named is not None:
+            way = "A study keeps what its record names."
+        say(f"not recorded: {', '.join(rest)}. {way}")

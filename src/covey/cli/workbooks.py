@@ -1,0 +1,206 @@
+"""Excel workbooks (.xlsx), read and written by openpyxl, which is an extra: covey[excel]."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+import zipfile
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from covey.cli.output import ExitCode, Stop
+from covey.errors import several
+
+_LARGEST = 2**29  # bytes of a workbook unpacked: a small file may hold terabytes of blanks
+_EXACT = 10**15  # a spreadsheet keeps fifteen digits of a number
+# Control characters that XML cannot hold.
+_UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_TRUTHS = {"=TRUE()": "True", "=FALSE()": "False"}  # LibreOffice has no booleans but these
+_INSTALL = "pip install 'covey[excel]'"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a workbook's sheet as text, each with its number, and what there is to say."""
+
+    lines: list[tuple[int, list[str]]]
+    notes: list[str] = field(default_factory=list)
+
+
+def require_openpyxl(what: str) -> Any:
+    """The package that reads and writes workbooks.
+
+    Raises:
+        Stop: It is not installed.
+    """
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise Stop(
+            ExitCode.FAILED,
+            f"{what} is an Excel workbook, which needs openpyxl: {_INSTALL}. Or use a .csv file.",
+        ) from error
+    return openpyxl
+
+
+def lines_of_workbook(data: bytes, file: str, known: Container[str]) -> Lines:
+    """The lines of the sheet that is meant: the only one, or the only one with a known column."""
+    _require_whole(data, file)
+    openpyxl = require_openpyxl(file)
+    try:
+        # Once for the values that formulas had when it was saved, once for where formulas are.
+        values, formulas = (
+            openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=only)
+            for only in (True, False)
+        )
+        found = {
+            sheet.title: _Sheet.read(sheet, formulas[sheet.title]) for sheet in values.worksheets
+        }
+        lines = {title: sheet.lines() for title, sheet in found.items()}
+        title = _meant(lines, file, known)
+        notes = found[title].formula_notes(f"{file}:{title}")
+    except Stop:
+        raise
+    except Exception as error:  # openpyxl raises whatever its parsers raise
+        raise Stop(
+            ExitCode.INVALID, f"{file} cannot be read as an Excel workbook ({error}); save it anew."
+        ) from error
+    if len([one for one in lines.values() if one]) > 1:
+        notes.append(f"of its {len(lines)} sheets {title!r} was read")
+    return Lines(lines[title], notes)
+
+
+def _require_whole(data: bytes, file: str) -> None:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+            is_workbook = "xl/workbook.xml" in parts.namelist()
+    except zipfile.BadZipFile as error:
+        raise Stop(
+            ExitCode.INVALID, f"{file} begins as a workbook and is none; save it anew, or as CSV."
+        ) from error
+    if size > _LARGEST:
+        raise Stop(
+            ExitCode.INVALID,
+            f"{file} unpacks to {size / 2**20:.0f} MiB, and {_LARGEST / 2**20:.0f} are enough for "
+            "a sheet; save the sheet alone, or as CSV.",
+        )
+    if not is_workbook:
+        raise Stop(
+            ExitCode.INVALID,
+            f"{file} is a packed file, but no Excel workbook; save it as .xlsx or as CSV.",
+        )
+
+
+def _meant(lines: Mapping[str, Sequence[Any]], file: str, known: Container[str]) -> str:
+    filled = [title for title, found in lines.items() if found]
+    if len(filled) < 2:
+        return (filled or list(lines))[0]
+    fitting = [t for t in filled if any(name.strip() in known for name in lines[t][0][1])]
+    if len(fitting) == 1:
+        return fitting[0]
+    names = ", ".join(map(repr, fitting or filled))
+    raise Stop(
+        ExitCode.INVALID,
+        f"{file} has several sheets that may be meant: {names}. Save the one that is meant in a "
+        "file of its own. Nothing was recorded.",
+    )
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """The cells of a sheet as text, and those that are formulas with the values they had."""
+
+    cells: list[list[str]]
+    formulas: list[tuple[str, Any]]  # place, value
+
+    @classmethod
+    def read(cls, values: Any, formulas: Any) -> _Sheet:
+        """Both from the same sheet, opened for values and for formulas."""
+        for sheet in (values, formulas):
+            sheet.reset_dimensions()  # what a file says of its size may be wrong
+        cells, found = [], []
+        for shown, written in zip(values.iter_rows(), formulas.iter_rows(), strict=False):
+            line = []
+            for value, cell in zip(shown, written, strict=False):
+                is_formula = getattr(cell, "data_type", "") == "f"
+                truth = _TRUTHS.get(str(cell.value)) if is_formula else None
+                line.append(_text(value) if truth is None else truth)
+                if is_formula and truth is None:
+                    found.append((cell.coordinate, value.value))
+            cells.append(line)
+        return cls(cells, found)
+
+    def lines(self) -> list[tuple[int, list[str]]]:
+        """The lines with something in them; all have as many cells as the longest."""
+        found = [(n, line) for n, line in enumerate(self.cells, 1) if any(c.strip() for c in line)]
+        width = max((len(line) for _, line in found), default=0)
+        return [(number, line + [""] * (width - len(line))) for number, line in found]
+
+    def formula_notes(self, where: str) -> list[str]:
+        """What to say about formulas, whose values were worked out by whoever saved the file."""
+        if not self.formulas:
+            return []
+        if all(value is None for _, value in self.formulas):
+            raise Stop(
+                ExitCode.INVALID,
+                f"{where}!{self.formulas[0][0]} is a formula, and its value was not saved with it. "
+                "Open the file in a spreadsheet and save it there, or write the value. Nothing was "
+                "recorded.",
+            )
+        count = several(len(self.formulas), "formula")
+        return [f"{count}, taken by the values they had when it was saved"]
+
+
+def _text(cell: Any) -> str:
+    """A cell as a CSV file would have it, but with every digit."""
+    value = cell.value
+    if value is None:
+        return ""
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        if "%" in str(cell.number_format):  # 0.73, and shown as 73%
+            return f"{value * 100:.10g}%"
+        return repr(value)
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value)
+
+
+def workbook(lines: Sequence[Sequence[Any]]) -> bytes:
+    """A workbook of one sheet: numbers as numbers, everything else as text that stays text.
+
+    The first line names the columns. Cells are None, numbers, or text in which nothing begins like
+    a formula.
+    """
+    openpyxl = require_openpyxl("the output")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "batch"
+    for row, line in enumerate(lines, start=1):
+        for column, value in enumerate(line, start=1):
+            _fill(sheet.cell(row=row, column=column), value)
+    sheet.freeze_panes = "A2"
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def _fill(cell: Any, value: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < _EXACT):
+        cell.value = value
+    else:
+        text = str(value)
+        if _UNWRITABLE.search(text):
+            raise Stop(
+                ExitCode.INVALID,
+                f"{text!r} holds a control character, which a workbook cannot; write a .csv file.",
+            )
+        cell.value = text
+        cell.data_type = "s"
+        cell.number_format = "@"  # text: no MAR2 becomes a date when somebody edits the cell

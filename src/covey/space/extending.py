@@ -61,12 +61,10 @@ class GrownSpace(Space):
             try:
                 u[:, self.columns_of(name)] = parameter.encode(column)
             except SpaceError:
-                older = self._older(name)
-                for i, value in enumerate(column):
-                    try:
-                        u[i, self.columns_of(name)] = beyond(parameter, value, older)
-                    except SpaceError as error:
-                        raise SpaceError(f"parameter {name!r}: {error}") from error
+                try:
+                    u[:, self.columns_of(name)] = _each(parameter, column, self._older(name))
+                except SpaceError as error:
+                    raise SpaceError(f"parameter {name!r}: {error}") from error
         return u
 
     def _value(self, point: Mapping[str, Any], name: str) -> Any:
@@ -282,14 +280,33 @@ def beyond(parameter: Parameter, value: Any, older: Sequence[Parameter] = ()) ->
     >>> beyond(Choice(["a", "b"]), "c")
     array([0., 0.])
     """
-    try:
-        return np.asarray(parameter.encode([value])[0])
-    except SpaceError:
-        if isinstance(parameter, Choice):
-            return _among_options(parameter, plain(value), older)
-        if not isinstance(parameter, Real | Integer) or not is_number(plain(value)):
-            raise
-    return np.array([_along(parameter, float(value))])
+    return np.asarray(_each(parameter, [value], older)[0])
+
+
+def _each(parameter: Parameter, values: Sequence[Any], older: Sequence[Parameter]) -> Array:
+    """Coordinates (n, width) of values; those of the parameter are encoded together."""
+    u, inside = np.empty((len(values), parameter.width)), []
+    gone: dict[tuple[type, Any], Array] = {}  # options, whose errors take long to word
+    for i, value in enumerate(values):
+        key = (type(value), value if is_scalar(value) else None)
+        if key in gone:
+            u[i] = gone[key]
+            continue
+        try:
+            parameter.check(value)
+            inside.append(i)
+        except SpaceError:
+            if isinstance(parameter, Choice):
+                u[i] = _among_options(parameter, plain(value), older)
+                if is_scalar(value):
+                    gone[key] = u[i].copy()
+            elif isinstance(parameter, Real | Integer) and is_number(plain(value)):
+                u[i] = _along(parameter, float(value))
+            else:
+                raise
+    if inside:
+        u[inside] = parameter.encode([values[i] for i in inside])
+    return u
 
 
 def _along(parameter: Real | Integer, x: float) -> float:

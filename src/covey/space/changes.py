@@ -117,7 +117,9 @@ def _changed(then: Parameter, now: Parameter) -> str:
         texts = [list(map(repr, choice.options)) for choice in (then, now)]
         new, gone = ([t for t in texts[a] if t not in texts[1 - a]] for a in (1, 0))
         parts = [f"{word} {listed(some)}" for word, some in (("new", new), ("gone", gone)) if some]
-        return "; ".join(parts) or f"options in another order, {listed(texts[1])}"
+        if parts:
+            return "; ".join(parts)
+        return now.words() if texts[0] == texts[1] else f"in another order, {listed(texts[1])}"
     return f"{now.words()} (was {then.words()})"
 
 

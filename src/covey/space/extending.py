@@ -342,8 +342,11 @@ def _among_options(choice: Choice, value: Any, older: Sequence[Parameter]) -> Ar
         rank = _number_rank(choice, value, older)
         rank = _order_rank(choice, value, older) if rank is None else rank
         return np.array([(rank + 0.5) / choice.size])
-    if choice.width != choice.size:  # columns that describe options: there are none of this one
-        raise SpaceError(f"{value!r} is not an option any more, and nothing describes it")
+    if choice.features is not None:
+        raise SpaceError(
+            f"{value!r} is not an option any more, and nothing describes it; keep it among the "
+            "options, and rule it out by a function in `where`"
+        )
     return np.zeros(choice.width)
 
 

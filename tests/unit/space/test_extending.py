@@ -64,6 +64,24 @@ def test_an_option_that_is_gone_is_as_far_from_each_that_is_left():
     assert space.condensed(at)[:, 0].tolist() == [0, 1, -1]  # and is taken for none of them
 
 
+def test_options_with_features_may_come_and_those_that_trials_had_may_not_go():
+    def described(*options):
+        return Choice(
+            options,
+            features={o: {"size": i, "ph": i * i} for i, o in enumerate("abcd") if o in options},
+        )
+
+    three, four = described("a", "b", "c"), described("a", "b", "c", "d")
+    now = grown(Space({"c": four}), Space({"c": three}), {})
+    points = [{"c": option} for option in "abc"]
+    np.testing.assert_array_equal(now.encode(points), Space({"c": four}).encode(points))
+    with pytest.raises(SpaceError, match="nothing describes it; keep it among the options"):
+        grown(Space({"c": three}), Space({"c": four}), {}).encode([{"c": "d"}])
+    assert differences(Space({"c": three}), Space({"c": Choice(["a", "b", "c"])})) == [
+        "c: one of 'a', 'b', 'c'"
+    ]
+
+
 def test_an_ordered_option_that_is_gone_lies_between_those_that_were_its_neighbours():
     then = Choice(["xs", "s", "m", "n", "l", "xl"], ordered=True)
     now = Choice(["s", "l"], ordered=True)

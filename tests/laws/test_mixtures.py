@@ -136,3 +136,14 @@ def test_a_study_of_a_mixture_is_loaded_from_its_journal(tmp_path):
     again = covey.Study.load(path)
     assert again.space == study.space
     assert [t.point for t in again.ask(3)] == [t.point for t in beside.ask(3)]
+
+
+def test_several_goals_are_traded_off_on_the_mixture():
+    space = covey.Space(SHARES, [covey.Mixture(NAMES, parts=(1, 2), least=0.1)])
+    study = covey.Study(space, goal={"y": "max", "z": "min"}, seed=0)
+    for _ in range(3):
+        batch = study.ask(6)
+        told = [{"y": t.point["a"] - t.point["b"] ** 2, "z": t.point["a"] ** 2} for t in batch]
+        study.tell(batch, told)
+    best = study.recommend(anywhere=True).point
+    assert space.check(best) == best

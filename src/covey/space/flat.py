@@ -242,13 +242,11 @@ class Flat:
             if len(moving) == 0:
                 continue
 
-            def loss(
-                flat: Array, start: Array = start, moving: Indices = moving
-            ) -> tuple[float, Array]:
-                at = start[None, :].copy()
-                at[0, moving] = flat
+            def loss(flat: Array, i: int = i, moving: Indices = moving) -> tuple[float, Array]:
+                at = starts.copy()  # an objective may treat each row in its own way
+                at[i, moving] = flat
                 value, gradient = objective(at)
-                return -float(value[0]), -gradient[0, moving]
+                return -float(value[i]), -gradient[i, moving]
 
             rows = []
             for row, lower, upper in self._walls(start):

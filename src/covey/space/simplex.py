@@ -17,7 +17,6 @@ import numpy as np
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask
 
-_HALVINGS = 64  # of an interval of shifts, which is then as narrow as float64 allows
 _SWEEPS = 60  # of moves of pairs; their chain forgets its start in about log p of them
 
 
@@ -26,16 +25,20 @@ def nearest_shares(x: Array, low: Array, high: Array, total: Array) -> Array:
 
     .. math:: clip(x - \lambda, low, high), \qquad \lambda : \text{the sum is } total
 
-    The sum falls with the shift, which is found by bisection. A row whose bounds do not allow its
-    total ends at one of them.
+    The sum falls with the shift, in straight pieces between the shifts at which a share meets a
+    bound; these are sorted. A row whose bounds do not allow its total ends at one of them.
     """
-    least, most = (x - high).min(axis=1), (x - low).max(axis=1)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (least + most)
-        above = np.clip(x - middle[:, None], low, high).sum(axis=1) > total
-        least, most = np.where(above, middle, least), np.where(above, most, middle)
-    found = np.clip(x - most[:, None], low, high)
-    return settled(found, low, high, total)
+    turns = np.concatenate([x - high, x - low], axis=1)
+    order = np.argsort(turns, axis=1, kind="stable")
+    turns = np.take_along_axis(turns, order, axis=1)
+    # Behind its first turn a share falls, behind its second it is at its lower bound.
+    falling = np.where(order < x.shape[1], 1, -1).cumsum(axis=1)
+    drops = (falling[:, :-1] * np.diff(turns, axis=1)).cumsum(axis=1)
+    sums = high.sum(axis=1)[:, None] - np.hstack([np.zeros((len(x), 1)), drops])
+    piece = np.clip((sums >= total[:, None]).sum(axis=1) - 1, 0, turns.shape[1] - 2)[:, None]
+    start, height, slope = (np.take_along_axis(v, piece, axis=1) for v in (turns, sums, falling))
+    shift = start + np.maximum(height - total[:, None], 0.0) / np.maximum(slope, 1)
+    return settled(np.clip(x - shift, low, high), low, high, total)
 
 
 def settled(x: Array, low: Array, high: Array, total: Array) -> Array:

@@ -83,7 +83,8 @@ def _parameter(entry: Mapping[str, Any], like: Space | Pool) -> Parameter:
             f"options of {entry['name']!r} are objects, which a log cannot hold; pass `space=` "
             "with all of them, in their order, and new ones behind them"
         )
-    return Choice(now.options[: len(options)], ordered=bool(entry.get("ordered", False)))
+    ordered, when = bool(entry.get("ordered", False)), entry.get("when")
+    return Choice(now.options[: len(options)], ordered=ordered, when=when)
 
 
 def _rules(entry: Mapping[str, Any]) -> list[Constraint]:

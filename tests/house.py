@@ -39,7 +39,7 @@ BUDGETS = {
         "options with features 70.",
     ),
     "files": Budget(
-        170,
+        165,
         120,
         "running: slots, budgets, standing, bars, watching; values in steps; a space that grows, "
         "its log and its command; where trials fail, what a "

@@ -25,6 +25,7 @@ from covey.policies import weighed
 from covey.space import Pool, Space
 from covey.space.flat import Flat, farthest
 from covey.space.inside import many_inside, one_inside
+from covey.space.rules import into_rules
 
 BLOCK = 1024  # a power of two: Sobol blocks stay balanced
 
@@ -302,7 +303,7 @@ class ContinuousSet:
             at = self._flat.project(at)
         at = self.space.snap(self.space.hold(np.clip(at, 0.0, 1.0), self.fixed))
         if self.space.rules:  # a step across a border ends on it
-            at = self.space.into_rules(at, spread=False)
+            at = into_rules(self.space, at, spread=False)
             at = self.space.snap(self.space.hold(at, self.fixed))
         short = self.space.condensed(at)
         _, first = np.unique(row_keys(short), return_index=True)
@@ -339,7 +340,7 @@ class ContinuousSet:
         """A block with its rows spread over what rules leave: tight ones would refuse most."""
         if not self.space.rules:
             return block
-        return self.space.into_rules(self.space.hold(block, self.fixed), spread=True)
+        return into_rules(self.space, self.space.hold(block, self.fixed), spread=True)
 
     def _inside(self, found: Array, wanted: int, rng: np.random.Generator) -> Array:
         """More points, spread over the polytope of the linear constraints."""

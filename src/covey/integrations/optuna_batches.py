@@ -45,7 +45,10 @@ def point_from_optuna(space: Space, params: Mapping[str, Any]) -> dict[str, Any]
     known = {
         name: told_value(p, params[name]) for name, p in space.parameters.items() if name in params
     }
-    return space.check(known if space.presence is None else space.trimmed(known))
+    if space.presence is not None:
+        checked = {name: space.parameters[name].check(value) for name, value in known.items()}
+        known = space.presence.trimmed(checked)
+    return space.check(known)
 
 
 def told_value(parameter: Parameter, value: Any) -> Any:

@@ -173,6 +173,12 @@ def require_possible(
         )
     if after is now:
         return
+    if any(isinstance(s, Space) and s.presence is not None for s in (now, after)):
+        raise SpaceError(
+            "a space with conditions (`when`) does not grow yet: results of before would have or "
+            "lack parameters by other conditions. Start another study, and pass it what you know "
+            "with study.add"
+        )
     require_compatible(now, after)
     values: Mapping[str, Any] = event.values or {}
     lacking = [name for name in new_names(now, after) if name not in values]

@@ -12,7 +12,6 @@ from covey.space.constraints import describe_rule
 from covey.space.extending import FormerPool, GrownPool
 from covey.space.names import listed
 from covey.space.parameters import Parameter
-from covey.space.conditions import Condition
 from covey.space.pool import Pool
 from covey.space.space import Space
 
@@ -39,13 +38,6 @@ def _one_value(parameter: Parameter) -> str:
 
 
 def _require_same_kind(name: str, then: Parameter, now: Parameter) -> None:
-    if Condition.of(then.when) != Condition.of(now.when):
-        was, would = (f"only when {p.when}" if p.when else "always" for p in (then, now))
-        raise SpaceError(
-            f"{name!r} was present {was} and would be {would}, and old results have it or lack it "
-            "by the condition that they were run under. Keep its condition, and give a new "
-            "parameter another name"
-        )
     if then.numeric and now.numeric:
         return
     if not isinstance(now, type(then)):

@@ -20,6 +20,7 @@ from covey.space.names import check_name, is_scalar, outline, plain, same, unkno
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask
+    from covey.space.constraints import Constraint
     from covey.space.kinds import Parameter
 
     Parameters: TypeAlias = Mapping[str, Parameter]
@@ -216,6 +217,23 @@ class Presence:
             parent in point and any(same(point[parent], value) for value in values)
             for parent, values in self.needs.get(name, {}).items()
         )
+
+    def trimmed(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked values of a point, without those of parameters that are absent in it."""
+        kept = dict(point)
+        for name in self.order:
+            if name in kept and not self.in_point(kept, name):
+                del kept[name]
+        return kept
+
+    def refuse_tied(self, equalities: Sequence[Constraint]) -> None:
+        """Raise if an equality, such as a mixture, ties a parameter that may be absent."""
+        for rule in equalities:
+            for name in self.needs.keys() & set(rule.names):
+                raise SpaceError(
+                    f"{name!r} may be absent, and {rule} needs it always; leave out its condition, "
+                    "or let a value of 0 stand for absence"
+                )
 
     def complete(self, point: Mapping[str, Any]) -> None:
         """Raise if a checked point has a parameter that must be absent, or lacks one."""

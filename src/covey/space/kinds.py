@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, run
 
 from covey.errors import SpaceError
 from covey.space.conditions import described
-from covey.space.names import number_from_text
+from covey.space.names import check_name, number_from_text
 
 if TYPE_CHECKING:
     from covey.arrays import Array
@@ -183,3 +183,31 @@ def registered(kind: str) -> type[Parameter] | None:
 def kinds() -> tuple[str, ...]:
     """The kinds known so far."""
     return tuple(_KINDS)
+
+
+def checked_parameters(parameters: Any) -> dict[str, Parameter]:
+    """The parameters of a space by name, or an error that shows how to write them."""
+    example = "Space({'x': Real(0, 1)})"
+    if not isinstance(parameters, Mapping):
+        raise SpaceError(f"a Space needs a dict such as {example}, got {parameters!r}")
+    if not parameters:
+        raise SpaceError(f"a Space needs at least one parameter, got none; try {example}")
+    for name, parameter in parameters.items():
+        check_name(name, "parameter")
+        if isinstance(parameter, type) or not isinstance(parameter, Parameter):
+            raise SpaceError(
+                f"parameter {name!r} must be Real, Integer or Choice, got {parameter!r}; "
+                f"try {example}"
+            )
+    return dict(parameters)
+
+
+def all_levels(parameter: Parameter) -> Array:
+    """Coordinates (size, width) of every value; an error for a kind that forgot to list them."""
+    levels = parameter.levels()
+    if levels is None:
+        raise SpaceError(
+            f"{parameter!r} says that it has {parameter.size} values, and levels() gives none; "
+            "write that method of its class"
+        )
+    return levels

@@ -21,6 +21,7 @@ from covey.space.names import is_scalar, number, number_from_text, outline, plai
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask
     from covey.space.kinds import Parameter
+    from covey.space.space import Space
 
     Parameters: TypeAlias = Mapping[str, Parameter]
 
@@ -250,23 +251,23 @@ def _levels(parameter: Parameter) -> Array:
 # Candidates, moved to where the rules allow them.
 
 
-def into_rules(
-    rules: Sequence[Implies],
-    columns: dict[str, Array],
-    parameters: Parameters,
-    *,
-    spread: bool,
-) -> None:
-    """Move the columns (n, width) of points that break a rule into what it leaves; in place.
+def into_rules(space: Space, u: Array, *, spread: bool) -> Array:
+    """Coordinates (n, d) with what breaks a rule moved into what it leaves, as far as possible.
 
     With ``spread`` a range is filled evenly, as uniform rows filled the whole; otherwise a number
     moves to the nearest end, and options stay. Rules about what others decide come second.
     """
-    parts = [part for rule in rules for part in rule.parts]
+    if not space.rules:
+        return u
+    moved, parameters = u.copy(), space.parameters
+    names = dict.fromkeys(name for rule in space.rules for name in rule.names)
+    columns = {name: moved[:, space.columns_of(name)] for name in names}  # views
+    parts = [part for rule in space.rules for part in rule.parts]
     for _ in range(2):
         for name in dict.fromkeys(target for part in parts for target in part.then):
             mine = [part for part in parts if name in part.then]
             _move(name, mine, columns, parameters, spread)
+    return moved
 
 
 def _move(

@@ -23,10 +23,11 @@ from covey.space.constraints import (
     enforce,
     parts_of,
 )
+from covey.space.kinds import all_levels, checked_parameters
 from covey.space.mixture import Mixture, is_equality, mixtures_of
-from covey.space.names import check_name, digest, missing, unknown
+from covey.space.names import digest, missing, unknown
 from covey.space.parameters import Parameter, Real
-from covey.space.rules import Implies, into_rules
+from covey.space.rules import Implies
 from covey.space.steps import MANY_LEVELS
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class Space:
         starts = [0, *stops[:-1]]
         self._slices = dict(zip(self._parameters, map(slice, starts, stops), strict=True))
         self._presence = Presence.of(self._parameters, self._slices)
+        if self._presence is not None:
+            self._presence.refuse_tied([rule for rule in self.constraints if is_equality(rule)])
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -253,14 +256,6 @@ class Space:
             u[rows, self._slices[name]] = parameter.encode([points[i][name] for i in rows])
         return self.snap(u)
 
-    def trimmed(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of a point, checked, without those of parameters that are absent in it."""
-        kept, presence = self._values(point), self._presence
-        for name in () if presence is None else presence.order:
-            if presence is not None and name in kept and not presence.in_point(kept, name):
-                del kept[name]
-        return kept
-
     def _column(self, points: Sequence[Mapping[str, Any]], name: str) -> tuple[list[Any], Any]:
         """The values of one parameter, and the rows of the points that have it."""
         if self._presence is None or name not in self._presence:
@@ -381,19 +376,6 @@ class Space:
             held[:, self._slices[name]] = self._parameters[name].encode([value])
         return held if self._presence is None else self._presence.moved(held, left)
 
-    def into_rules(self, u: Array, *, spread: bool) -> Array:
-        """Coordinates (n, d) with what breaks a rule moved to where it holds, as far as possible.
-
-        With ``spread`` the values that a rule leaves are filled evenly; else to the nearest one.
-        """
-        if not self.rules:
-            return u
-        moved = self._coordinates(u).copy()
-        names = dict.fromkeys(name for rule in self.rules for name in rule.names)
-        columns = {name: moved[:, self._slices[name]] for name in names}  # views
-        into_rules(self.rules, columns, self._parameters, spread=spread)
-        return moved
-
     def implied(self, fixed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """All that is fixed with these values, and values left to parameters that decide on them.
 
@@ -438,7 +420,7 @@ class Space:
                 columns = np.concatenate([every[self._slices[n]] for n in mixture.names])
                 factors.append((columns, mixture.every(self._parameters, fixed)))
             elif mixture is None:
-                level = p.encode([fixed[name]]) if name in fixed else _every(p)
+                level = p.encode([fixed[name]]) if name in fixed else all_levels(p)
                 factors.append((every[self._slices[name]], level))
         return factors
 
@@ -512,30 +494,3 @@ class Space:
             row = int(np.flatnonzero(np.isnan(u).any(axis=1))[0])
             raise SpaceError(f"encoded point {row} holds nan; every coordinate must be a number")
         return u
-
-
-def _every(parameter: Parameter) -> Array:
-    levels = parameter.levels()
-    if levels is None:
-        raise SpaceError(
-            f"{parameter!r} says that it has {parameter.size} values, and levels() gives none; "
-            "write that method of its class"
-        )
-    return levels
-
-
-def checked_parameters(parameters: Any) -> dict[str, Parameter]:
-    """The parameters of a space by name, or an error that shows how to write them."""
-    example = "Space({'x': Real(0, 1)})"
-    if not isinstance(parameters, Mapping):
-        raise SpaceError(f"a Space needs a dict such as {example}, got {parameters!r}")
-    if not parameters:
-        raise SpaceError(f"a Space needs at least one parameter, got none; try {example}")
-    for name, parameter in parameters.items():
-        check_name(name, "parameter")
-        if isinstance(parameter, type) or not isinstance(parameter, Parameter):
-            raise SpaceError(
-                f"parameter {name!r} must be Real, Integer or Choice, got {parameter!r}; "
-                f"try {example}"
-            )
-    return dict(parameters)

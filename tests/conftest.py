@@ -13,7 +13,8 @@ from tests.angle import Angle
 from covey.belief import Belief
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
-from covey.space import parameters, register
+from covey.space import kinds as registry
+from covey.space import register
 
 settings.register_profile("covey", derandomize=True, max_examples=50, deadline=None)
 settings.load_profile("covey")
@@ -53,7 +54,7 @@ def _belief(
 @pytest.fixture
 def kinds(monkeypatch):
     """Kinds of parameters registered in a test are forgotten after it."""
-    monkeypatch.setattr(parameters, "_KINDS", dict(parameters._KINDS))
+    monkeypatch.setattr(registry, "_KINDS", dict(registry._KINDS))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import numpy as np
 
 from covey import Pool, Space
 from covey.arrays import Array, Indices
-from covey.candidates import ascend
+from covey.ascent import ascend
 from covey.gp import Posterior
 
 POINTS = 2048  # of a continuous space: a power of two keeps the Sobol set balanced

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from covey.history import History, Trial
     from covey.run import Result, maximize, minimize
     from covey.selection import Selection
-    from covey.space import Choice, Integer, Linear, Mixture, Pool, Real, Space
+    from covey.space import Choice, Implies, Integer, Linear, Mixture, Pool, Real, Space
     from covey.study import Study
 
 __version__ = "0.2.0"
@@ -36,6 +36,7 @@ __all__ = [
     "CoveyError",
     "ExitCode",
     "History",
+    "Implies",
     "Integer",
     "Linear",
     "Mixture",
@@ -78,6 +79,7 @@ _ROOMS = {
     "CoveyError": "covey.errors",
     "ExitCode": "covey.cli.output",
     "History": "covey.history",
+    "Implies": "covey.space",
     "Integer": "covey.space",
     "Linear": "covey.space",
     "Mixture": "covey.space",

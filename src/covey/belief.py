@@ -186,6 +186,7 @@ class Belief:
     shortlisted_from: int | None = None  # candidates in all, where these are the best of more
     resolution: Array | None = None  # (d,): candidates closer than this in every column are copies
     levels: tuple[slice, ...] = ()  # columns of each parameter that has levels or options
+    absent_at: Array | None = None  # (d,): coordinates of absent parameters; nan: always present
     seen_at: Array | None = None  # (m, d): points whose values are known
     under_way: Array | None = None  # (p, d): points asked for whose values are not known yet
     # (n,): probability that a candidate counts at all, to choose by as a share of the largest;

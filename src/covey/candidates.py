@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import count
 from typing import Any, Protocol
 
 import numpy as np
 
 from covey.arrays import Array, Indices, Mask, among, row_keys
+from covey.ascent import ascend, climb, nearby_steps
 from covey.belief import Belief
 from covey.errors import ExhaustedError, several
 from covey.gp import Posterior, Posteriors
@@ -23,8 +25,8 @@ from covey.policies import weighed
 from covey.space import Pool, Space
 from covey.space.flat import Flat, farthest
 from covey.space.inside import many_inside, one_inside
+from covey.space.rules import into_rules
 
-Objective = Callable[[Array], tuple[Array, Array]]  # points (s, d) -> values, gradients
 BLOCK = 1024  # a power of two: Sobol blocks stay balanced
 
 
@@ -85,6 +87,39 @@ def sobol_blocks(width: int, seed: int | np.random.Generator, skip: int = 0) -> 
         yield engine.random(BLOCK)
 
 
+Blocks = Callable[[int | np.random.Generator, int], Iterator[Array]]  # seed, skip -> blocks
+
+
+def blocks_in(space: Space, fixed: Mapping[str, Any]) -> Blocks:
+    """Sobol blocks of a space; where parameters are conditional, every branch has an equal share.
+
+    Each m consecutive points visit all m branches, in a random order. (One more column of the
+    sequence would cover them less evenly, and turns would follow its pattern of halves.)
+    """
+    branches = None if space.presence is None else space.presence.branches(fixed)
+    if branches is None or space.presence is None:
+        return lambda seed, skip: map(space.drawn, sobol_blocks(space.width, seed, skip))
+    decide = np.zeros(space.width, dtype=bool)
+    for name in space.presence.parents:
+        decide[space.columns_of(name)] = True
+
+    def blocks(seed: int | np.random.Generator, skip: int = 0) -> Iterator[Array]:
+        turns = _turns(len(branches), seed, skip)
+        for block in sobol_blocks(space.width, seed, skip):
+            taken = branches[[next(turns) for _ in block]]
+            yield np.where(decide, taken, space.drawn(block))
+
+    return blocks
+
+
+def _turns(m: int, seed: int | np.random.Generator, skip: int) -> Iterator[int]:
+    """Numbers below m, from the place ``skip`` on, each once in every m of them."""
+    for turn in count(skip // m):
+        rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng([seed, turn])
+        order = rng.permutation(m).tolist()
+        yield from order[skip - turn * m :] if turn == skip // m else order
+
+
 # Finite sets: pools, and grids small enough to list.
 
 _ROWS = 2**13  # rows worked on at a time, which fit a processor's cache
@@ -98,11 +133,13 @@ class FiniteSet:
     read: Callable[[Indices], list[dict[str, Any]]]  # rows -> points
     excluded: Exclusions
     places: Indices  # (n,), positions of the rows in the whole pool or grid
+    targets: Blocks | None = None  # what the Sobol sequence aims at; None: the whole cube
 
     def in_order(self, k: int, /) -> Candidates:
         """The remaining row nearest to each of the next k Sobol points. Cost k n d."""
         self._require(k)
-        block = next(sobol_blocks(self.rows.shape[1], self.excluded.seed, self.excluded.asked))
+        blocks = self.targets or partial(sobol_blocks, self.rows.shape[1])
+        block = next(blocks(self.excluded.seed, self.excluded.asked))
         order: list[int] = []
         for target in np.resize(block, (k, self.rows.shape[1])):
             distance = _square_distances(self.rows, target)
@@ -156,7 +193,13 @@ def remaining_grid(
     excluded_at = space.condensed(space.encode(excluded.points))
     places = np.flatnonzero(~among(space.condensed(grid), excluded_at))
     rows = grid[places]
-    return FiniteSet(rows, lambda i: read_points(space, rows[i], fixed), excluded, places)
+    targets = None if space.presence is None else _snapped(space, blocks_in(space, fixed))
+    return FiniteSet(rows, lambda i: read_points(space, rows[i], fixed), excluded, places, targets)
+
+
+def _snapped(space: Space, blocks: Blocks) -> Blocks:
+    """Blocks of points of the space: else a point that lacks a parameter would seem far away."""
+    return lambda seed, skip: (space.snap(block) for block in blocks(seed, skip))
 
 
 def _square_distances(rows: Array, target: Array) -> Array:
@@ -173,81 +216,13 @@ def read_points(space: Space, at: Array, fixed: Mapping[str, Any]) -> list[dict[
     return [{**point, **fixed} for point in space.decode(at)]
 
 
-def ascend(
-    posterior: Posterior,
-    starts: Array,
-    width: float,
-    free: Mask,
-    lowest: float = 0.0,
-    flat: Flat | None = None,
-) -> Array:
-    """Maximise μ + width·σ from each start (m, d), in the free columns (d,) only.
-
-    Where trials may fail, what is maximised is what it is above ``lowest`` times the probability of
-    success, as strategies weigh it.
-    """
-
-    def bound(at: Array) -> tuple[Array, Array]:
-        value, gradient = posterior.upper(at, width)
-        if posterior.success is None:
-            return value, gradient
-        return posterior.success.climbed(value - lowest, gradient, at)
-
-    return climb(bound, starts, free, flat)
-
-
-def climb(objective: Objective, starts: Array, free: Mask, flat: Flat | None = None) -> Array:
-    """Maximise an objective from each start (m, d) by L-BFGS-B, in the free columns (d,) only.
-
-    The starts are independent, so one run maximises the sum over them. Returns (m, d).
-    """
-    from scipy.optimize import minimize
-
-    if not free.any() or len(starts) == 0:
-        return starts
-    if flat is not None:
-        return flat.climb(objective, starts, free)
-
-    def loss(flat: Array) -> tuple[float, Array]:
-        at = starts.copy()
-        at[:, free] = flat.reshape(len(starts), -1)
-        value, gradient = objective(at)
-        return -float(value.sum()), -gradient[:, free].reshape(-1)
-
-    first = starts[:, free].reshape(-1)
-    result = minimize(
-        loss,
-        first,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, 1.0)] * len(first),
-        options={"maxiter": 40},
-    )
-    climbed = starts.copy()
-    climbed[:, free] = np.reshape(result.x, (len(starts), -1))
-    return climbed
-
-
-_LITTLE = 0.03  # of a step, in the columns that hardly move
-
-
-def nearby_steps(count: int, width: int, rng: np.random.Generator) -> Array:
-    """Gaussian steps (count, width): scales 10^-3 to 10^-0.5, in a random few of the columns.
-
-    The other columns move a little too: if they stayed, a batch would repeat the very value that
-    the best point has there.
-    """
-    scale = 10.0 ** rng.uniform(-3.0, -0.5, size=(count, 1))
-    moved = rng.random((count, width)) < max(0.3, min(1.0, 3.0 / width))
-    return np.where(moved, scale, _LITTLE * scale) * rng.standard_normal((count, width))
-
-
 # Sets too large to list, sampled and climbed by gradient.
 
 _LAST_RESORT_GRID = 2_000_000  # a finite space up to this size is listed when sampling fails
 _WIDE = 2048  # Sobol candidates of a search
 _NEAR = 400  # candidates around each anchor
 _ANCHORS = 5
+_BRANCHES = 8  # whose best points are anchors and starts of ascents too
 _ASCENTS = 8  # gradient ascents per width
 _DUPLICATE = 1e-4  # points closer than this in the unit cube are duplicates
 _SAME_MAXIMUM = 1e-3  # ascents that end closer than this found the same maximum
@@ -267,7 +242,7 @@ class ContinuousSet:
 
     def in_order(self, k: int, /) -> Candidates:
         """The next feasible points of the study's Sobol sequence; with equalities, spread out."""
-        blocks = sobol_blocks(self.space.width, self.excluded.seed, self.excluded.asked)
+        blocks = blocks_in(self.space, self.fixed)(self.excluded.seed, self.excluded.asked)
         rng = np.random.default_rng([self.excluded.seed, self.excluded.asked])
         if self._flat is not None:
             at = self._gather(blocks, _DESIGN * k, rng, k)
@@ -277,23 +252,23 @@ class ContinuousSet:
 
     def scattered(self, k: int, rng: np.random.Generator, /) -> Candidates:
         """A freshly scrambled Sobol set: uniform, and free of clumps."""
-        return self._candidates(
-            self._gather(sobol_blocks(self.space.width, rng), max(k, BLOCK), rng, k)
-        )
+        blocks = blocks_in(self.space, self.fixed)(rng, 0)
+        return self._candidates(self._gather(blocks, max(k, BLOCK), rng, k))
 
     def promising(
         self, k: int, posterior: Posterior | Posteriors, rng: np.random.Generator, /
     ) -> Candidates:
         """A fresh Sobol set, points near the best observed ones, and gradient ascents from both."""
-        wide = self._gather(sobol_blocks(self.space.width, rng), max(_WIDE, 16 * k), rng, k)
+        blocks = blocks_in(self.space, self.fixed)(rng, 0)
+        wide = self._gather(blocks, max(_WIDE, 16 * k), rng, k)
         near = self._around(self._anchors(posterior), wide, rng)
         at = self._admissible(np.vstack([wide, near]))
         if isinstance(posterior, Posteriors):
             starts = posterior.climbs(at, _WIDTHS, _ASCENTS, rng)
-            climbed = [climb(f, some, self._free, self._flat) for some, f in starts]
+            climbed = [climb(f, some, self._free_at(some), self._flat) for some, f in starts]
         else:
             belief = posterior.belief(at)
-            climbed = [_climbed(posterior, belief, w, self._free, self._flat) for w in _WIDTHS]
+            climbed = [self._climbed(posterior, belief, w) for w in _WIDTHS]
         at = self._admissible(np.vstack([_merged(np.vstack(climbed)), at]))
         return self._candidates(self._apart(at, k))
 
@@ -316,11 +291,20 @@ class ContinuousSet:
     def _flat(self) -> Flat | None:
         return Flat(self.space, self.fixed) if self.space.flat else None
 
+    def _free_at(self, starts: Array) -> Mask:
+        """Columns that ascents from these starts may move: of parameters that are there."""
+        if self.space.presence is None or self._flat is not None:
+            return self._free
+        return np.asarray(self._free & self.space.present(starts))
+
     def _admissible(self, at: Array) -> Array:
         """The rows clipped, fixed and snapped, less the infeasible, excluded and repeated ones."""
         if self._flat is not None:
             at = self._flat.project(at)
         at = self.space.snap(self.space.hold(np.clip(at, 0.0, 1.0), self.fixed))
+        if self.space.rules:  # a step across a border ends on it
+            at = into_rules(self.space, at, spread=False)
+            at = self.space.snap(self.space.hold(at, self.fixed))
         short = self.space.condensed(at)
         _, first = np.unique(row_keys(short), return_index=True)
         kept = np.sort(first)
@@ -337,9 +321,8 @@ class ContinuousSet:
         """
         least = least or wanted
         found, tried = np.zeros((0, self.space.width)), 0
-        fair = map(self.space.drawn, blocks)
-        for block in fair if self._flat is None else self._flat.blocks(max(wanted, BLOCK), rng):
-            found = self._admissible(np.vstack([found, block]))
+        for block in blocks if self._flat is None else self._flat.blocks(max(wanted, BLOCK), rng):
+            found = self._admissible(np.vstack([found, self._into_rules(block)]))
             tried += len(block)
             if len(found) >= wanted:
                 return found[:wanted]
@@ -352,6 +335,12 @@ class ContinuousSet:
         if len(found) >= least:
             return found
         return self._list_after_all(least, len(found), tried)
+
+    def _into_rules(self, block: Array) -> Array:
+        """A block with its rows spread over what rules leave: tight ones would refuse most."""
+        if not self.space.rules:
+            return block
+        return into_rules(self.space, self.space.hold(block, self.fixed), spread=True)
 
     def _inside(self, found: Array, wanted: int, rng: np.random.Generator) -> Array:
         """More points, spread over the polytope of the linear constraints."""
@@ -401,7 +390,30 @@ class ContinuousSet:
             return posterior.anchors(2 * _ANCHORS)
         at = posterior.data.at
         mean = posterior.belief(at).mean if posterior.known is None else posterior.known[0]
-        return at[np.argsort(-mean, kind="stable")[:_ANCHORS]]
+        order = np.argsort(-mean, kind="stable")
+        return at[np.concatenate([order[:_ANCHORS], self._leaders(at, order, _ANCHORS)])]
+
+    def _climbed(self, posterior: Posterior, belief: Belief, width: float) -> Array:
+        """Ascents from the candidates with the largest μ + width·σ, weighed: (m, d)."""
+        scores = belief.mean + width * belief.std
+        order = np.argsort(-weighed(scores, belief), kind="stable")
+        first = np.concatenate([order[:_ASCENTS], self._leaders(belief.at, order, _ASCENTS)])
+        starts = belief.at[first]
+        return ascend(
+            posterior, starts, width, self._free_at(starts), float(scores.min()), self._flat
+        )
+
+    def _leaders(self, at: Array, order: Indices, skip: int) -> Indices:
+        """The first of each branch in an order of rows, less the first ``skip`` rows of it.
+
+        So every branch is searched closely too, not only the one that leads so far.
+        """
+        presence = self.space.presence
+        if presence is None:
+            return order[:0]
+        decide = np.concatenate([np.r_[self.space.columns_of(name)] for name in presence.parents])
+        _, first = np.unique(row_keys(at[order][:, decide]), return_index=True)
+        return order[np.sort(first[first >= skip])[:_BRANCHES]]
 
     def _apart(self, at: Array, k: int) -> Array:
         """The candidates without near duplicates (`_DUPLICATE`) of earlier or excluded ones.
@@ -435,16 +447,11 @@ class ContinuousSet:
             if not self.space.continuous[columns].any():
                 redrawn = rng.random(len(at)) < 0.3
                 at[redrawn, columns] = donors[redrawn, columns]
+        if self.space.presence is not None:  # what becomes present is drawn anew, not the middle
+            there = self.space.present(np.repeat(anchors, _NEAR, axis=0))
+            fresh = np.where(self.space.present(donors), donors, rng.random(at.shape))
+            at = np.where(self.space.present(at) & ~there, fresh, at)
         return at
-
-
-def _climbed(
-    posterior: Posterior, belief: Belief, width: float, free: Mask, flat: Flat | None
-) -> Array:
-    """Ascents from the candidates with the largest μ + width·σ, weighed: (_ASCENTS, d)."""
-    scores = belief.mean + width * belief.std
-    order = np.argsort(-weighed(scores, belief), kind="stable")
-    return ascend(posterior, belief.at[order[:_ASCENTS]], width, free, float(scores.min()), flat)
 
 
 def _merged(at: Array) -> Array:
@@ -469,6 +476,7 @@ def candidate_set(
     """The candidates of a space: listed if it is finite and small, sampled otherwise."""
     if isinstance(space, Pool):
         return remaining_pool(space, fixed, excluded)
+    fixed = space.implied(fixed)[0]
     grid = space.grid(_GRID, fixed)
     if grid is not None:
         return remaining_grid(space, grid, fixed, excluded)

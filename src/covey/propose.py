@@ -160,6 +160,7 @@ def resolved(
         weight=weight,
         resolution=recipe.space.resolution(recipe.alike),
         levels=recipe.space.levels(fixed),
+        absent_at=recipe.space.absent_at,
         under_way=recipe.space.encode(under_way) if under_way else None,
         seen_at=None if isinstance(recipe.space, Pool) else seen_at,
     )

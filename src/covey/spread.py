@@ -131,11 +131,13 @@ class SpreadUCB:
             columns[some] = False
         if columns.sum() < self.boxed or belief.seen_at is None or belief.told is None:
             return score
-        low, high = _box(to_numpy(belief.seen_at)[:, columns], belief.told[0])
+        nowhere = None if belief.absent_at is None else belief.absent_at[columns]
+        low, high = _box(to_numpy(belief.seen_at)[:, columns], belief.told[0], nowhere)
 
         def boxed(seen: Belief) -> Array:
             at = to_numpy(seen.at)[:, columns]
-            inside = ((at >= low) & (at <= high)).all(axis=1)
+            outside = ((at < low) | (at > high)) & _there(at, nowhere)
+            inside = ~outside.any(axis=1)
             return np.where(inside, 0.0, _FAR) + score(seen)
 
         return boxed
@@ -157,16 +159,26 @@ class SpreadUCB:
         return Selection(tuple(batch), width, reasons=reasons)
 
 
-def _box(at: Array, mean: Array) -> tuple[Array, Array]:
+def _box(at: Array, mean: Array, nowhere: Array | None) -> tuple[Array, Array]:
     """Lowest and highest coordinates (d,) of the best fifth of the results (n, d), and a margin.
 
-    Of at least two results for each input, so that the box does not shut too early.
+    Of at least two results for each input, so that the box does not shut too early. What none of
+    them has, being absent, has no bounds.
     """
     most = max(2 * at.shape[1], round(_BEST * len(at)))
     best = at[np.argsort(-mean, kind="stable")[:most]]
-    low, high = best.min(axis=0), best.max(axis=0)
-    margin = _MARGIN * (high - low)
+    there = _there(best, nowhere)
+    low = best.min(axis=0, where=there, initial=1.0)
+    high = best.max(axis=0, where=there, initial=0.0)
+    margin = np.where(there.any(axis=0), _MARGIN * (high - low), np.inf)
     return low - margin, high + margin
+
+
+def _there(at: Array, nowhere: Array | None) -> Mask:
+    """Which coordinates (n, d) belong to parameters that are present."""
+    if nowhere is None:
+        return np.ones(at.shape, dtype=np.bool_)
+    return np.asarray(~(np.abs(at - nowhere) < _SAME))
 
 
 def scoring(policy: Policy, belief: Belief) -> Score:
@@ -207,6 +219,10 @@ def _with_dissent(
         here = np.searchsorted(among, lead).tolist()
         return among[_with_dissent(belief.on(among), here, keep, k, rng)].tolist()
     order = rng.permutation(len(belief.levels))
+    if belief.absent_at is not None:
+        # What most of the lead lacks has nothing to differ in; its parents have their own turns.
+        able = [i for i in order if _common_there(belief, belief.levels[i], lead)]
+        order = np.array(able or order)
     # An option that always fails has no results, and would have every turn.
     likely = counting(belief)
     batch = lead[:keep]
@@ -214,6 +230,8 @@ def _with_dissent(
         columns = belief.levels[order[turn % len(order)]]
         values = to_numpy(belief.at)[:, columns]
         other = ~_equal(values, _commonest(values[lead])) & likely
+        if belief.absent_at is not None:
+            other &= _there(values, belief.absent_at[columns]).any(axis=1)
         fresh = other
         if values.shape[1] > 1 and other.any():
             # Options have no order that could carry what is known of one to another, so each of
@@ -226,6 +244,14 @@ def _with_dissent(
     return batch
 
 
+def _common_there(belief: Belief, columns: slice, lead: list[int]) -> bool:
+    """Whether most of the lead has the parameter of these columns."""
+    if belief.absent_at is None:
+        return True
+    common = _commonest(to_numpy(belief.at)[lead, columns])
+    return bool(_there(common[None, :], belief.absent_at[columns]).any())
+
+
 def _least_tried(
     belief: Belief, columns: slice, batch: list[int], others: Array, rng: np.random.Generator
 ) -> Array:
@@ -233,7 +259,14 @@ def _least_tried(
     known = [belief.seen_at, belief.under_way, belief.at[batch]]
     tried = np.vstack([to_numpy(points)[:, columns] for points in known if points is not None])
     options = rng.permutation(np.unique(others, axis=0))
-    counts = [int(_equal(tried, option).sum()) for option in options]
+    counts = [float(_equal(tried, option).sum()) for option in options]
+    if belief.absent_at is not None:  # an option that brings more parameters takes more results
+        at, mine = to_numpy(belief.at), to_numpy(belief.at)[:, columns]
+        present = _there(at, belief.absent_at).sum(axis=1)
+        counts = [
+            count / float(present[_equal(mine, option)].mean())
+            for count, option in zip(counts, options, strict=True)
+        ]
     return np.asarray(options[np.argmin(counts)])
 
 

@@ -6,12 +6,12 @@ import pytest
 
 import covey
 from covey import candidates
+from covey.ascent import ascend
 from covey.candidates import (
     ContinuousSet,
     Exclusions,
     FiniteSet,
     among,
-    ascend,
     candidate_set,
     row_keys,
     sobol_blocks,

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -48,8 +49,10 @@ if TYPE_CHECKING:
 
 _HOW = (
     "--real NAME=LOW:HIGH[:step=S][:log], --integer NAME=LOW:HIGH[:step=S][:log], "
-    "--choice NAME=A,B,C, --choice NAME=@FILE, --mixture A+B=TOTAL or --pool FILE"
+    "--choice NAME=A,B,C, --choice NAME=@FILE (each may end in :when=OTHER=VALUE), "
+    "--mixture A+B=TOTAL or --pool FILE"
 )
+_WHEN = ":when="  # after a parameter: what another has to be for it to be present
 # A number as people write one; 007 is a name, and so are nan and 1_000.
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMBER = re.compile(_WHOLE.pattern + r"(\.[0-9]*)?([eE][+-]?[0-9]+)?")
@@ -82,6 +85,7 @@ def init(
     covey init --real lr=1e-5:0.1:log --integer layers=1:8 --choice opt=adam,sgd
     covey init --force --real x=0:1 --goal min -- python square.py --x={x.x}
     covey init --force --real x=0:1 --goal yield=max --goal cost=min --limit 'impurity<=2'
+    covey init --force --choice model=tree,net --integer depth=1:12:when=model=tree
     covey init --force --real T=20:80:step=5 --choice 'solvent="1,4-dioxane",THF'
     covey init --force --mixture 'water+ethanol+glycerol=1:step=0.01:parts=1-2' --real T=20:80
     covey init --force --choice ligand=@ligands.csv --real T=20:80
@@ -143,7 +147,7 @@ def parameters_of(
                 f"--features NAME=FILE describes the options of --choice NAME=A,B,C; got {word!r}.",
             )
         try:
-            found[name] = covey.Choice(parameter.options, features=file)
+            found[name] = covey.Choice(parameter.options, features=file, when=parameter.when)
         except SpaceError as error:
             raise Stop(ExitCode.USAGE, f"{name}: {sentence(error)}") from error
     return found
@@ -154,6 +158,7 @@ def _parsed(
 ) -> dict[str, Parameter]:
     """The parameters in words such as x=0:1, by name."""
     found: dict[str, Parameter] = {}
+    conditions: dict[str, list[str]] = {}
     for words, parse in flags:
         for word in words:
             _require_utf8(word)
@@ -162,12 +167,37 @@ def _parsed(
                 raise Stop(ExitCode.USAGE, f"a parameter is given as {_HOW}; got {word!r}.")
             if name in found:
                 raise Stop(ExitCode.USAGE, f"the parameter {name!r} is given twice.")
+            text, *when = rest.split(_WHEN)
             try:
-                found[name] = parse(rest)
+                found[name] = parse(text)
             except (SpaceError, ValueError) as error:
                 wrong = f"{name}: {sentence(error)}"
                 raise Stop(ExitCode.USAGE, f"{wrong} Write {_HOW}.") from error
+            if when:
+                conditions[name] = when
+    for name, when in conditions.items():
+        found[name] = replace(found[name], when=_when(name, when, found))  # type: ignore[type-var]
     return found
+
+
+def _when(name: str, words: Sequence[str], found: Mapping[str, Parameter]) -> dict[str, list[Any]]:
+    """The condition in words such as model=tree and layers=2|3, read by the parents themselves."""
+    from covey.space.names import unknown
+
+    when = {}
+    for word in words:
+        parent, equals, values = word.partition("=")
+        try:
+            if not equals or parent in when:
+                raise SpaceError(
+                    f"a condition is OTHER=VALUE or OTHER=A|B, once each; got {word!r}."
+                )
+            if parent not in found:
+                raise unknown(parent, list(found), "parameter", "this space")
+            when[parent] = [found[parent].parse(value) for value in values.split("|")]
+        except SpaceError as error:
+            raise Stop(ExitCode.USAGE, f"{name}: the condition: {sentence(error)}") from error
+    return when
 
 
 def require_one_space(
@@ -272,11 +302,15 @@ def space_lines(space: Space | Pool) -> list[str]:
     longest = max(map(len, space.names))
     return [
         *(
-            f"  {name}: {' ' * (longest - len(name))}{parameter.words()}"
+            f"  {name}: {' ' * (longest - len(name))}{parameter.words()}{_only(parameter)}"
             for name, parameter in space.parameters.items()
         ),
         *(f"  where {rule}" for rule in space.constraints),
     ]
+
+
+def _only(parameter: Parameter) -> str:
+    return "" if parameter.when is None else f"; only when {parameter.when}"
 
 
 def _asked() -> dict[str, Parameter]:
@@ -379,6 +413,9 @@ def _space_lines(
         "# upper = 1.0         # or lower, or equal; or instead of them a mixture of parts:",
         '# mixture = ["x", "y"]',
         "# total = 1.0",
+        "# [[constraints]]",
+        '# when = {solvent = "THF"}  # or rules = "rules.csv", a table of such rules',
+        "# then = {T = {high = 60}}",
         "",
         *mixture_lines(mixtures),
     ]
@@ -414,7 +451,9 @@ def _from(file: Path, path: Path) -> str:
 
 
 def _text_of(value: object) -> str:
-    """A string, number, boolean or list in TOML: as in JSON, but DEL is escaped."""
+    """A string, number, boolean, list or table in TOML: as in JSON, but DEL is escaped."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_key(key)} = {_text_of(one)}' for key, one in value.items())}}}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -51,15 +51,23 @@ Batch = Annotated[int | None, typer.Option("--batch", "-b", min=1, help="Points 
 Strategy = Annotated[str | None, typer.Option(help="auto, est-dpp-sample, lp-ucb, ...")]
 Reals = Annotated[
     list[str],
-    typer.Option("--real", metavar="NAME=LOW:HIGH[:step=S][:log]", help="Real parameter."),
+    typer.Option(
+        "--real", metavar="NAME=LOW:HIGH[:step=S][:log][:when=OTHER=VALUE]", help="Real parameter."
+    ),
 ]
 Integers = Annotated[
     list[str],
-    typer.Option("--integer", metavar="NAME=LOW:HIGH[:step=S][:log]", help="Integer parameter."),
+    typer.Option(
+        "--integer",
+        metavar="NAME=LOW:HIGH[:step=S][:log][:when=OTHER=VALUE]",
+        help="Integer parameter.",
+    ),
 ]
 Choices = Annotated[
     list[str],
-    typer.Option("--choice", metavar="NAME=A,B,C|@FILE", help="Categorical parameter."),
+    typer.Option(
+        "--choice", metavar="NAME=A,B,C|@FILE[:when=OTHER=VALUE]", help="Categorical parameter."
+    ),
 ]
 FeatureFiles = Annotated[
     list[str],

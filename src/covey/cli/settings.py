@@ -18,7 +18,8 @@ from covey.errors import SpaceError, StrategyError, did_you_mean
 if TYPE_CHECKING:  # help is quick: covey.Space and the like are loaded when first used
     from covey.learn import Goal
     from covey.outcomes import Outcomes
-    from covey.space import Parameter, Pool, Space
+    from covey.space import Implies, Parameter, Pool, Space
+    from covey.space.constraints import Constraint
     from covey.study import Study
 
 _MOST = 2**24  # bytes of the file
@@ -86,6 +87,7 @@ class Settings:
     limits: Mapping[str, Any] | None = None
     record: Sequence[str] | None = None
     worst: Mapping[str, float] | None = None
+    rules: tuple[Path, ...] = ()  # files of rules
 
     @property
     def outcomes(self) -> Outcomes | None:
@@ -99,7 +101,7 @@ class Settings:
         """The study's own files, which no command may overwrite."""
         pool = self.space.describe().get("path")
         held = () if pool is None else (Path(pool),)
-        return (self.path, self.journal, *held, *_feature_files(self.space))
+        return (self.path, self.journal, *held, *_feature_files(self.space), *self.rules)
 
     def study(self) -> Study:
         """The study, started or resumed."""
@@ -221,7 +223,9 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
         strategy_of(study["strategy"])  # the error names the nearest one
     journal = path.parent / study.pop("journal", "covey.jsonl")
     space = _space(tables, path)
-    found = Settings(path, space, journal=journal, run=RunSettings(**run), **study)
+    named = [row["rules"] for row in tables.get("constraints", []) if "rules" in row]
+    rules = tuple(path.parent / name for name in named)
+    found = Settings(path, space, journal=journal, run=RunSettings(**run), rules=rules, **study)
     if found.outcomes is not None:
         from covey.outcomes import refuse_parameters
 
@@ -242,11 +246,14 @@ def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:
     named = tables["parameters"]
     if not isinstance(named, Mapping) or not all(isinstance(t, Mapping) for t in named.values()):
         raise SpaceError('write each parameter as a table: [parameters.lr], then type = "real" ...')
-    rows = tables.get("constraints", [])
-    return covey.Space(
-        {name: _parameter(name, entry, path.parent) for name, entry in named.items()},
-        where=[constraint_of(row, _typed) for row in rows],
-    )
+    parameters = {name: _parameter(name, entry, path.parent) for name, entry in named.items()}
+    where: list[Constraint] = []
+    for row in tables.get("constraints", []):
+        if isinstance(row, Mapping) and row.keys() & {"when", "then", "rules"}:
+            where += _rules(row, parameters, path)
+        else:
+            where.append(constraint_of(row, _typed))
+    return covey.Space(parameters, where=where)
 
 
 def _parameter(name: str, entry: Mapping[str, Any], folder: Path) -> Parameter:
@@ -272,6 +279,28 @@ def _parameter(name: str, entry: Mapping[str, Any], folder: Path) -> Parameter:
         return made(**given)
     except SpaceError as error:
         raise SpaceError(f"[parameters.{name}]: {error}") from error
+
+
+def _rules(
+    row: Mapping[str, Any], parameters: Mapping[str, Parameter], path: Path
+) -> list[Implies]:
+    """The rule of a row with when and then, or the rules of the file that it names."""
+    from covey.space import read_rules
+
+    kinds = {"when": dict, "then": dict} if "rules" not in row else {"rules": str}
+    given = _typed(row, kinds, "[[constraints]]")
+    if "rules" not in given:
+        if len(given) < 2:
+            raise SpaceError(
+                "[[constraints]]: a rule needs when and then, such as "
+                'when = {solvent = "THF"} and then = {T = {high = 60}}.'
+            )
+        return [covey.Implies(given["when"], given["then"])]
+    file = path.parent / given["rules"]
+    try:
+        return read_rules(file, parameters)
+    except OSError as error:
+        raise SpaceError(f"[[constraints]]: cannot read {file}: {error.strerror}.") from error
 
 
 def _typed(table: Any, kinds: Mapping[str, Any], where: str) -> dict[str, Any]:

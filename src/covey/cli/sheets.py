@@ -32,6 +32,7 @@ from covey.errors import SpaceError, did_you_mean
 
 if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when first used
     from covey.space import Choice, Parameter, Pool, Space
+    from covey.space.conditions import Presence
 
 # Points from the text of a sheet or of the command line.
 
@@ -51,6 +52,8 @@ def point_from_text(
         return space.check(
             {n: _pool_value(space, n, cells[n], dialect) for n in _inputs(space, cells)}
         )
+    if space.presence is not None:
+        return space.check(_values_present(space, cells, space.presence, dialect))
     absent = [name for name in space.names if name not in cells]
     if absent:
         hint = did_you_mean(absent[0], cells)
@@ -98,6 +101,22 @@ def _option(parameter: Choice, name: str, text: str, dialect: Dialect) -> Any:
     raise SpaceError(f"{name}: {wrong}") from wrong
 
 
+def _values_present(
+    space: Space, cells: Mapping[str, str], presence: Presence, dialect: Dialect
+) -> dict[str, Any]:
+    """The values in cells; a parameter that is absent has an empty one, or no column."""
+    found: dict[str, Any] = {}
+    for name in presence.order:
+        there = presence.in_point(found, name)
+        if name not in cells and there:
+            hint = did_you_mean(name, cells)
+            raise SpaceError(f"there is no column {name!r}, a parameter of the space.{hint}")
+        if there or cells.get(name, "").strip():
+            value = value_in_cell(space, name, cells[name], dialect)
+            found[name] = _read(space.parameters[name].check, name, value)
+    return found
+
+
 def fixed_from_text(space: Space | Pool, given: Mapping[str, str]) -> dict[str, Any]:
     """Parameters held fixed, from text such as ``--fix opt=adam``."""
     if isinstance(space, covey.Pool):
@@ -130,7 +149,7 @@ def _value(parameter: Parameter, name: str, text: str) -> Any:
     return _read(parameter.parse, name, text)
 
 
-def _read(parse: Callable[[str], Any], name: str, text: str) -> Any:
+def _read(parse: Callable[[Any], Any], name: str, text: Any) -> Any:
     try:
         return parse(text)
     except SpaceError as error:

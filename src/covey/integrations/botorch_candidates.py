@@ -1,7 +1,7 @@
 """Candidates inside bounds: a Sobol set, points near the best ones, and local maxima of a UCB.
 
 The search is that of `covey.candidates`, but does not call it, for two things that a `Space` cannot
-express. Constraints hold during gradient ascent (BoTorch's SLSQP; `covey.candidates.ascend` ignores
+express. Constraints hold during gradient ascent (BoTorch's SLSQP; `covey.ascent.ascend` ignores
 them and drops what ends outside: the best mean within x + y <= 0 is then lower by a twentieth of
 the spread of all means). And the results of a `post_processing_func` come back unchanged, where
 encoding into the unit cube and back would round them.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from covey.candidates import nearby_steps
+from covey.ascent import nearby_steps
 from covey.errors import ExhaustedError, StrategyError, installed
 from covey.integrations.botorch_covariance import View, units_of
 from covey.space.flat import onto_equalities

@@ -20,10 +20,12 @@ from covey.integrations.optuna_batches import (
     BatchStore,
     Turns,
     all_trials,
+    point_from_optuna,
     store_batch,
     store_claim,
 )
 from covey.integrations.spaces.optuna import space_from_optuna
+from covey.integrations.spaces.optuna_trials import conditions_of, union_of
 from covey.learn import Goal, Recipe
 from covey.outcomes import Outcomes
 from covey.propose import Request, propose
@@ -33,7 +35,6 @@ from covey.space import Space
 with installed("optuna", "optuna"):
     from optuna.distributions import BaseDistribution
     from optuna.samplers import BaseSampler, RandomSampler
-    from optuna.search_space import intersection_search_space
     from optuna.study import Study, StudyDirection
     from optuna.trial import FrozenTrial
 
@@ -127,8 +128,10 @@ class CoveySampler(BaseSampler):
     With several ``directions`` the points are to add to the front of all objectives: by their
     hypervolume for two and three, at random weightings for more.
 
-    The search space is what all completed trials had in common, or ``search_space``. Parameters
-    outside it, and all before the first trial is complete, are drawn at random, each by itself.
+    The search space is what completed trials had, or ``search_space``. A parameter that some of
+    them lack is conditional on the values of others that it came with; all trials teach one model.
+    Parameters outside the space (where nothing explains which trials have them), and all before the
+    first trial is complete, are drawn at random, each by itself.
     When every point of a finite space has been tried, points are repeated. Every draw is a function
     of the seed, the trial's number and the log, so that several workers may share a seed.
 
@@ -172,11 +175,24 @@ class CoveySampler(BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """The distributions all completed trials had in common, as far as Covey expresses them."""
+        """The distributions of completed trials, as far as Covey expresses and explains them."""
         known = self._search_space
         if known is None:
-            known = intersection_search_space(all_trials(study))
+            trials = all_trials(study)
+            found = union_of(trials)
+            when = conditions_of(trials, found)
+            known = {name: found[name] for name in sorted(found) if when.get(name) != {}}
         return {name: d for name, d in known.items() if _searchable(name, d)}
+
+    def _space(
+        self, trials: list[FrozenTrial], search_space: dict[str, BaseDistribution]
+    ) -> Space | None:
+        """The space of these distributions, conditional as completed trials show; None if empty."""
+        when = conditions_of(trials, search_space)
+        if self._search_space is not None:  # what nothing explains is then searched all the same
+            when = {name: condition for name, condition in when.items() if condition}
+        kept = {n: search_space[n] for n in sorted(search_space) if when.get(n) != {}}
+        return space_from_optuna(kept, when) if kept else None
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -184,8 +200,10 @@ class CoveySampler(BaseSampler):
         """The next point of the current batch, after computing one if none is left."""
         if search_space.keys() <= trial.system_attrs.get("fixed_params", {}).keys():
             return {}
-        space = space_from_optuna(dict(sorted(search_space.items())))
         with self._turns.take(study, trial) as trials:
+            space = self._space(trials, search_space)
+            if space is None or _is_whole(space, trial.system_attrs.get("fixed_params", {})):
+                return {}
             store = BatchStore(trials, space)
             # A trial that is opened again keeps its point. A point that another trial claimed too,
             # after a worker in its turn was believed dead, is used by neither.
@@ -237,6 +255,17 @@ class CoveySampler(BaseSampler):
         _log.info("every point was tried; trial %d repeats one at random", trial.number)
         rng = np.random.default_rng([self._seed, trial.number])
         return space.decode(rng.random((1, space.width)))[0]
+
+
+def _is_whole(space: Space, fixed: Mapping[str, Any]) -> bool:
+    """Whether fixed parameters leave nothing to choose, as those of one branch may."""
+    if space.presence is None or not fixed:
+        return False
+    try:
+        point_from_optuna(space, fixed)
+    except SpaceError:
+        return False
+    return True
 
 
 def _searchable(name: str, distribution: BaseDistribution) -> bool:

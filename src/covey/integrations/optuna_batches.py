@@ -42,12 +42,16 @@ def point_from_optuna(space: Space, params: Mapping[str, Any]) -> dict[str, Any]
     Raises:
         SpaceError: one is missing, or outside the space.
     """
-    return space.check(
-        {name: _told(p, params[name]) for name, p in space.parameters.items() if name in params}
-    )
+    known = {
+        name: told_value(p, params[name]) for name, p in space.parameters.items() if name in params
+    }
+    if space.presence is not None:
+        checked = {name: space.parameters[name].check(value) for name, value in known.items()}
+        known = space.presence.trimmed(checked)
+    return space.check(known)
 
 
-def _told(parameter: Parameter, value: Any) -> Any:
+def told_value(parameter: Parameter, value: Any) -> Any:
     """A trial's value as the equal value of the parameter; an unknown one is unchanged."""
     if not isinstance(parameter, Choice):
         return value

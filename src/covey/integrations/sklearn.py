@@ -158,7 +158,7 @@ class CoveySearchCV(BaseSearchCV):
         names = study.space.inputs if isinstance(study.space, Pool) else study.space.names
         self.n_batches_ = 0
         for trials in _batches(study, self.n_batches, self.batch_size):
-            settings = [{name: trial.point[name] for name in names} for trial in trials]
+            settings = [{n: trial.point[n] for n in names if n in trial.point} for trial in trials]
             numbers = {"batch": [self.n_batches_] * len(trials)}
             try:
                 results = evaluate_candidates(settings, cv=folds, more_results=numbers)

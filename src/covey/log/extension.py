@@ -83,7 +83,8 @@ def _parameter(entry: Mapping[str, Any], like: Space | Pool) -> Parameter:
             f"options of {entry['name']!r} are objects, which a log cannot hold; pass `space=` "
             "with all of them, in their order, and new ones behind them"
         )
-    return Choice(now.options[: len(options)], ordered=bool(entry.get("ordered", False)))
+    ordered, when = bool(entry.get("ordered", False)), entry.get("when")
+    return Choice(now.options[: len(options)], ordered=ordered, when=when)
 
 
 def _rules(entry: Mapping[str, Any]) -> list[Constraint]:
@@ -172,6 +173,12 @@ def require_possible(
         )
     if after is now:
         return
+    if any(isinstance(s, Space) and s.presence is not None for s in (now, after)):
+        raise SpaceError(
+            "a space with conditions (`when`) does not grow yet: results of before would have or "
+            "lack parameters by other conditions. Start another study, and pass it what you know "
+            "with study.add"
+        )
     require_compatible(now, after)
     values: Mapping[str, Any] = event.values or {}
     lacking = [name for name in new_names(now, after) if name not in values]

@@ -87,7 +87,7 @@ class Slice:
     """What is expected of f along one parameter.
 
     Attributes:
-        name: of the parameter.
+        name: of the parameter; what else its values bring along is at the middle of its range.
         numeric: whether ``at`` holds numbers; otherwise the texts of options.
         log: whether its axis is logarithmic.
         at: the values, in order.
@@ -115,7 +115,8 @@ def model_slices(
     posterior: Posterior, recipe: Recipe, point: Mapping[str, Any]
 ) -> tuple[Slice, ...]:
     """Slices through a point, those that move the mean most first; six at most (our choice)."""
-    found = [_slice(posterior, recipe, point, axis) for axis in axes_of(recipe.space)]
+    axes = [axis for axis in axes_of(recipe.space) if axis.name in point]
+    found = [_slice(posterior, recipe, point, axis) for axis in axes]
     kept = [one for one in found if len(one.at) > 1]
     return tuple(sorted(kept, key=lambda one: -one.spread)[:_MOST_SLICES])
 
@@ -127,7 +128,11 @@ def _slice(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any], axis:
         values = sorted({*values, here})
     elif shown(here) not in map(shown, values):  # options may not be comparable
         values.append(here)
-    if isinstance(recipe.space, Space):
+    if isinstance(recipe.space, Space) and recipe.space.presence is not None:
+        # What another option brings along is at its middle.
+        at = recipe.space.placed([{**point, axis.name: value} for value in values])
+        allowed = np.flatnonzero(recipe.space.feasible(at))
+    elif isinstance(recipe.space, Space):
         at = with_one_changed(recipe.space, point, axis.name, values)
         allowed = np.flatnonzero(recipe.space.feasible(at))
     else:
@@ -194,11 +199,11 @@ def edges(
     found = []
     rows = space.encode([best, *batch])
     for axis in axes_of(space):
-        if axis.ends is None or len(axis.values) <= 2:
+        if axis.ends is None or len(axis.values) <= 2 or axis.name not in best:
             continue
         low, high = axis.ends
         u = rows[:, space.columns_of(axis.name)][:, 0]
-        x = np.array([float(point[axis.name]) for point in (best, *batch)])
+        x = np.array([float(point.get(axis.name, np.nan)) for point in (best, *batch)])
         for side, bound, at in (
             ("lower", low, (u <= _NEAR) | (x <= low)),
             ("upper", high, (u >= 1.0 - _NEAR) | (x >= high)),

@@ -325,7 +325,14 @@ def _examples(command: Command, space: Space | Pool) -> list[dict[str, Any]]:
         return [] if row is None else [space.point(row)]
     ends = {name: p.examples(2 if p.scale else p.size or 2) for name, p in space.parameters.items()}
     longest = max(map(len, ends.values()))
-    return [{name: row[i % len(row)] for name, row in ends.items()} for i in range(longest)]
+    points = [{name: row[i % len(row)] for name, row in ends.items()} for i in range(longest)]
+    if space.presence is None:
+        return points
+    branches = space.presence.branches({})
+    return [
+        *map(space.presence.trimmed, points),
+        *([] if branches is None else space.decode(branches)),
+    ]
 
 
 # `maximize` and `minimize`: a study and its run in one call.

@@ -39,9 +39,9 @@ class Command:
     In an element of ``argv``, ``{x.lr}`` is replaced by a parameter, ``{id}`` by the trial's id,
     ``{seed}`` by its seed, ``{slot}`` by the place where it runs and ``{result}`` by the path of a
     file for its result; ``{{id}}`` is ``{id}`` itself. No shell is involved: a value is part of one
-    argument, whatever it holds. If no parameter is named, the point comes as JSON on standard
-    input. The environment has ``COVEY_TRIAL``, ``COVEY_SEED``, ``COVEY_SLOT`` and
-    ``PYTHONHASHSEED``.
+    argument, whatever it holds. An option such as ``--depth={x.depth}`` is left out where the
+    parameter is absent. If no parameter is named, the point comes as JSON on standard input. The
+    environment has ``COVEY_TRIAL``, ``COVEY_SEED``, ``COVEY_SLOT`` and ``PYTHONHASHSEED``.
 
     The value is the last line of standard output that is not empty (``result="stdout"``) or what
     is in the file (``result="file"``): a number, or ``{"value": 1.5, "sem": 0.1}``, and whatever
@@ -169,7 +169,7 @@ class Command:
             )
         values: dict[str, Any] = {"id": trial, "seed": seed, "slot": slot, "result": result}
         values |= {f"x.{name}": value for name, value in point.items()}
-        return [_filled(word, values) for word in self.argv]
+        return [_filled(word, values) for word in self.argv if not _is_absent(word, values)]
 
     def line(self, point: Mapping[str, Any], *, trial: int, seed: int) -> str:
         """What to type at a shell to run it for one point; the command itself if it cannot be."""
@@ -251,6 +251,25 @@ def _open_log(path: Path) -> Iterator[LogTail]:
         yield log
     finally:
         log.close()
+
+
+def _is_absent(word: str, values: Mapping[str, Any]) -> bool:
+    """Whether an argument names a parameter that the point does not have; an option is left out.
+
+    Any other argument would leave a gap that the next one fills, so that is an error.
+    """
+    names = (match[2] or "" for match in _PLACEHOLDER.finditer(word))
+    gone = next((name for name in names if name[:2] == "x." and name not in values), None)
+    if gone is None:
+        return False
+    if not word.startswith("-"):
+        raise StrategyError(
+            f"unknown placeholder {{{gone}}}: this point has no {gone[2:]}."
+            f"{did_you_mean(gone, values)} "
+            f"If {gone[2:]} may be absent, write it as an option in one argument, "
+            f"--{gone[2:]}={{{gone}}}, which is then left out."
+        )
+    return True
 
 
 def _filled(word: str, values: Mapping[str, Any]) -> str:

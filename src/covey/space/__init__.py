@@ -9,11 +9,13 @@ from covey.space.mixture import Mixture
 from covey.space.parameters import Integer, Parameter, Real, register
 from covey.space.pool import Pool
 from covey.space.reading import Frame, records_of
+from covey.space.rules import Implies, read_rules
 from covey.space.space import Space
 
 __all__ = [
     "Choice",
     "Frame",
+    "Implies",
     "Integer",
     "Linear",
     "Mixture",
@@ -21,6 +23,7 @@ __all__ = [
     "Pool",
     "Real",
     "Space",
+    "read_rules",
     "records_of",
     "register",
     "space_from_description",

@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from covey.errors import SpaceError, did_you_mean
+from covey.space.conditions import Condition, described, shown_when
 from covey.space.features import FeatureRows, Features, features_of
-from covey.space.names import is_finite, is_number, is_scalar, listed, number_from_text, plain
+from covey.space.names import (
+    is_finite,
+    is_number,
+    is_scalar,
+    listed,
+    number_from_text,
+    outline,
+    plain,
+    same,
+)
 from covey.space.parameters import Parameter, register
 
 if TYPE_CHECKING:
@@ -21,7 +31,7 @@ _UNWRITABLE = 10**4300  # Python turns no larger number into digits
 
 
 @register
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Choice(Parameter):
     """A categorical parameter, one column per option; with ``ordered`` one column in their order.
 
@@ -47,8 +57,9 @@ class Choice(Parameter):
     options: Sequence[Any]
     ordered: bool = None  # type: ignore[assignment]  # None: numbers are, others are not
     features: Features | None = None
-    _places: dict[tuple[type, Any], int] = field(init=False, repr=False)
-    order_was_told: bool = field(init=False, repr=False)  # else a log may hold another one
+    when: Mapping[str, Any] | None = None
+    _places: dict[tuple[type, Any], int] = field(init=False)
+    order_was_told: bool = field(init=False)  # else a log may hold another one
 
     if TYPE_CHECKING:  # a dataclass has no other way to take more than it keeps
 
@@ -57,6 +68,7 @@ class Choice(Parameter):
             options: Sequence[Any],
             ordered: bool | None = None,
             features: FeatureRows | Features | None = None,
+            when: Mapping[str, Any] | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -74,6 +86,7 @@ class Choice(Parameter):
             object.__setattr__(self, "ordered", True)
         object.__setattr__(self, "options", options)
         object.__setattr__(self, "ordered", bool(self.ordered))
+        object.__setattr__(self, "when", Condition.of(self.when))
         object.__setattr__(self, "_places", {})
         for i, option in enumerate(self.options):
             earlier = self._exact(option, among=i)
@@ -104,6 +117,7 @@ class Choice(Parameter):
 
     def __repr__(self) -> str:
         shown = "" if self.features is None else f", features=<{self.features.words}>"
+        shown += shown_when(self.when)
         return f"Choice(options={self.options!r}, ordered={self.ordered!r}{shown})"
 
     def __eq__(self, other: object) -> bool:
@@ -111,9 +125,10 @@ class Choice(Parameter):
             return NotImplemented
         return (
             self.ordered == other.ordered
+            and self.when == other.when
             and len(self.options) == len(other.options)
             and self.features == other.features
-            and all(map(_same, self.options, other.options))
+            and all(map(same, self.options, other.options))
         )
 
     def __hash__(self) -> int:
@@ -122,7 +137,7 @@ class Choice(Parameter):
     def __reduce__(self) -> tuple[type[Choice], tuple[Any, ...]]:
         # The look-up table has types as keys, and not every type pickles.
         order = self.ordered if self.order_was_told else None
-        return Choice, (self.options, order, self.features)
+        return Choice, (self.options, order, self.features, self.when)
 
     @property
     def width(self) -> int:
@@ -156,7 +171,7 @@ class Choice(Parameter):
     def _exact(self, value: Any, among: int) -> int | None:
         if _hashable(value):
             return self._places.get((type(value), value))
-        return next((i for i in range(among) if _same(self.options[i], value)), None)
+        return next((i for i in range(among) if same(self.options[i], value)), None)
 
     def index(self, value: Any) -> int:
         """Position of an option, or an error that names the nearest one.
@@ -265,9 +280,10 @@ class Choice(Parameter):
 
     def describe(self) -> dict[str, Any]:
         """What JSON needs to build it again; an option it cannot hold is only described."""
-        options = [o if is_scalar(o) else {"opaque": _outline(o)} for o in self.options]
-        described = {} if self.features is None else {"features": self.features.describe()}
-        return {"kind": self.kind, "options": options, "ordered": self.ordered, **described}
+        options = [o if is_scalar(o) else {"opaque": outline(o)} for o in self.options]
+        features = {} if self.features is None else {"features": self.features.describe()}
+        told = {"kind": self.kind, "options": options, "ordered": self.ordered}
+        return {**told, **features, **described(self.when)}
 
     @property
     def opaque(self) -> str | None:
@@ -318,33 +334,12 @@ def _are_distinct_numbers(options: Sequence[Any]) -> bool:
     return all(map(is_finite, options)) and len(set(options)) == len(options)
 
 
-def _outline(option: Any) -> str:
-    """Text for the fingerprint, the same in every process: no addresses, no order of sets."""
-    text = repr(option)
-    if isinstance(option, Set) or " at 0x" in text:
-        return str(getattr(option, "__qualname__", type(option).__qualname__))
-    return text
-
-
 def _hashable(value: Any) -> bool:
     try:
         hash(value)
     except TypeError:
         return False
     return True
-
-
-def _same(a: Any, b: Any) -> bool:
-    if type(a) is not type(b):
-        return False
-    if a is b:
-        return True
-    if isinstance(a, np.ndarray):
-        return np.array_equal(a, b)
-    try:
-        return bool(a == b)
-    except Exception:  # a comparison may raise anything; then only identity counts
-        return False
 
 
 def _written(option: Any, text: str) -> bool:

@@ -178,11 +178,19 @@ def enforce(
 ) -> None:
     """Raise if a checked point breaks a constraint, saying which and by how much."""
     if isinstance(rule, Constraint):
-        broken = rule.broken(point, parameters)
+        # It says nothing about parameters that are absent.
+        there = [part for part in parts_of([rule]) if all(name in point for name in part.names)]
+        every = (part.broken(point, parameters) for part in there)
+        broken = next((how for how in every if how is not None), None)
     else:
         broken = None if accepts(rule, point) else repr(title(rule))
     if broken is not None:
         raise SpaceError(f"point {point!r} breaks the constraint {broken}")
+
+
+def parts_of(rules: Sequence[Constraint]) -> list[Constraint]:
+    """The constraints, each that has parts as these: one may say nothing where others do."""
+    return [part for rule in rules for part in getattr(rule, "parts", (rule,))]
 
 
 def describe_rule(rule: Constraint | Predicate) -> dict[str, Any]:

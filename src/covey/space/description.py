@@ -12,6 +12,7 @@ from covey.space.features import Features
 from covey.space.mixture import Mixture
 from covey.space.parameters import Parameter, registered
 from covey.space.pool import Pool
+from covey.space.rules import Implies
 from covey.space.space import Space
 
 if TYPE_CHECKING:
@@ -88,13 +89,15 @@ def _as_written(parameter: Parameter, entry: Mapping[str, Any]) -> Parameter:
     if isinstance(parameter, Choice) and parameter.features is not None and "features" in entry:
         written = Features.from_description(entry["features"], len(entry.get("options", ())))
         changed = written != parameter.features and written.near(parameter.features)
-        return Choice(parameter.options, features=written) if changed else parameter
+        when = parameter.when
+        return Choice(parameter.options, features=written, when=when) if changed else parameter
     if not isinstance(parameter, Choice) or parameter.order_was_told or not parameter.ordered:
         return parameter
     then = entry.get("options")
-    if not isinstance(then, list) or not then or Choice(then) != parameter:
+    when = parameter.when
+    if not isinstance(then, list) or not then or Choice(then, when=when) != parameter:
         return parameter
-    made = Choice(then, ordered=bool(entry.get("ordered", False)))
+    made = Choice(then, ordered=bool(entry.get("ordered", False)), when=when)
     return parameter if made == parameter else made
 
 
@@ -103,6 +106,7 @@ def constraint_from(entry: Mapping[str, Any]) -> Constraint:
     kinds: dict[str, Callable[[Mapping[str, Any]], Constraint]] = {
         Linear.kind: _linear,
         Mixture.kind: _mixture,
+        Implies.kind: _implies,
     }
     if entry["kind"] not in kinds:
         raise SpaceError(
@@ -123,6 +127,10 @@ def _linear(entry: Mapping[str, Any]) -> Linear:
 
 def _mixture(entry: Mapping[str, Any]) -> Mixture:
     return Mixture(**{key: value for key, value in entry.items() if key != "kind"})
+
+
+def _implies(entry: Mapping[str, Any]) -> Implies:
+    return Implies(entry["when"], entry["then"])
 
 
 def _pool(description: Mapping[str, Any]) -> Pool:

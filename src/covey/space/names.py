@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -90,6 +90,28 @@ def is_scalar(value: Any) -> bool:
     JSON has no nan.
     """
     return type(value) in _JSON or (type(value) is float and math.isfinite(value))
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two options are one: of the same type, and equal."""
+    if type(a) is not type(b):
+        return False
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray):
+        return np.array_equal(a, b)
+    try:
+        return bool(a == b)
+    except Exception:  # a comparison may raise anything; then only identity counts
+        return False
+
+
+def outline(option: Any) -> str:
+    """Text for the fingerprint, the same in every process: no addresses, no order of sets."""
+    text = repr(option)
+    if isinstance(option, Set) or " at 0x" in text:
+        return str(getattr(option, "__qualname__", type(option).__qualname__))
+    return text
 
 
 def is_finite(value: Any) -> TypeGuard[int | float]:

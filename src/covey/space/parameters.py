@@ -1,187 +1,24 @@
-"""Parameters: the `Parameter` protocol, `Real` and `Integer`, and their coordinates in [0, 1].
-
-Also the registry of kinds: `register`, `registered`, `kinds`.
-"""
+"""`Real` and `Integer`: parameters that are numbers, and their coordinates in [0, 1]."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from covey.errors import SpaceError
+from covey.space.conditions import Condition, described, shown_when
+from covey.space.kinds import Parameter, kinds, register, registered
 from covey.space.names import is_number, is_whole_text, number, number_from_text, plain
 from covey.space.steps import MANY_LEVELS, MOST_LOG_VALUES, MOST_VALUES, Bins, Steps
 
 if TYPE_CHECKING:
     from covey.arrays import Array
 
-P = TypeVar("P", bound="Parameter")
-
-
-@runtime_checkable
-class Parameter(Protocol):
-    """A kind of parameter: its values, and their coordinates in [0, 1]^width.
-
-    Real, Integer and Choice are three; :func:`register` adds yours. Inherit from this class, as a
-    frozen dataclass, and write ``kind``, ``check``, ``encode``, ``decode`` and ``examples``; the
-    rest has a default, right for a continuous kind whose values are numbers.
-    ``covey.testing.ParameterContract`` tests the whole.
-    """
-
-    __slots__ = ()
-    kind: ClassVar[str]  # its name in a log, and ``type`` in covey.toml
-
-    @abstractmethod
-    def check(self, value: Any) -> Any:
-        """The value in canonical form, or a SpaceError that says why it is not a value."""
-
-    @abstractmethod
-    def encode(self, values: Sequence[Any]) -> Array:
-        """Coordinates (n, width) of n values, checked."""
-
-    @abstractmethod
-    def decode(self, columns: Array) -> list[Any]:
-        """Values at coordinates (n, width), which may lie outside [0, 1] or on no value."""
-
-    @abstractmethod
-    def examples(self, most: int) -> list[Any]:
-        """At most ``most`` distinct values in order, from end to end if they are numbers."""
-
-    def snap(self, columns: Array) -> Array:
-        """Coordinates of the values at ``columns``: encode(decode(columns)), to the last bit."""
-        return self.encode(self.decode(columns))
-
-    def condensed(self, columns: Array) -> Array:
-        """Snapped coordinates in fewer columns that tell the same values apart."""
-        return columns
-
-    @property
-    def width(self) -> int:
-        """Number of encoded columns."""
-        return 1
-
-    @property
-    def size(self) -> int | None:
-        """Number of values; None if continuous."""
-        return None
-
-    @property
-    def continuous(self) -> bool:
-        """Whether it is continuous, so that gradient ascent may move it."""
-        return self.size is None
-
-    def levels(self) -> Array | None:
-        """Coordinates (size, width) of every value in order; None if continuous."""
-        return None
-
-    @property
-    def finest(self) -> float | None:
-        """The difference of coordinates that still counts, where the user has said one."""
-        return None
-
-    @property
-    def scale(self) -> Literal["linear", "log"] | None:
-        """The axis its values are drawn along; None draws them one by one."""
-        return None
-
-    # As text and JSON: in logs, in sheets, on the command line.
-
-    def describe(self) -> dict[str, Any]:
-        """What JSON needs to build it again: its kind and the fields of the dataclass."""
-        mine = fields(self)  # type: ignore[arg-type]
-        return {"kind": self.kind, **{f.name: getattr(self, f.name) for f in mine if f.init}}
-
-    @property
-    def opaque(self) -> str | None:
-        """What of its description JSON cannot hold, if anything."""
-        return None
-
-    def to_json(self, value: Any) -> Any:
-        """A checked value as JSON holds it."""
-        return value
-
-    def from_json(self, value: Any) -> Any:
-        """The value that :meth:`to_json` wrote."""
-        return self.check(value)
-
-    def parse(self, text: str) -> Any:
-        """The value in a cell or on the command line; :meth:`check` comes after."""
-        return number_from_text(text)
-
-    def words(self) -> str:
-        """The parameter in words, as ``covey init`` and ``covey next`` print it."""
-        return repr(self)
-
-    # What linear constraints need of a numeric parameter.
-
-    @property
-    def numeric(self) -> bool:
-        """Whether a linear constraint may weigh it; then the following four are needed."""
-        return False
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """Smallest and largest value; nan if not numeric."""
-        return math.nan, math.nan
-
-    @property
-    def step(self) -> float | None:
-        """Distance of neighbouring values, where all are the same."""
-        return None
-
-    def numbers(self, columns: Array) -> Array:
-        """Values (n,) at coordinates (n, 1), as floats."""
-        raise NotImplementedError
-
-    def nearest(self, x: Array) -> Array:
-        """Coordinates (n, 1) of the values nearest to numbers (n,)."""
-        raise NotImplementedError
-
-
-_KINDS: dict[str, type[Parameter]] = {}
-_GROUP = "covey.parameters"  # entry points of installed packages, each called as its kind
-
-
-def register(cls: type[P]) -> type[P]:
-    """Class decorator: make a kind of parameter known by its name, in logs and in covey.toml.
-
-    A package that names the class in its entry points ``covey.parameters`` need not be imported.
-    """
-    held = _KINDS.get(cls.kind, cls)
-    again = (held.__module__, held.__qualname__) == (cls.__module__, cls.__qualname__)
-    if not again:  # a notebook cell that runs twice may replace its own class
-        raise SpaceError(
-            f"the kind {cls.kind!r} is already {held.__module__}.{held.__qualname__}; "
-            f"give {cls.__qualname__} another name"
-        )
-    _KINDS[cls.kind] = cls
-    return cls
-
-
-def registered(kind: str) -> type[Parameter] | None:
-    """The class of this kind, from an installed package if need be; None if there is none."""
-    if kind not in _KINDS:
-        from importlib.metadata import entry_points
-
-        for entry in entry_points(group=_GROUP, name=kind):
-            try:
-                register(entry.load())
-            except (ImportError, AttributeError) as error:
-                raise SpaceError(
-                    f"the kind {kind!r} is {entry.value}, which cannot be imported: {error}; "
-                    "mend or remove that package"
-                ) from error
-    return _KINDS.get(kind)
-
-
-def kinds() -> tuple[str, ...]:
-    """The kinds known so far."""
-    return tuple(_KINDS)
+__all__ = ["Integer", "Parameter", "Real", "kinds", "register", "registered"]
 
 
 @register
@@ -206,12 +43,14 @@ class Real(Parameter):
     high: float
     log: bool = False
     step: float | None = None
+    when: Mapping[str, Any] | None = None
     _steps: Steps | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", number(self.low, "the low of a Real"))
         object.__setattr__(self, "high", number(self.high, "the high of a Real"))
         object.__setattr__(self, "log", bool(self.log))
+        object.__setattr__(self, "when", Condition.of(self.when))
         if not self.low < self.high:
             raise SpaceError(f"Real needs low < high, got low={self.low!r}, high={self.high!r}")
         if self.log and self.low < np.finfo(float).tiny:
@@ -244,12 +83,14 @@ class Real(Parameter):
 
     def __repr__(self) -> str:
         step = "" if self.step is None else f", step={self.step!r}"
-        return f"Real(low={self.low!r}, high={self.high!r}, log={self.log!r}{step})"
+        ends = f"low={self.low!r}, high={self.high!r}"
+        return f"Real({ends}, log={self.log!r}{step}{shown_when(self.when)})"
 
     def describe(self) -> dict[str, Any]:
         """What JSON needs to build it again; a step only if it has one, as 0.1 knew none."""
         step = {} if self.step is None else {"step": self.step}
-        return {"kind": self.kind, "low": self.low, "high": self.high, "log": self.log, **step}
+        ends = {"kind": self.kind, "low": self.low, "high": self.high}
+        return {**ends, "log": self.log, **step, **described(self.when)}
 
     @property
     def size(self) -> int | None:
@@ -361,7 +202,7 @@ class Real(Parameter):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Integer(Parameter):
     r"""The integers low, low + step, ..., high, each at the centre of its bin.
 
@@ -380,11 +221,13 @@ class Integer(Parameter):
     high: int
     log: bool = False
     step: int = 1
+    when: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         for name in ("low", "high", "step"):
             object.__setattr__(self, name, _whole(getattr(self, name), name))
         object.__setattr__(self, "log", bool(self.log))
+        object.__setattr__(self, "when", Condition.of(self.when))
         if self.step < 1:
             raise SpaceError(f"Integer needs step >= 1, got {self.step}")
         if self.low > self.high:
@@ -406,6 +249,10 @@ class Integer(Parameter):
                 f"Integer from {self.low} to {self.high} has more values than float64 can tell "
                 "apart; use a larger step, or Real and round inside the objective"
             )
+
+    def __repr__(self) -> str:
+        ends = f"low={self.low!r}, high={self.high!r}"
+        return f"Integer({ends}, log={self.log!r}, step={self.step!r}{shown_when(self.when)})"
 
     @property
     def size(self) -> int:

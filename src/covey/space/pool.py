@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -304,6 +304,7 @@ class Pool:
         return self._rows
 
     groups = None  # each column has a length-scale of its own
+    absent_at: ClassVar[None] = None  # no input of a pool may be absent
 
     def levels(self, fixed: Collection[str] = ()) -> tuple[slice, ...]:
         """The encoded columns of each input that has options and no numbers, and is not fixed."""

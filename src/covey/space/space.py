@@ -12,6 +12,7 @@ import numpy as np
 
 from covey.errors import SpaceError
 from covey.space.choice import Choice
+from covey.space.conditions import Presence, neutral
 from covey.space.constraints import (
     Constraint,
     Linear,
@@ -20,10 +21,13 @@ from covey.space.constraints import (
     checked_where,
     describe_rule,
     enforce,
+    parts_of,
 )
+from covey.space.kinds import all_levels, checked_parameters
 from covey.space.mixture import Mixture, is_equality, mixtures_of
-from covey.space.names import check_name, digest, missing, unknown
+from covey.space.names import digest, missing, unknown
 from covey.space.parameters import Parameter, Real
+from covey.space.rules import Implies
 from covey.space.steps import MANY_LEVELS
 
 if TYPE_CHECKING:
@@ -54,6 +58,9 @@ class Space:
         stops = np.cumsum([parameter.width for parameter in self._parameters.values()]).tolist()
         starts = [0, *stops[:-1]]
         self._slices = dict(zip(self._parameters, map(slice, starts, stops), strict=True))
+        self._presence = Presence.of(self._parameters, self._slices)
+        if self._presence is not None:
+            self._presence.refuse_tied([rule for rule in self.constraints if is_equality(rule)])
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -86,6 +93,11 @@ class Space:
         return any(map(is_equality, self._where))
 
     @property
+    def rules(self) -> tuple[Implies, ...]:
+        """The constraints that follow from a category."""
+        return tuple(rule for rule in self._where if isinstance(rule, Implies))
+
+    @property
     def predicates(self) -> tuple[Predicate, ...]:
         """The constraints that are functions of the point."""
         return tuple(rule for rule in self._where if not isinstance(rule, Constraint))
@@ -101,6 +113,11 @@ class Space:
         return sum(parameter.width for parameter in self._parameters.values())
 
     @property
+    def presence(self) -> Presence | None:
+        """What decides which parameters are present; None if all of them always are."""
+        return self._presence
+
+    @cached_property
     def size(self) -> int | None:
         """Number of points before constraints, or None if a parameter is continuous.
 
@@ -109,6 +126,8 @@ class Space:
         return self._size({})
 
     def _size(self, fixed: Mapping[str, Any]) -> int | None:
+        if self._presence is not None:
+            return self._presence.size(fixed)
         parts = {name for mixture in self.mixtures for name in mixture.names}
         free = [p for name, p in self._parameters.items() if name not in parts | fixed.keys()]
         sizes = [p.size for p in free] + [
@@ -160,6 +179,19 @@ class Space:
             u[:, self._slices[name]] = choice.drawn(uniform[:, self._slices[name]])
         return u
 
+    @cached_property
+    def absent_at(self) -> Array | None:
+        """Coordinates (d,) of parameters that may be absent, where they are; nan for the others.
+
+        None if every parameter is always present.
+        """
+        if self._presence is None:
+            return None
+        u = np.full(self.width, np.nan)
+        for name in self._presence.needs:
+            u[self._slices[name]] = neutral(self._parameters[name])
+        return u
+
     def levels(self, fixed: Collection[str] = ()) -> tuple[slice, ...]:
         """The encoded columns of each parameter that has levels or options, and is not fixed.
 
@@ -203,11 +235,43 @@ class Space:
         u = np.empty((len(points), self.width))
         for name, parameter in self._parameters.items():
             try:
-                u[:, self._slices[name]] = parameter.encode([point[name] for point in points])
+                values, rows = self._column(points, name)
+                u[rows, self._slices[name]] = parameter.encode(values)
             except KeyError:
                 raise missing([name], self.names, "this space") from None
             except SpaceError as error:
                 raise SpaceError(f"parameter {name!r}: {error}") from error
+        return u if self._presence is None else self._cleared(u, points, self._presence)
+
+    def placed(self, points: Sequence[Mapping[str, Any]]) -> Array:
+        """Coordinates (n, d) of points that may have values of absent parameters, or lack some.
+
+        The former are ignored, and what is lacking is at the middle of its range.
+        """
+        u = np.tile(
+            np.concatenate([neutral(p) for p in self._parameters.values()]), (len(points), 1)
+        )
+        for name, parameter in self._parameters.items():
+            rows = [i for i, point in enumerate(points) if name in point]
+            u[rows, self._slices[name]] = parameter.encode([points[i][name] for i in rows])
+        return self.snap(u)
+
+    def _column(self, points: Sequence[Mapping[str, Any]], name: str) -> tuple[list[Any], Any]:
+        """The values of one parameter, and the rows of the points that have it."""
+        if self._presence is None or name not in self._presence:
+            return [point[name] for point in points], slice(None)
+        rows = [i for i, point in enumerate(points) if name in point]
+        return [points[i][name] for i in rows], rows
+
+    def _cleared(self, u: Array, points: Sequence[Mapping[str, Any]], presence: Presence) -> Array:
+        """Coordinates with absent parameters neutral; points that lack one too many are refused."""
+        for name in presence.needs:
+            lacking = [i for i, point in enumerate(points) if name not in point]
+            u[lacking, self._slices[name]] = neutral(self._parameters[name])
+        for name, rows in presence.rows(u).items():
+            odd = [i for i, point in enumerate(points) if (name in point) != rows[i]]
+            if odd:
+                presence.complete(self._values(points[odd[0]]))
         return u
 
     def decode(self, u: Array) -> list[dict[str, Any]]:
@@ -215,7 +279,11 @@ class Space:
         u = self._coordinates(u)
         columns = [p.decode(u[:, self._slices[name]]) for name, p in self._parameters.items()]
         names = self.names
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        points = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        for name, rows in ({} if self._presence is None else self._presence.rows(u)).items():
+            for i in np.flatnonzero(~rows).tolist():
+                del points[i][name]
+        return points
 
     def snap(self, u: Array) -> Array:
         """Coordinates (n, d) of the points at ``u``: encode(decode(u)) without the points."""
@@ -224,7 +292,12 @@ class Space:
         for name, parameter in self._parameters.items():
             columns = self._slices[name]
             snapped[:, columns] = parameter.snap(u[:, columns])
-        return snapped
+        return snapped if self._presence is None else self._presence.cleared(snapped)
+
+    def present(self, u: Array) -> Mask:
+        """Which coordinates (n, d) belong to a parameter that is present in their row."""
+        u = self._coordinates(u)
+        return np.ones(u.shape, dtype=bool) if self._presence is None else self._presence.present(u)
 
     def condensed(self, u: Array) -> Array:
         """Coordinates in fewer columns: a Choice takes one, the index of its option.
@@ -246,9 +319,13 @@ class Space:
         """
         u = self._coordinates(u)
         mask = np.ones(len(u), dtype=np.bool_)
-        for rule in self.constraints:
+        there = {} if self._presence is None else self._presence.rows(u)
+        for rule in parts_of(self.constraints):
             columns = {name: u[:, self._slices[name]] for name in rule.names}
-            mask &= rule.holds(columns, self._parameters)
+            holds = rule.holds(columns, self._parameters)
+            for name in there.keys() & set(rule.names):  # it says nothing about what is absent
+                holds |= ~there[name]
+            mask &= holds
         if self.predicates:
             left = np.flatnonzero(mask)
             for i, point in zip(left.tolist(), self.decode(u[left]), strict=True):
@@ -265,7 +342,18 @@ class Space:
             raise SpaceError(f"a point must be a dict such as {{'x': 0.5}}, got {point!r}")
         for name in point:
             self.columns_of(name)
-        self._complete(point, partial)
+        if self._presence is None:
+            self._complete(point, partial)
+        checked = self._values(point)
+        if self._presence is not None and partial:
+            self._presence.implied(checked)  # raises, where one rules another out
+        elif self._presence is not None:
+            self._presence.complete(checked)
+        for rule in () if partial else self._where:
+            enforce(rule, checked, self._parameters)
+        return checked
+
+    def _values(self, point: Mapping[str, Any]) -> dict[str, Any]:
         checked = {}
         for name in self.names:
             if name in point:
@@ -273,8 +361,6 @@ class Space:
                     checked[name] = self._parameters[name].check(point[name])
                 except SpaceError as error:
                     raise SpaceError(f"parameter {name!r}: {error}") from error
-        for rule in () if partial else self._where:
-            enforce(rule, checked, self._parameters)
         return checked
 
     def _complete(self, point: Mapping[str, Any], partial: bool) -> None:
@@ -285,17 +371,32 @@ class Space:
     def hold(self, u: Array, fixed: Mapping[str, Any]) -> Array:
         """A copy of coordinates (n, d) with the columns of fixed parameters set."""
         held = self._coordinates(u).copy()
-        for name, value in self.check(fixed, partial=True).items():
+        fixed, left = self.implied(fixed)
+        for name, value in fixed.items():
             held[:, self._slices[name]] = self._parameters[name].encode([value])
-        return held
+        return held if self._presence is None else self._presence.moved(held, left)
+
+    def implied(self, fixed: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All that is fixed with these values, and values left to parameters that decide on them.
+
+        A parameter that is fixed is present, so those that its condition names are fixed too, or
+        have only some of their values left.
+        """
+        checked = self.check(fixed, partial=True)
+        return (checked, {}) if self._presence is None else self._presence.implied(checked)
 
     def grid(self, limit: int, fixed: Mapping[str, Any] | None = None) -> Array | None:
         """Coordinates (m, d) of every feasible point, the last parameter running fastest.
 
         None if the space, with ``fixed`` held, is continuous or has more than ``limit`` points.
+        Where parameters are conditional, those that decide run slowest.
         """
         fixed = self.check(fixed or {}, partial=True)
         size = self._size(fixed)
+        if self._presence is not None:
+            few = (size or limit + 1) <= limit
+            rows = self._presence.listed(self.names, fixed, limit) if few else None
+            return None if rows is None else rows[self.feasible(rows)]
         if size is None or size > limit:
             return None
         rank, u = np.arange(size), np.empty((size, self.width))
@@ -319,7 +420,7 @@ class Space:
                 columns = np.concatenate([every[self._slices[n]] for n in mixture.names])
                 factors.append((columns, mixture.every(self._parameters, fixed)))
             elif mixture is None:
-                level = p.encode([fixed[name]]) if name in fixed else _every(p)
+                level = p.encode([fixed[name]]) if name in fixed else all_levels(p)
                 factors.append((every[self._slices[name]], level))
         return factors
 
@@ -334,12 +435,15 @@ class Space:
         """The point that :meth:`to_json` wrote; its constraints are not checked again."""
         if not isinstance(obj, Mapping):
             raise SpaceError(f"a point in JSON must be an object, got {obj!r}")
-        self._complete(obj, partial)
+        if self._presence is None:
+            self._complete(obj, partial)
         point = {}
         for name, value in obj.items():
             if name not in self._parameters:
                 self.columns_of(name)  # raises, naming the parameters there are
             point[name] = self._value_from_json(name, value)
+        if self._presence is not None and not partial:
+            self._presence.complete(point)
         return {name: point[name] for name in self._parameters if name in point}
 
     def _value_from_json(self, name: str, value: Any) -> Any:
@@ -390,30 +494,3 @@ class Space:
             row = int(np.flatnonzero(np.isnan(u).any(axis=1))[0])
             raise SpaceError(f"encoded point {row} holds nan; every coordinate must be a number")
         return u
-
-
-def _every(parameter: Parameter) -> Array:
-    levels = parameter.levels()
-    if levels is None:
-        raise SpaceError(
-            f"{parameter!r} says that it has {parameter.size} values, and levels() gives none; "
-            "write that method of its class"
-        )
-    return levels
-
-
-def checked_parameters(parameters: Any) -> dict[str, Parameter]:
-    """The parameters of a space by name, or an error that shows how to write them."""
-    example = "Space({'x': Real(0, 1)})"
-    if not isinstance(parameters, Mapping):
-        raise SpaceError(f"a Space needs a dict such as {example}, got {parameters!r}")
-    if not parameters:
-        raise SpaceError(f"a Space needs at least one parameter, got none; try {example}")
-    for name, parameter in parameters.items():
-        check_name(name, "parameter")
-        if isinstance(parameter, type) or not isinstance(parameter, Parameter):
-            raise SpaceError(
-                f"parameter {name!r} must be Real, Integer or Choice, got {parameter!r}; "
-                f"try {example}"
-            )
-    return dict(parameters)

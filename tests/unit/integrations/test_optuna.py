@@ -23,8 +23,16 @@ from optuna.trial import TrialState
 from covey.baselines import Random
 from covey.errors import SpaceError, StrategyError
 from covey.integrations.optuna import CoveySampler
-from covey.integrations.optuna_batches import BatchStore, Place, Turns, all_trials, store_claim
+from covey.integrations.optuna_batches import (
+    CLAIM,
+    BatchStore,
+    Place,
+    Turns,
+    all_trials,
+    store_claim,
+)
 from covey.integrations.spaces.optuna import space_from_optuna
+from covey.space.conditions import Condition
 
 ROOT = Path(__file__).parents[3]
 SQUARE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
@@ -192,21 +200,46 @@ def test_pruning_and_hyperband():
     assert len(set(points(study.trials))) == 30
 
 
-def test_conditional_parameters_are_drawn_by_themselves():
+def branching(trial):
+    """Its best is 0, at deep, two layers and x = 0.3."""
+    x = (trial.suggest_float("x", 0, 1) - 0.3) ** 2
+    if trial.suggest_categorical("deep", [True, False]):
+        return x + trial.suggest_int("layers", 2, 8, log=True) - 2
+    return x + trial.suggest_float("width", 0, 1) + 0.5
+
+
+def test_conditional_parameters_come_from_batches_of_one_space():
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+    study.optimize(branching, n_trials=24)
+    names = study.sampler.infer_relative_search_space(study, study.trials[-1])
+    assert list(names) == ["deep", "layers", "width", "x"]
+    space = study.sampler._space(study.trials, names)
+    assert space.parameters["layers"].when == Condition.of({"deep": True})
+    assert space.parameters["width"].when == Condition.of({"deep": False})
+    for trial in study.trials[-8:]:  # the whole point is the batch's, nothing is drawn beside it
+        claimed = BatchStore(study.trials, space).taken_by(trial.number)
+        assert claimed == trial.params
+    assert study.best_value < 0.01
+
+
+def test_an_enqueued_trial_of_one_branch_claims_no_point():
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+    study.optimize(branching, n_trials=13)
+    study.enqueue_trial({"x": 0.5, "deep": True, "layers": 3})
+    study.optimize(branching, n_trials=1)
+    assert study.trials[-1].params == {"x": 0.5, "deep": True, "layers": 3}
+    assert CLAIM not in study.trials[-1].system_attrs
+
+
+def test_what_nothing_explains_is_drawn_by_itself():
     study = optuna.create_study(sampler=CoveySampler(4, seed=0))
 
     def objective(trial):
         x = trial.suggest_float("x", 0, 1)
-        if trial.suggest_categorical("deep", [True, False]):
-            return x + trial.suggest_int("layers", 2, 8, log=True)
-        return x + trial.suggest_float("width", 0, 1)
+        return x + (trial.suggest_float("odd", 0, 1) if trial.number % 3 == 0 else 0)
 
-    study.optimize(objective, n_trials=15)
-    last = study.trials[-1]
-    space = study.sampler.infer_relative_search_space(study, last)
-    assert list(space) == ["deep", "x"]
-    seen = {name for trial in study.trials for name in trial.params}
-    assert seen == {"x", "deep", "layers", "width"}
+    study.optimize(objective, n_trials=12)
+    assert list(study.sampler.infer_relative_search_space(study, study.trials[-1])) == ["x"]
 
 
 def test_when_the_search_space_changes_the_rest_of_the_batch_is_dropped():

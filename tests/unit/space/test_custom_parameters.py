@@ -12,7 +12,7 @@ import covey
 from covey.errors import SpaceError
 from covey.report import card, write_page
 from covey.report.slices import axes_of, edges
-from covey.space import parameters, register, space_from_description
+from covey.space import kinds, register, space_from_description
 from covey.space.parameters import registered
 from covey.testing import ParameterContract
 
@@ -124,7 +124,7 @@ class TestChoiceOfObjects(TestChoice):
 def test_the_contract_notices_a_fault(fault, noticed_by, monkeypatch):
     def look(**members):
         kind = type("Compass", (Angle,), members)
-        monkeypatch.setitem(parameters._KINDS, "angle", kind)
+        monkeypatch.setitem(kinds._KINDS, "angle", kind)
         contract = type("Contract", (TestAngle,), {"parameter": lambda self: kind()})()
         getattr(contract, noticed_by)()
 

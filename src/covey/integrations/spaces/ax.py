@@ -8,7 +8,7 @@ from typing import Any
 
 from covey import Integer, Linear, Mixture, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.spaces import inexpressible, refuse_features
+from covey.integrations.spaces import inexpressible, refuse_conditions, refuse_features
 from covey.space import Choice, Parameter
 
 with installed("ax-platform", "ax"):
@@ -65,8 +65,14 @@ def space_to_ax(space: Space) -> SearchSpace:
     """
     if not isinstance(space, Space):
         raise SpaceError(f"only a covey.Space has parameters; got {type(space).__name__}.")
-    if space.predicates:
-        raise SpaceError("Ax has linear constraints only, and one of `where` is a function.")
+    refuse_conditions(
+        space,
+        "Ax as Covey reads and writes it",
+        "search each branch by itself, or use a covey.Study of the space.",
+    )
+    if len(space.linear) < len(space.where):
+        odd = "a function" if space.predicates else "none"
+        raise SpaceError(f"Ax has linear constraints only, and one of `where` is {odd}.")
     parameters = []
     for name, parameter in space.parameters.items():
         try:
@@ -80,7 +86,9 @@ def space_to_ax(space: Space) -> SearchSpace:
 def _refuse(parameter: ax.Parameter) -> None:
     """Raise for what a Space cannot express."""
     if parameter.is_hierarchical:
-        raise SpaceError("other parameters depend on it, and a Space has no conditions.")
+        raise SpaceError(
+            "other parameters depend on it; write the Space yourself, with `when` in those."
+        )
     if parameter.is_fidelity:
         raise SpaceError("it is a fidelity, and Covey compares points at one only. Fix it.")
     if isinstance(parameter, ax.ChoiceParameter) and parameter.is_task:

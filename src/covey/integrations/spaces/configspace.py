@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.spaces import inexpressible, refuse_features
+from covey.integrations.spaces import conditioned, inexpressible, refuse_features
 from covey.space import Choice, Parameter
 
 with installed("ConfigSpace", "configspace"):
@@ -15,6 +16,11 @@ with installed("ConfigSpace", "configspace"):
 
 
 _MOST_LEVELS = 10_000  # of numbers in steps, which ConfigSpace has to list
+_COMPARED = (
+    ConfigSpace.GreaterThanCondition,
+    ConfigSpace.LessThanCondition,
+    ConfigSpace.NotEqualsCondition,
+)
 
 
 @dataclass(frozen=True)
@@ -33,10 +39,12 @@ class Allowed:
 
 
 def space_from_configspace(given: ConfigSpace.ConfigurationSpace) -> Space:
-    """The space of a ConfigurationSpace without conditions.
+    """The space of a ConfigurationSpace, with its conditions.
 
-    A constant becomes a Choice of one option, so that every point is a whole configuration, and a
-    forbidden clause a function in ``where``. Default values and ``meta`` are not carried over.
+    A condition is an equality, a membership or a conjunction of these; larger, smaller and unequal
+    become the values that are, where they can be listed; a disjunction is refused. A constant
+    becomes a Choice of one option, so that every point is a whole configuration, and a forbidden
+    clause a function in ``where``. Default values and ``meta`` are not carried over.
 
     >>> given = ConfigSpace.ConfigurationSpace({"x": (0.0, 1.0), "kind": ["a", "b"]})
     >>> space_from_configspace(given)  # doctest: +NORMALIZE_WHITESPACE
@@ -45,23 +53,22 @@ def space_from_configspace(given: ConfigSpace.ConfigurationSpace) -> Space:
     """
     if not isinstance(given, ConfigSpace.ConfigurationSpace):
         raise SpaceError(f"a ConfigSpace.ConfigurationSpace is needed; got {type(given).__name__}.")
-    if given.conditions:
-        raise SpaceError(
-            f"{', '.join(map(repr, given.conditional_hyperparameters))} exist only under a "
-            "condition, and every parameter of a Space exists always. Search each branch by "
-            "itself, or drop the conditions and let the objective ignore what does not apply."
-        )
-    parameters = {}
+    parameters: dict[str, Parameter] = {}
     for name, hyperparameter in given.items():
         try:
             parameters[name] = _parameter(hyperparameter)
+            when: dict[str, list[Any]] = {}
+            for condition in given.parent_conditions_of[name]:
+                _add(condition, when)
+            if when:
+                parameters[name] = conditioned(parameters[name], when)
         except SpaceError as error:
             raise SpaceError(f"parameter {name!r}: {error}") from error
     return Space(parameters, where=[Allowed(clause) for clause in given.forbidden_clauses])
 
 
 def space_to_configspace(space: Space) -> ConfigSpace.ConfigurationSpace:
-    """The ConfigurationSpace of a space without constraints.
+    """The ConfigurationSpace of a space without constraints, with its conditions.
 
     >>> print(space_to_configspace(Space({"n": Integer(1, 8, log=True)}))["n"])
     n, Type: UniformInteger, Range: [1, 8], Default: 3, on log-scale
@@ -83,7 +90,64 @@ def space_to_configspace(space: Space) -> ConfigSpace.ConfigurationSpace:
         except (ValueError, TypeError, OverflowError) as error:
             reason = error.__cause__ or error
             raise SpaceError(f"parameter {name!r}: ConfigSpace refuses it: {reason}") from error
-    return ConfigSpace.ConfigurationSpace(space=made)
+    there = ConfigSpace.ConfigurationSpace(space=made)
+    for name, parameter in space.parameters.items():
+        if parameter.when is not None:
+            there.add(_condition(there, name, parameter.when))
+    return there
+
+
+def _condition(there: ConfigSpace.ConfigurationSpace, name: str, when: Mapping[str, Any]) -> Any:
+    child = there[name]
+    try:
+        each = [
+            ConfigSpace.EqualsCondition(child, there[parent], values[0])
+            if len(values) == 1
+            else ConfigSpace.InCondition(child, there[parent], list(values))
+            for parent, values in when.items()
+        ]
+    except (ValueError, TypeError) as error:
+        raise SpaceError(
+            f"parameter {name!r}: ConfigSpace refuses its condition: {error}"
+        ) from error
+    return each[0] if len(each) == 1 else ConfigSpace.AndConjunction(*each)
+
+
+def _add(condition: Any, when: dict[str, list[Any]]) -> None:
+    """Add what a condition of ConfigSpace says to a ``when``."""
+    if isinstance(condition, ConfigSpace.AndConjunction):
+        for part in condition.components:
+            _add(part, when)
+        return
+    parent: Any = getattr(condition, "parent", None)
+    if isinstance(condition, ConfigSpace.EqualsCondition):
+        values = [condition.value]
+    elif isinstance(condition, ConfigSpace.InCondition):
+        values = list(condition.values)
+    elif isinstance(condition, _COMPARED):
+        values = [
+            v
+            for v in _few_values(parent, condition)
+            if condition.satisfied_by_value({parent.name: v})
+        ]
+    else:
+        raise SpaceError(
+            f"its condition {condition} cannot be expressed: a parameter of Covey is present where "
+            "every one of its conditions holds, an equality or one of some values each."
+        )
+    known = when.get(parent.name, values)
+    when[parent.name] = [value for value in values if value in known]
+
+
+def _few_values(parent: Any, condition: Any) -> list[Any]:
+    """The values of a parent, where they can be listed."""
+    made = _parameter(parent)
+    if made.size is None or made.size > _MOST_LEVELS:
+        raise SpaceError(
+            f"its condition {condition} compares a parameter that has too many values to list; "
+            "use one with few."
+        )
+    return made.examples(_MOST_LEVELS)
 
 
 def _parameter(given: Any) -> Parameter:

@@ -100,5 +100,6 @@ def _opaque_part(space: Space | Pool) -> str:
                 "null, and look the object up in the objective"
             )
     return (
-        "a constraint that is a function of the point; only Linear and Mixture can be written down"
+        "a constraint that is a function of the point; only Linear, Mixture and Implies can be "
+        "written down"
     )

@@ -1,15 +1,22 @@
-"""Spaces from and to Optuna's distributions."""
+"""Spaces from and to Optuna's distributions; `suggest` is a define-by-run space from a Space."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.spaces import inexpressible, refuse_features
+from covey.integrations.optuna_batches import told_value
+from covey.integrations.spaces import (
+    conditioned,
+    inexpressible,
+    refuse_conditions,
+    refuse_features,
+)
 from covey.space import Choice, Parameter
 
 with installed("optuna", "optuna"):
@@ -25,10 +32,15 @@ _MOST_STEPS = 10_000  # of options in equal steps
 _STORED = (bool, int, float, str, type(None))
 
 
-def space_from_optuna(distributions: Mapping[str, BaseDistribution]) -> Space:
+def space_from_optuna(
+    distributions: Mapping[str, BaseDistribution],
+    when: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> Space:
     """The space of distributions by name, such as ``study.best_trial.distributions``.
 
-    A float of one value only becomes a Choice.
+    A float of one value only becomes a Choice. ``when`` gives the conditions of parameters that a
+    define-by-run objective does not always suggest; `covey.integrations.spaces.optuna_trials`
+    finds them in the trials of a study.
 
     >>> space_from_optuna({"lr": FloatDistribution(1e-4, 1.0, log=True)})
     Space({'lr': Real(low=0.0001, high=1.0, log=True)})
@@ -47,7 +59,8 @@ def space_from_optuna(distributions: Mapping[str, BaseDistribution]) -> Space:
     parameters: dict[str, Parameter] = {}
     for name, distribution in distributions.items():
         try:
-            parameters[name] = _parameter(distribution)
+            made = _parameter(distribution)
+            parameters[name] = conditioned(made, when[name]) if name in when else made
         except SpaceError as error:
             raise SpaceError(f"parameter {name!r}: {error}") from error
     return Space(parameters)
@@ -65,6 +78,49 @@ def space_to_optuna(space: Space) -> dict[str, BaseDistribution]:
     """
     if not isinstance(space, Space):
         raise SpaceError(f"only a covey.Space has distributions; got {type(space).__name__}.")
+    refuse_conditions(
+        space,
+        "a dict of distributions",
+        "call suggest(trial, space) in the objective, which asks for what is present.",
+    )
+    return _distributions(space)
+
+
+def suggest(trial: Any, space: Space) -> dict[str, Any]:
+    """The point of a space that a trial suggests: what is absent is not asked for.
+
+    >>> import optuna
+    >>> depth = Integer(1, 9, when={"model": "tree"})
+    >>> space = Space({"model": Choice(["tree", "net"]), "depth": depth})
+    >>> suggest(optuna.trial.FixedTrial({"model": "tree", "depth": 3}), space)
+    {'model': 'tree', 'depth': 3}
+    >>> suggest(optuna.trial.FixedTrial({"model": "net"}), space)
+    {'model': 'net'}
+    """
+    if not isinstance(space, Space):
+        raise SpaceError(f"only a covey.Space can be suggested; got {type(space).__name__}.")
+    distributions = _distributions(space)
+    presence, point = space.presence, dict[str, Any]()
+    for name in space.names if presence is None else presence.order:
+        if presence is None or presence.in_point(point, name):
+            parameter = space.parameters[name]
+            value = _suggested(trial, name, distributions[name])
+            point[name] = parameter.check(told_value(parameter, value))
+    return {name: point[name] for name in space.names if name in point}
+
+
+def _suggested(trial: Any, name: str, distribution: BaseDistribution) -> Any:
+    match distribution:
+        case IntDistribution(low=low, high=high, log=log, step=step):
+            return trial.suggest_int(name, low, high, step=step, log=log)
+        case FloatDistribution(low=low, high=high, log=log, step=step):
+            return trial.suggest_float(name, low, high, step=step, log=log)
+        case CategoricalDistribution(choices=choices):
+            return trial.suggest_categorical(name, choices)
+    raise SpaceError(f"parameter {name!r}: {distribution!r} cannot be suggested.")
+
+
+def _distributions(space: Space) -> dict[str, BaseDistribution]:
     if space.where:
         raise SpaceError(
             "distributions cannot hold constraints (`where`): "

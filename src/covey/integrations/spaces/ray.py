@@ -8,7 +8,7 @@ from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.spaces import inexpressible, refuse_features
+from covey.integrations.spaces import inexpressible, refuse_conditions, refuse_features
 from covey.space import Choice, Parameter
 from covey.space.names import plain
 
@@ -95,6 +95,7 @@ def space_to_ray(space: Space) -> dict[str, Any]:
     """
     if not isinstance(space, Space):
         raise SpaceError(f"only a covey.Space has Ray domains; got {type(space).__name__}.")
+    refuse_conditions(space, "a param_space of Ray", "give the space itself to CoveySearch.")
     if space.where:
         raise SpaceError(
             "Ray draws each parameter by itself and cannot hold constraints (`where`): "

@@ -12,7 +12,7 @@ import numpy as np
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError
-from covey.integrations.spaces import inexpressible, refuse_features
+from covey.integrations.spaces import inexpressible, refuse_conditions, refuse_features
 from covey.space import Choice, Parameter
 from covey.space.names import plain
 
@@ -63,6 +63,7 @@ def space_to_sklearn(space: Space) -> dict[str, Any]:
     """
     if not isinstance(space, Space):
         raise SpaceError(f"only a covey.Space has distributions; got {type(space).__name__}.")
+    refuse_conditions(space, "param_distributions", "give the space itself to CoveySearchCV.")
     if space.where:
         raise SpaceError(
             "distributions are drawn one by one and cannot hold constraints (`where`): "

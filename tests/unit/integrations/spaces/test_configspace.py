@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,16 +108,48 @@ def test_constraints_are_told_apart_and_pickle():
     assert space_from_configspace(other).fingerprint != space.fingerprint
 
 
-def conditional() -> object:
-    given = ConfigSpace.ConfigurationSpace({"kind": ["svm", "tree"], "C": (0.1, 1.0)})
-    given.add(ConfigSpace.EqualsCondition(given["C"], given["kind"], "svm"))
+def disjunction() -> object:
+    given = ConfigSpace.ConfigurationSpace({"kind": ["svm", "tree"], "n": (1, 3), "C": (0.1, 1.0)})
+    svm = ConfigSpace.EqualsCondition(given["C"], given["kind"], "svm")
+    given.add(
+        ConfigSpace.OrConjunction(svm, ConfigSpace.EqualsCondition(given["C"], given["n"], 2))
+    )
     return given
+
+
+def test_conditions_go_there_and_come_back():
+    space = Space(
+        {
+            "alpha": Real(0, 1, when={"pruned": True}),
+            "depth": Integer(1, 12, when={"model": "tree"}),
+            "lr": Real(1e-5, 1, log=True, when={"model": ["net", "line"]}),
+            "model": Choice(["tree", "net", "line"]),
+            "n": Integer(1, 3),
+            "pruned": Choice([True, False], ordered=False, when={"model": "tree", "n": [2, 3]}),
+        }
+    )
+    there = space_to_configspace(space)
+    assert dict(space_from_configspace(there).parameters) == dict(space.parameters)
+    there.seed(0)
+    for configuration in there.sample_configuration(50):
+        assert space.check(dict(configuration)) == dict(configuration)
+    for point in space.decode(np.random.default_rng(0).random((50, space.width))):
+        ConfigSpace.Configuration(there, values=point).check_valid_configuration()
+
+
+def test_comparisons_become_the_values_that_they_allow():
+    given = ConfigSpace.ConfigurationSpace({"n": (1, 4), "x": (0.0, 1.0), "y": (0.0, 1.0)})
+    given.add(ConfigSpace.GreaterThanCondition(given["x"], given["n"], 2))
+    given.add(ConfigSpace.NotEqualsCondition(given["y"], given["n"], 2))
+    parameters = space_from_configspace(given).parameters
+    assert parameters["x"] == Real(0, 1, when={"n": [3, 4]})
+    assert parameters["y"] == Real(0, 1, when={"n": [1, 3, 4]})
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (conditional(), "'C' exist only under a condition"),
+        (disjunction(), "'C': its condition .* cannot be expressed"),
         ([ConfigSpace.NormalFloatHyperparameter("x", 0, 1, lower=-3, upper=3)], "'x': a NormalF"),
         ([ConfigSpace.NormalIntegerHyperparameter("x", 0, 1, lower=-3, upper=3)], "NormalInteger"),
         ([ConfigSpace.BetaFloatHyperparameter("x", 2, 2, lower=0, upper=1)], "BetaFloat"),

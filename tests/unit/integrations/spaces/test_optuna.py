@@ -21,8 +21,43 @@ from optuna.distributions import (
 from covey import Integer, Linear, Pool, Real, Space
 from covey.errors import SpaceError
 from covey.integrations.optuna_batches import point_from_optuna
-from covey.integrations.spaces.optuna import space_from_optuna, space_to_optuna
+from covey.integrations.spaces.optuna import space_from_optuna, space_to_optuna, suggest
+from covey.integrations.spaces.optuna_trials import space_from_trials
 from covey.space import Choice
+
+
+def test_a_conditional_space_is_suggested_and_found_again_in_the_trials():
+    space = Space(
+        {
+            "model": Choice(["tree", "net", "line"]),
+            "depth": Integer(1, 12, when={"model": "tree"}),
+            "layers": Integer(1, 4, when={"model": "net"}),
+            **{f"u{i}": Real(0, 1, when={"layers": list(range(i, 5))}) for i in (2, 3, 4)},
+            "lr": Real(1e-5, 1, log=True, when={"model": ["net", "line"]}),
+            "pruned": Choice([True, False], ordered=False, when={"model": "tree"}),
+            "alpha": Real(0, 1, step=0.25, when={"pruned": True}),
+        }
+    )
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    points = []
+
+    def objective(trial):
+        points.append(suggest(trial, space))
+        return 0.0
+
+    study.optimize(objective, n_trials=80)
+    assert all(space.check(point) == point for point in points)
+    assert len({tuple(point) for point in points}) >= 7
+    found = space_from_trials(study.trials)
+    assert dict(found.parameters) == dict(space.parameters)
+    with pytest.raises(SpaceError, match=r"'depth'.*suggest\(trial, space\)"):
+        space_to_optuna(space)
+
+
+def test_without_a_completed_trial_nothing_is_known():
+    with pytest.raises(SpaceError, match="no trial is complete"):
+        space_from_trials([])
+
 
 SAME_BOTH_WAYS = {
     "float": FloatDistribution(-1.5, 2.0),

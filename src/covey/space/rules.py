@@ -1,0 +1,413 @@
+"""`Implies`: rules such as "with the solvent THF, T is at most 60", in Python or from a table file.
+
+Also `into_rules`, which moves candidates to where the rules allow them.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from covey.errors import SpaceError, did_you_mean
+from covey.space.conditions import Condition
+from covey.space.names import is_scalar, number, number_from_text, outline, plain, same, unknown
+
+if TYPE_CHECKING:
+    from covey.arrays import Array, Mask
+    from covey.space.kinds import Parameter
+    from covey.space.space import Space
+
+    Parameters: TypeAlias = Mapping[str, Parameter]
+
+_ROUNDING = 1e-12
+_LISTED = 10_000  # values of a parameter that are looked at one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Numbers from ``low`` to ``high``, both included; an end may be infinite."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Implies:
+    """Where ``when`` holds, the parameters of ``then`` keep to a range, or to some options.
+
+    A range of numbers is a tuple (low, high) with None for an open end, or ``{"high": 60}``;
+    options are a list. ``when`` is written as the condition of a parameter. The rule says nothing
+    about points that lack one of its parameters.
+
+    >>> print(Implies({"solvent": "THF"}, {"T": (None, 60), "base": ["KOH", "NaOH"]}))
+    when solvent is 'THF': T <= 60 and base is 'KOH' or 'NaOH'
+    """
+
+    kind: ClassVar[str] = "implies"
+    when: Mapping[str, Any]
+    then: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        condition = Condition.of(self.when)
+        example = "Implies({'solvent': 'THF'}, {'T': (None, 60)})"
+        if condition is None or not isinstance(self.then, Mapping) or not self.then:
+            raise SpaceError(
+                f"a rule says when it applies and what holds then, as in {example}; got "
+                f"when={self.when!r}, then={self.then!r}"
+            )
+        both = next((name for name in condition if name in self.then), None)
+        if both is not None:
+            raise SpaceError(f"a rule about {both!r} cannot depend on {both!r} itself")
+        object.__setattr__(self, "when", condition)
+        then = {name: _consequence(name, given) for name, given in self.then.items()}
+        object.__setattr__(self, "then", then)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Implies):
+            return NotImplemented
+        return (
+            self.when == other.when
+            and self.then.keys() == other.then.keys()
+            and all(_alike(self.then[name], other.then[name]) for name in self.then)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.when, frozenset(self.then)))
+
+    def __str__(self) -> str:
+        said = " and ".join(_words(name, given) for name, given in self.then.items())
+        return f"when {self.when}: {said}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters that it is about."""
+        return (*self.when, *self.then)
+
+    @property
+    def parts(self) -> tuple[Implies, ...]:
+        """One rule for each parameter of ``then``: what is absent silences only its own."""
+        if len(self.then) == 1:
+            return (self,)
+        return tuple(Implies(self.when, {name: given}) for name, given in self.then.items())
+
+    def validate(self, parameters: Parameters) -> None:
+        """Raise unless its names, values and ranges are those of the space."""
+        for name in self.names:
+            if name not in parameters:
+                error = unknown(name, list(parameters), "parameter", "this space")
+                raise SpaceError(f"the rule {str(self)!r}: {error}")
+        for name, values in self.when.items():
+            if parameters[name].size is None:
+                raise SpaceError(
+                    f"the rule {str(self)!r}: {name!r} is continuous, and a rule compares its "
+                    "values for equality; give it a step, or write a function of the point"
+                )
+            self._check(name, values, parameters[name])
+        for name, given in self.then.items():
+            if isinstance(given, Range):
+                self._check_range(name, given, parameters[name])
+            else:
+                self._check(name, given, parameters[name])
+
+    def _check(self, name: str, values: Sequence[Any], parameter: Parameter) -> None:
+        for value in values:
+            try:
+                parameter.check(value)
+            except SpaceError as error:
+                raise SpaceError(f"the rule {str(self)!r}: parameter {name!r}: {error}") from error
+
+    def _check_range(self, name: str, given: Range, parameter: Parameter) -> None:
+        if not parameter.numeric:
+            raise SpaceError(
+                f"the rule {str(self)!r}: {name!r} is no number, so it has no range; list the "
+                "options that are allowed"
+            )
+        low, high = parameter.span
+        inside = given.low <= high and given.high >= low
+        if inside and (parameter.size or _LISTED) < _LISTED:
+            inside = bool(_inside(given, parameter.numbers(_levels(parameter)), parameter).any())
+        if not inside:
+            raise SpaceError(
+                f"the rule {str(self)!r}: no value of {name!r} ({low!r} to {high!r}) is in that "
+                f"range; leave out what {self.when} says, or change the range"
+            )
+
+    def applies(self, columns: Mapping[str, Array], parameters: Parameters) -> Mask:
+        """Whether the condition holds at each of n points: encoded columns (n, width) by name."""
+        every = [_one_of(columns[n], v, parameters[n]) for n, v in self.when.items()]
+        return np.logical_and.reduce(every)
+
+    def holds(self, columns: Mapping[str, Array], parameters: Parameters) -> Mask:
+        """Whether each of n points satisfies it: the encoded columns (n, width) by name."""
+        kept = ~self.applies(columns, parameters)
+        every = [_kept(columns[n], given, parameters[n]) for n, given in self.then.items()]
+        return np.asarray(kept | np.logical_and.reduce(every))
+
+    def broken(self, point: Mapping[str, Any], parameters: Parameters) -> str | None:
+        """The values at a checked point, if they are not what the rule asks for."""
+        columns = {name: parameters[name].encode([point[name]]) for name in self.names}
+        if self.holds(columns, parameters)[0]:
+            return None
+        return f"{self}: {' and '.join(f'{name} is {point[name]!r}' for name in self.then)}"
+
+    def describe(self) -> dict[str, Any]:
+        """What JSON needs to build it again; an open end is null."""
+        condition = Condition.of(self.when)
+        return {
+            "kind": self.kind,
+            "when": {} if condition is None else condition.describe(),
+            "then": {name: _described(given) for name, given in self.then.items()},
+        }
+
+
+def _consequence(name: str, given: Any) -> Range | tuple[Any, ...]:
+    """A range, or the options allowed, from what a person wrote."""
+    if isinstance(given, Range):
+        return given
+    if isinstance(given, Mapping):
+        odd = next((key for key in given if key not in ("low", "high")), None)
+        if odd is not None:
+            raise SpaceError(
+                f"a range of {name!r} has low and high, not {odd!r}."
+                f"{did_you_mean(odd, ('low', 'high'))}"
+            )
+        return _range(name, given.get("low"), given.get("high"))
+    if isinstance(given, tuple) and len(given) == 2 and all(map(_is_end, given)):
+        return _range(name, *given)
+    options = tuple(map(plain, given)) if isinstance(given, list | tuple) else (plain(given),)
+    if not options:
+        raise SpaceError(f"a rule leaves no value of {name!r}; name at least one")
+    return options
+
+
+def _is_end(end: Any) -> bool:
+    return end is None or (isinstance(plain(end), int | float) and not isinstance(end, bool))
+
+
+def _range(name: str, low: Any, high: Any) -> Range:
+    ends = [
+        default if end is None or end == default else number(end, f"the {side} of {name!r}")
+        for end, default, side in ((low, -math.inf, "low"), (high, math.inf, "high"))
+    ]
+    if ends == [-math.inf, math.inf]:
+        raise SpaceError(f"the range of {name!r} has neither end; give a low, a high or both")
+    if ends[0] > ends[1]:
+        raise SpaceError(f"the range of {name!r} is empty: {ends[0]!r} is above {ends[1]!r}")
+    return Range(*ends)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if isinstance(a, Range) or isinstance(b, Range):
+        return bool(a == b)
+    return len(a) == len(b) and all(any(same(x, y) for y in b) for x in a)
+
+
+def _words(name: str, given: Range | tuple[Any, ...]) -> str:
+    if not isinstance(given, Range):
+        return str(Condition({name: given}))
+    before = f"{given.low:.12g} <= " if given.low > -math.inf else ""
+    after = f" <= {given.high:.12g}" if given.high < math.inf else ""
+    return f"{before}{name}{after}"
+
+
+def _described(given: Range | tuple[Any, ...]) -> Any:
+    if not isinstance(given, Range):
+        return [v if is_scalar(v) else {"opaque": outline(v)} for v in given]
+    ends = {"low": given.low, "high": given.high}
+    return {side: end if math.isfinite(end) else None for side, end in ends.items()}
+
+
+def _one_of(columns: Array, values: Sequence[Any], parameter: Parameter) -> Mask:
+    """Whether coordinates (n, width) are those of one of these values."""
+    short = parameter.condensed(parameter.snap(columns))
+    allowed = parameter.condensed(parameter.encode([parameter.check(value) for value in values]))
+    return np.asarray((short[:, None, :] == allowed).all(axis=2).any(axis=1))
+
+
+def _kept(columns: Array, given: Range | tuple[Any, ...], parameter: Parameter) -> Mask:
+    if isinstance(given, Range):
+        return _inside(given, parameter.numbers(columns), parameter)
+    return _one_of(columns, given, parameter)
+
+
+def _inside(given: Range, numbers: Array, parameter: Parameter) -> Mask:
+    """Whether numbers (n,) are in the range, up to the rounding of encode and decode."""
+    floor = abs(parameter.span[0]) if parameter.continuous else 0.0
+    slack = _ROUNDING * np.maximum(np.abs(numbers), floor)
+    return np.asarray((numbers >= given.low - slack) & (numbers <= given.high + slack))
+
+
+def _levels(parameter: Parameter) -> Array:
+    levels = parameter.levels()
+    return np.empty((0, parameter.width)) if levels is None else levels
+
+
+# Candidates, moved to where the rules allow them.
+
+
+def into_rules(space: Space, u: Array, *, spread: bool) -> Array:
+    """Coordinates (n, d) with what breaks a rule moved into what it leaves, as far as possible.
+
+    With ``spread`` a range is filled evenly, as uniform rows filled the whole; otherwise a number
+    moves to the nearest end, and options stay. Rules about what others decide come second.
+    """
+    if not space.rules:
+        return u
+    moved, parameters = u.copy(), space.parameters
+    names = dict.fromkeys(name for rule in space.rules for name in rule.names)
+    columns = {name: moved[:, space.columns_of(name)] for name in names}  # views
+    parts = [part for rule in space.rules for part in rule.parts]
+    for _ in range(2):
+        for name in dict.fromkeys(target for part in parts for target in part.then):
+            mine = [part for part in parts if name in part.then]
+            _move(name, mine, columns, parameters, spread)
+    return moved
+
+
+def _move(
+    name: str,
+    parts: Sequence[Implies],
+    columns: dict[str, Array],
+    parameters: Parameters,
+    spread: bool,
+) -> None:
+    parameter, at = parameters[name], columns[name]
+    low, high = (np.full(len(at), end) for end in (-math.inf, math.inf))
+    levels = _levels(parameter) if (parameter.size or _LISTED) < _LISTED else None
+    allowed = None if levels is None else np.ones((len(at), len(levels)), dtype=bool)
+    for part in parts:
+        active, given = part.applies(columns, parameters), part.then[name]
+        if isinstance(given, Range):
+            low[active] = np.maximum(low[active], given.low)
+            high[active] = np.minimum(high[active], given.high)
+        if allowed is not None and levels is not None:
+            allowed[active] &= _kept(levels, given, parameter)
+    if allowed is not None and levels is not None:
+        _to_levels(at, levels, allowed, parameter, spread)
+    elif parameter.numeric:
+        _to_range(at, low, high, parameter, spread)
+
+
+def _to_range(at: Array, low: Array, high: Array, parameter: Parameter, spread: bool) -> None:
+    """Move coordinates (n, 1) whose numbers are outside [low, high], (n,) each."""
+    x = parameter.numbers(at)
+    out = ((x < low) | (x > high)) & (low <= high)
+    first, last = parameter.span
+    ends = [parameter.nearest(np.clip(end[out], first, last)) for end in (low, high)]
+    share = np.clip(at[out], 0.0, 1.0)
+    at[out] = ends[0] + share * (ends[1] - ends[0]) if spread else np.clip(share, *ends)
+
+
+def _to_levels(at: Array, levels: Array, allowed: Mask, parameter: Parameter, spread: bool) -> None:
+    """Move coordinates (n, width) whose level is not among those allowed, (n, size)."""
+    gaps = np.square(at[:, None, :] - levels).sum(axis=2)
+    place = np.argmin(gaps, axis=1)
+    out = ~allowed[np.arange(len(at)), place] & allowed.any(axis=1)
+    if not out.any() or not (spread or parameter.numeric):
+        return
+    if parameter.width > 1 or not spread:  # the allowed level that is nearest
+        chosen = np.argmin(np.where(allowed[out], gaps[out], math.inf), axis=1)
+    else:  # the same share of those allowed as of all
+        rank = np.floor(np.clip(at[out, 0], 0.0, 1.0 - 1e-12) * allowed[out].sum(axis=1))
+        chosen = np.argmax(np.cumsum(allowed[out], axis=1) > rank[:, None], axis=1)
+    at[out] = levels[chosen]
+
+
+# A table file: one rule in each line.
+
+_NEEDED, _COLUMNS = (
+    ("when", "is", "parameter"),
+    ("when", "is", "parameter", "low", "high", "options"),
+)
+
+
+def read_rules(path: str | Path, parameters: Parameters) -> list[Implies]:
+    """The rules of a CSV file for a space's parameters.
+
+    Its first line names the columns ``when,is,parameter,low,high``: a parameter, an option of it,
+    and another parameter with the range that it has then; an empty cell is an open end. With a
+    column ``options`` a line may list the options that are left instead, as in ``KOH|NaOH``.
+    """
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        lines = list(_lines(file, str(path)))
+    if not lines:
+        raise SpaceError(f"{path} is empty; its first line is when,is,parameter,low,high")
+    (_, header), *rows = lines
+    columns = [cell.strip() for cell in header]
+    for name in columns:
+        if name not in _COLUMNS or columns.count(name) > 1:
+            raise SpaceError(
+                f"{path}:1: {name!r} is {'there twice' if name in _COLUMNS else 'no column'}; the "
+                f"columns are {', '.join(_COLUMNS)}.{did_you_mean(name, _COLUMNS)}"
+            )
+    absent = next((name for name in _NEEDED if name not in columns), None)
+    if absent is not None:
+        raise SpaceError(
+            f"{path}:1: there is no column {absent!r}; write when,is,parameter,low,high"
+        )
+    rules = []
+    for line, cells in rows:
+        try:
+            rules.append(_rule(_row(columns, cells), parameters))
+        except SpaceError as error:
+            raise SpaceError(f"{path}:{line}: {error}") from error
+    return rules
+
+
+def _lines(file: Any, name: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(file, strict=True)
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield reader.line_num, cells
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise SpaceError(f"{name}:{reader.line_num + 1}: not CSV in UTF-8 ({error})") from error
+
+
+def _row(columns: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    if len(cells) > len(columns) and any(cell.strip() for cell in cells[len(columns) :]):
+        raise SpaceError(f"{len(cells)} cells, but {len(columns)} columns")
+    filled = [cell.strip() for cell in cells] + [""] * len(columns)
+    return dict(zip(columns, filled, strict=False))
+
+
+def _rule(row: Mapping[str, str], parameters: Parameters) -> Implies:
+    for column in _NEEDED:
+        if not row[column]:
+            raise SpaceError(f"the cell {column!r} is empty")
+    for column in ("when", "parameter"):
+        if row[column] not in parameters:
+            raise unknown(row[column], list(parameters), "parameter", "this space")
+    parent, name = row["when"], row["parameter"]
+    value = _parsed("is", row["is"], parameters[parent])
+    low, high = (_number(side, row.get(side, "")) for side in ("low", "high"))
+    options = row.get("options", "")
+    if options and (low is not None or high is not None):
+        raise SpaceError("a line has a low and a high, or options, not both")
+    then: Any = (low, high)
+    if options:
+        words = options.split("|")
+        then = [_parsed("options", word.strip(), parameters[name]) for word in words]
+    rule = Implies({parent: [value]}, {name: then})
+    rule.validate(parameters)
+    return rule
+
+
+def _parsed(column: str, text: str, parameter: Parameter) -> Any:
+    try:
+        return parameter.check(parameter.parse(text))
+    except SpaceError as error:
+        raise SpaceError(f"the cell {column!r}: {error}") from error
+
+
+def _number(column: str, text: str) -> float | None:
+    try:
+        return number_from_text(text) if text else None
+    except SpaceError as error:
+        raise SpaceError(f"the cell {column!r}: {error}") from error

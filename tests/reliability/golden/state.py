@@ -17,7 +17,7 @@ def state_of(study: covey.Study) -> dict[str, Any]:
         "seed": study.seed,
         "fingerprint": study.space.fingerprint,
         "trials": [t.to_json(dict) for t in history.trials],
-        "attempts": [[asdict(a) for a in history.attempts(t.id)] for t in history.trials],
+        "attempts": [[_told(a) for a in history.attempts(t.id)] for t in history.trials],
         "events": [type(event).__name__ for event in history.events],
         "asked": history.asked_count,
         "rounds": history.rounds,
@@ -28,3 +28,8 @@ def state_of(study: covey.Study) -> dict[str, Any]:
         "models": None if history.models is None else list(history.models),
         "keys": {key: list(ids) for key, ids in made.items()},
     }
+
+
+def _told(attempt: Any) -> dict[str, Any]:
+    """What an attempt says; what later versions added, and it does not say, plays no part."""
+    return {name: value for name, value in asdict(attempt).items() if value is not None}

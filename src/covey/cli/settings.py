@@ -30,6 +30,7 @@ _STUDY: dict[str, Any] = {
     "limits": dict,
     "record": list,
     "worst": dict,
+    "prior": list,
     "batch": int,
     "strategy": str,
     "seed": int,
@@ -86,6 +87,7 @@ class Settings:
     limits: Mapping[str, Any] | None = None
     record: Sequence[str] | None = None
     worst: Mapping[str, float] | None = None
+    prior: Sequence[Path] | None = None  # journals of earlier studies
 
     @property
     def outcomes(self) -> Outcomes | None:
@@ -99,7 +101,7 @@ class Settings:
         """The study's own files, which no command may overwrite."""
         pool = self.space.describe().get("path")
         held = () if pool is None else (Path(pool),)
-        return (self.path, self.journal, *held, *_feature_files(self.space))
+        return (self.path, self.journal, *held, *_feature_files(self.space), *(self.prior or ()))
 
     def study(self) -> Study:
         """The study, started or resumed."""
@@ -116,6 +118,7 @@ class Settings:
             limits=self.limits,
             record=self.record,
             worst=self.worst,
+            prior=self.prior,
         )
 
     def look(self, *, own: bool = False) -> Study:
@@ -220,6 +223,8 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     if "strategy" in study:
         strategy_of(study["strategy"])  # the error names the nearest one
     journal = path.parent / study.pop("journal", "covey.jsonl")
+    if "prior" in study:
+        study["prior"] = [path.parent / str(one) for one in study["prior"]]
     space = _space(tables, path)
     found = Settings(path, space, journal=journal, run=RunSettings(**run), **study)
     if found.outcomes is not None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from covey.errors import HistoryError, SpaceError, StrategyError, is_whole
+from covey.earlier import PriorStudies, earlier_studies
+from covey.errors import HistoryError, JournalMismatch, SpaceError, StrategyError, is_whole
 from covey.gp import GP
 from covey.history import History, Trial, checks
 from covey.learn import Goal, Recipe
@@ -120,6 +122,10 @@ def sequence_of(values: Any, what: str) -> tuple[Any, ...]:
 _MOST_COLUMNS = 5000
 
 
+# Arguments of the recipe, not of the machine, that few studies have.
+RARE = ("resolution", "limits", "record", "worst", "prior")
+
+
 @dataclass(frozen=True)
 class StudyArguments:
     """What a user passes to `Study`; None where a journal, or a default, decides."""
@@ -133,6 +139,7 @@ class StudyArguments:
     limits: Mapping[str, tuple[str, float]] | None = None
     record: Sequence[str] | None = None
     worst: Mapping[str, float] | None = None
+    prior: PriorStudies | None = None
 
     def __post_init__(self) -> None:
         _require_kind(self.space)  # first: what is wrong with outcomes comes after it
@@ -150,7 +157,26 @@ class StudyArguments:
         goal: Goal = "min" if self.goal == "min" else "max"
         goal = goal if named is None else next(iter(named.goals.values()))
         resolution = checked_resolution(self.resolution)
-        return Recipe(self.space, goal, gp, seed, resolution, named)
+        earlier = earlier_studies(self.prior, goal, named)
+        made = Recipe(self.space, goal, gp, seed, resolution, named, earlier)
+        for name in ("",) if named is None else named.names:
+            _ = made.of(name).sources  # refuses a study that has too little in common
+        return made
+
+    def resuming(self, header: Mapping[str, Any]) -> Recipe:
+        """The recipe of a study that goes on; its log holds what it needs of earlier studies.
+
+        These may be gone by now, or have gone on, so they are compared by the names of their files.
+        """
+        if self.prior is not None:
+            now = [Path(path).name for path in self.prior]
+            then = [study.get("name") for study in header.get("prior", ())]
+            if now != then:
+                raise JournalMismatch(
+                    f"the journal belongs to a study with another prior ({then}, not {now}). Use "
+                    "the prior it was started with, or another file."
+                )
+        return replace(self, prior=None).recipe
 
 
 def _require_kind(space: object) -> None:

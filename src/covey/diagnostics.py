@@ -51,6 +51,8 @@ class Diagnostics:
         seconds: time spent, by stage.
         penalties: results that were treated as penalties, such as -1e6 for a crash, and raised to
             just below the rest (`covey.gp.observations.clipped_penalties`).
+        prior: the weight of each earlier study in the prior mean, by the name of its file; 0 where
+            the results contradict it.
         note: what to know of how several goals were traded off; empty if there is nothing.
         reasons: why each point is in the batch, in the order of its trials, in words; empty where
             the strategy does not say.
@@ -76,6 +78,7 @@ class Diagnostics:
     reasons: tuple[str, ...] = ()
     nats: tuple[float, ...] = ()
     note: str = ""
+    prior: Mapping[str, float] | None = None
 
 
 def information_gain(belief: Belief, indices: Sequence[int]) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -40,6 +40,10 @@ from covey.outcomes import Outcomes, Sense, goal_values, history_of_outcome
 from covey.space import Pool, Space
 from covey.space.extending import reachable
 
+if TYPE_CHECKING:
+    from covey.earlier import Earlier
+    from covey.gp.prior_mean import SourceMean
+
 _log = logging.getLogger("covey")
 
 
@@ -57,6 +61,7 @@ class Recipe:
     seed: int
     resolution: float | None = None  # share of a range within which points are copies; None: 1 %
     outcomes: Outcomes | None = None  # goals and limits by name; None: one plain value
+    earlier: tuple[Earlier, ...] = ()  # studies whose means are a prior
 
     @property
     def alike(self) -> float:
@@ -72,7 +77,13 @@ class Recipe:
         """The recipe of a study of this outcome alone."""
         if self.outcomes is None:
             return self
-        return replace(self, goal=self.outcomes.sense(name), outcomes=None)
+        earlier = tuple(study.of(name) for study in self.earlier if name in study.goal)
+        return replace(self, goal=self.outcomes.sense(name), outcomes=None, earlier=earlier)
+
+    @property
+    def sources(self) -> tuple[SourceMean, ...]:
+        """The means of earlier studies of the only outcome."""
+        return tuple(study.mean_in(self.space, self.gp) for study in self.earlier)
 
 
 def understand(
@@ -97,6 +108,8 @@ def understand(
     unseen = [t.point for t in (*history.pending, *history.failed)] if waiting else []
     pending = recipe.space.encode(unseen) if unseen else None
     posterior = (recall or Recall()).condition(models, data, pending)
+    if recipe.earlier:
+        posterior = replace(posterior, sources=recipe.sources)
     failed = [t.point for t in history.failed if not t.excluded]
     if len(failed) >= success.ENOUGH:
         return replace(posterior, success=_success(history, recipe, failed))
@@ -172,8 +185,9 @@ def _fitted_at(history: History) -> int:
 def _views(history: History, recipe: Recipe) -> list[Observations]:
     """The outcomes warped, where the recipe allows it and it makes a difference; and unwarped."""
     results, groups = _results(history, recipe), recipe.space.groups
-    unwarped = observe(*results, groups=groups)
+    unwarped = _seen_before(observe(*results, groups=groups), recipe)
     warped = observe(*results, warped=_may_warp(recipe), groups=groups)
+    warped = replace(warped, earlier=unwarped.earlier)  # at the same points
     return [unwarped] if warped.warp == Warp() else [warped, unwarped]
 
 
@@ -183,7 +197,15 @@ def observations(history: History, recipe: Recipe, *, bent: bool = False) -> Obs
     ``bent``: warped, as `Model.bent` has it, if the recipe allows it.
     """
     warped = bent and _may_warp(recipe)
-    return observe(*_results(history, recipe), warped=warped, groups=recipe.space.groups)
+    data = observe(*_results(history, recipe), warped=warped, groups=recipe.space.groups)
+    return _seen_before(data, recipe)
+
+
+def _seen_before(data: Observations, recipe: Recipe) -> Observations:
+    """The data, with the means of earlier studies at their points."""
+    if not recipe.earlier:
+        return data
+    return replace(data, earlier=np.column_stack([s.mean(data.at) for s in recipe.sources]))
 
 
 def _may_warp(recipe: Recipe) -> bool:

@@ -20,6 +20,7 @@ from covey.baselines import Sobol
 from covey.belief import Belief, Beliefs, Gaussian
 from covey.candidates import Candidates, CandidateSet, FiniteSet, candidate_set, excluded
 from covey.diagnostics import Diagnostics, explain
+from covey.earlier import weights_of
 from covey.gp import GP, PRIORS, Model, Posterior, Posteriors, Recall, success
 from covey.history import Asked, History, Point
 from covey.hypervolume import EXACT
@@ -105,8 +106,16 @@ def propose(
     left_out, penalties = len(every) - len(candidates), posterior.data.penalties
     reasons = with_neighbours(belief, selection, history, recipe)
     account = replace(account, left_out=left_out, penalties=penalties, reasons=reasons)
-    account = replace(account, note=noted(recipe))
+    account = replace(account, note=noted(recipe), prior=_counted(recipe, posterior.models))
     return Proposal(candidates.points(selection.indices), posterior.models, account)
+
+
+def _counted(recipe: Recipe, models: tuple[Model, ...]) -> dict[str, float] | None:
+    """The weight of each earlier study, averaged over the models; None if there are none."""
+    if not recipe.earlier:
+        return None
+    weights = weights_of(recipe.earlier, [model.describe() for model in models])
+    return {name: float(np.mean(each)) for name, each in weights.items() if each}
 
 
 def learnt(

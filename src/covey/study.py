@@ -52,6 +52,7 @@ class SearchOptions(ResourceOptions, total=False):
     limits: Mapping[str, tuple[str, float]] | None
     record: Sequence[str] | None
     worst: Mapping[str, float] | None
+    prior: Sequence[str | Path] | None
 
 
 class Study:
@@ -74,6 +75,7 @@ class Study:
         record: names of what is told beside the outcomes, to be kept and shown.
         worst: the reference point of several goals: values no better than these are worth
             nothing, {"yield": 20, "cost": 90}; None learns it.
+        prior: journals of earlier studies, as a prior mean; the log keeps what it needs of them.
         resources: device="cuda", memory="8 GiB", precision="float32" (see `Resources`).
 
     >>> from covey import Real
@@ -95,8 +97,7 @@ class Study:
         gp: GP | None = None,
         **options: Unpack[SearchOptions],
     ) -> None:
-        # Not among the resources: these belong to the recipe.
-        rare = [options.pop(name, None) for name in ("resolution", "limits", "record", "worst")]  # type: ignore[misc]
+        rare = [options.pop(name, None) for name in arguments.RARE]  # type: ignore[misc]
         wanted = StudyArguments(space, goal, strategy, seed, gp, *rare)
         opened = open_study(wanted, journal, strategy_of)
         self._computing, self._lock = Mutex(), Mutex()  # _lock is held for moments only

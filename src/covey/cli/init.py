@@ -35,6 +35,7 @@ from covey.cli.options import (
     Logs,
     Mixtures,
     PoolFile,
+    Priors,
     Reals,
     Records,
 )
@@ -72,6 +73,7 @@ def init(
     goal: Goals = [],
     limit: Limits = [],
     record: Records = [],
+    prior: Priors = [],
     batch: Annotated[int, typer.Option("--batch", "-b", min=1, help="Points per batch.")] = 8,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; else drawn.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
@@ -104,7 +106,7 @@ def init(
         parameters = _asked()
         better = better if isinstance(better, dict) else _answer(f"max or min [{better}]") or better
     lines = _study_lines(better, batch, _seed(seed, config))
-    lines[4:4] = _outcome_lines(limits, record)
+    lines[4:4] = [*_outcome_lines(limits, record), *_prior_lines(prior, config)]
     lines += (
         _space_lines(parameters, mixtures, config)
         if pool is None
@@ -360,6 +362,16 @@ def _outcome_lines(limits: Mapping[str, Sequence[object]], record: Sequence[str]
     if record:
         lines.append(f"record = {_text_of(list(record))}  # told beside them, kept and shown")
     return lines
+
+
+def _prior_lines(prior: Sequence[Path], path: Path) -> list[str]:
+    """The line about earlier studies, if there are any; each has to be there."""
+    missing = next((file for file in prior if not file.is_file()), None)
+    if missing is not None:
+        raise Stop(ExitCode.USAGE, f"--prior names a journal; there is no file {str(missing)!r}.")
+    if not prior:
+        return []
+    return [f"prior = {_text_of([_from(file, path) for file in prior])}  # earlier studies"]
 
 
 def _goal_line(goal: str | Mapping[str, str]) -> str:

@@ -97,6 +97,9 @@ Limits = Annotated[
 Records = Annotated[
     list[str], typer.Option("--record", metavar="NAME", help="Told beside outcomes; kept.")
 ]
+Priors = Annotated[
+    list[Path], typer.Option("--prior", metavar="JOURNAL", help="Earlier study; repeatable.")
+]
 ValueColumn = Annotated[
     str, typer.Option("--value", metavar="COLUMN", help="Column of the results.")
 ]

@@ -31,6 +31,7 @@ _STUDY: dict[str, Any] = {
     "limits": dict,
     "record": list,
     "worst": dict,
+    "prior": list,
     "batch": int,
     "strategy": str,
     "seed": int,
@@ -88,6 +89,7 @@ class Settings:
     record: Sequence[str] | None = None
     worst: Mapping[str, float] | None = None
     rules: tuple[Path, ...] = ()  # files of rules
+    prior: Sequence[Path] | None = None  # journals of earlier studies
 
     @property
     def outcomes(self) -> Outcomes | None:
@@ -101,7 +103,8 @@ class Settings:
         """The study's own files, which no command may overwrite."""
         pool = self.space.describe().get("path")
         held = () if pool is None else (Path(pool),)
-        return (self.path, self.journal, *held, *_feature_files(self.space), *self.rules)
+        held = (*held, *_feature_files(self.space), *self.rules, *(self.prior or ()))
+        return (self.path, self.journal, *held)
 
     def study(self) -> Study:
         """The study, started or resumed."""
@@ -118,6 +121,7 @@ class Settings:
             limits=self.limits,
             record=self.record,
             worst=self.worst,
+            prior=self.prior,
         )
 
     def look(self, *, own: bool = False) -> Study:
@@ -222,6 +226,8 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     if "strategy" in study:
         strategy_of(study["strategy"])  # the error names the nearest one
     journal = path.parent / study.pop("journal", "covey.jsonl")
+    if "prior" in study:
+        study["prior"] = [path.parent / str(one) for one in study["prior"]]
     space = _space(tables, path)
     named = [row["rules"] for row in tables.get("constraints", []) if "rules" in row]
     rules = tuple(path.parent / name for name in named)

@@ -16,6 +16,7 @@ import numpy as np
 from covey.arrays import Array, cholesky, plus_diagonal, solve_lower
 from covey.gp.model import GP, PRIORS, Model
 from covey.gp.observations import LEAST_NOISE, Observations, noise_variance
+from covey.gp.prior_mean import MeanFit, fitted_mean
 from covey.kernels import KERNELS, Kernel, squared_distance
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ class Likelihood:
         """The model with hyper-parameters θ and the most probable constant mean. Cost n³/3."""
         kernel, noise = self._unpack(theta)
         factor = cholesky(self._covariance(kernel, noise))
-        return Model(kernel, noise, self._mean(factor))
+        mean = self._mean_fit(factor)
+        return Model(kernel, noise, mean.constant, earlier=mean.weights)
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """log p(θ) and its gradient in θ (the logarithms)."""
@@ -103,9 +105,12 @@ class Likelihood:
     def integrated(self, theta: Array) -> float:
         r"""The log posterior with the constant mean integrated out under m ~ N(0, 1). Cost n³/3.
 
-        It is the value at the most probable m, less ½ log(1 + 1'K⁻¹1).
+        It is the value at the most probable m, less ½ log(1 + 1'K⁻¹1). With earlier studies their
+        weights are integrated out too, as if these could be negative.
         """
         value, factor = self._value(theta)
+        if self.data.earlier is not None and any((mean := self._mean_fit(factor)).weights):
+            return value + mean.integral
         if self.gp.mean == "zero":
             return value
         ones = solve_lower(factor, np.ones(len(factor)))
@@ -115,13 +120,13 @@ class Likelihood:
         """The log posterior, and the Cholesky factor of K + D (n, n)."""
         kernel, noise = self._unpack(theta)
         factor = cholesky(self._covariance(kernel, noise))
-        residual = self.data.values - self._mean(factor)
-        return self._log_likelihood(factor, residual, noise) + self.log_prior(theta)[0], factor
+        mean = self._mean_fit(factor)
+        return self._log_likelihood(factor, mean, noise) + self.log_prior(theta)[0], factor
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         r"""The log posterior and its gradient ½ tr((αα' - K⁻¹) ∂K/∂θ) (eq. 5.9). Cost n³ + n²d.
 
-        The constant mean is at its optimum for θ, so its derivative vanishes (envelope theorem).
+        The mean is at its optimum for θ, so its derivative vanishes (envelope theorem).
         """
         from scipy.linalg.lapack import dpotri
 
@@ -131,7 +136,8 @@ class Likelihood:
         gram = kernel.at_distance(r2)
         variances = data.noise(noise)
         factor = cholesky(plus_diagonal(gram, variances))
-        residual = data.values - self._mean(factor)
+        mean = self._mean_fit(factor)
+        residual = self._residual(mean)
         alpha = solve_lower(factor, solve_lower(factor, residual), transposed=True)
         lower = np.tril(dpotri(factor, lower=1)[0])
         weight = np.outer(alpha, alpha) - (lower + np.tril(lower, -1).T)
@@ -149,7 +155,7 @@ class Likelihood:
             slopes[g + 1] = 0.5 * np.sum((np.diagonal(weight) * variances)[learnt])
             slopes[g + 1] += 0.5 * (data.scatter / noise - data.spare)
         prior, prior_slopes = self.log_prior(theta)
-        return self._log_likelihood(factor, residual, noise) + prior, slopes + prior_slopes
+        return self._log_likelihood(factor, mean, noise) + prior, slopes + prior_slopes
 
     def _covariance(self, kernel: Kernel, noise: float) -> Array:
         """K + D at the data, (n, n)."""
@@ -164,23 +170,40 @@ class Likelihood:
         given = self.given_noise
         return kernel, float(values[g + 1]) if given is None else given
 
-    def _mean(self, factor: Array) -> float:
-        """Most probable constant mean under m ~ N(0, 1): 1'K⁻¹y / (1'K⁻¹1 + 1)."""
-        if self.gp.mean == "zero":
-            return 0.0
+    def _mean_fit(self, factor: Array) -> MeanFit:
+        """Most probable constant mean under m ~ N(0, 1): 1'K⁻¹y / (1'K⁻¹1 + 1).
+
+        With earlier studies, their most probable weights too.
+        """
+        constant = None if self.gp.mean == "zero" else _MEAN_PRIOR_VARIANCE
+        none: tuple[float, ...] = ()
+        if self.data.earlier is not None:
+            found = fitted_mean(factor, self.data.values, self.data.earlier, constant)
+            if any(found.weights):
+                return found
+            none = found.weights  # from here on as if there were no earlier studies
+        if constant is None:
+            return MeanFit(0.0, none)
         ones, values = solve_lower(
             factor, np.column_stack([np.ones(len(factor)), self.data.values])
         ).T
-        return float(ones @ values / (ones @ ones + 1.0 / _MEAN_PRIOR_VARIANCE))
+        return MeanFit(float(ones @ values / (ones @ ones + 1.0 / constant)), none)
 
-    def _log_likelihood(self, factor: Array, residual: Array, noise: float) -> float:
+    def _residual(self, mean: MeanFit) -> Array:
+        """The values less their prior mean, (n,)."""
+        return self.data.residual(mean.constant, mean.weights)
+
+    def _log_likelihood(self, factor: Array, mean: MeanFit, noise: float) -> float:
         """log p(y | θ) at the most probable mean (eq. 5.8), with the log prior of that mean."""
-        data = self.data
+        data, residual = self.data, self._residual(mean)
         white = solve_lower(factor, residual)
-        mean = data.values[0] - residual[0]
+        shift = data.values[0] - residual[0]
         value = -0.5 * (white @ white) - np.log(np.diagonal(factor)).sum()
         value -= 0.5 * len(residual) * math.log(2.0 * math.pi)
-        value -= 0.5 * mean * mean / _MEAN_PRIOR_VARIANCE
+        if any(mean.weights):
+            value += mean.log_prior
+        else:
+            value -= 0.5 * shift * shift / _MEAN_PRIOR_VARIANCE
         # The factor of the pooled replicates, which depends on σ² alone (see `Observations`).
         value -= 0.5 * data.spare * math.log(2.0 * math.pi * noise) + 0.5 * data.scatter / noise
         value -= 0.5 * data.log_counts

@@ -178,6 +178,7 @@ class Model:
     mean: float = 0.0  # m, the constant prior mean
     bent: bool = False  # whether the outcomes were warped first; a log calls it so
     outcome: str = ""  # the name of the outcome, where they have names
+    earlier: tuple[float, ...] = ()  # a_s, the weights of earlier studies in the prior mean
 
     def suits(self, gp: GP, width: int) -> bool:
         """Whether it has the kernel of this process and this number of encoded inputs."""
@@ -186,7 +187,9 @@ class Model:
     def describe(self) -> dict[str, Any]:
         """Plain data for a log; floats survive the round trip exactly."""
         name = next(name for name, made in KERNELS.items() if type(self.kernel) is made)
-        named = {"outcome": self.outcome} if self.outcome else {}
+        named: dict[str, Any] = {"outcome": self.outcome} if self.outcome else {}
+        if self.earlier:
+            named["earlier"] = list(self.earlier)
         return {
             "kernel": name,
             "lengths": list(self.kernel.lengths),
@@ -205,12 +208,14 @@ class Model:
             HistoryError: The data describe no model; a log may come from anywhere.
         """
         lengths, bent = data.get("lengths"), data.get("bent", False)
+        earlier = data.get("earlier", [])
         numbers = [data.get(name) for name in ("variance", "noise", "mean")]
         sound = (
             data.get("kernel") in tuple(KERNELS)
             and isinstance(lengths, list | tuple)
             and isinstance(bent, bool)
-            and all(_is_finite(number) for number in (*lengths, *numbers))
+            and isinstance(earlier, list | tuple)
+            and all(_is_finite(number) for number in (*lengths, *numbers, *earlier))
             and all(length > 0.0 for length in lengths)
             and data["variance"] > 0.0
             and data["noise"] >= 0.0
@@ -218,7 +223,7 @@ class Model:
         if not sound or lengths is None:
             raise HistoryError(f"these are no hyper-parameters of a model: {dict(data)!r}.")
         kernel = KERNELS[data["kernel"]](tuple(lengths), data["variance"])
-        return Model(kernel, data["noise"], data["mean"], bent)
+        return Model(kernel, data["noise"], data["mean"], bent, earlier=tuple(earlier))
 
 
 def _is_finite(number: object) -> bool:

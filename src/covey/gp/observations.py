@@ -167,6 +167,8 @@ class Observations:
     scale: float
     warp: Warp = field(default_factory=Warp)
     penalties: int = 0  # observations that were clipped as penalties
+    # (n, s) means of earlier studies at the points, for the prior mean (`covey.gp.prior_mean`).
+    earlier: Array | None = None
     groups: tuple[int, ...] | None = None  # (d,) number of each column's length-scale; None: 0..d-1
 
     def __len__(self) -> int:
@@ -178,7 +180,8 @@ class Observations:
         A row takes its replicates, their scatter and its share of the warp's log Jacobian along, so
         that warped and unwarped views compare as they do on all rows.
         """
-        keep = {name: getattr(self, name)[indices] for name in _BY_ROW}
+        names = _BY_ROW if self.earlier is None else (*_BY_ROW, "earlier")
+        keep = {name: getattr(self, name)[indices] for name in names}
         return replace(self, **keep)
 
     @cached_property
@@ -215,6 +218,13 @@ class Observations:
     def log_counts(self) -> float:
         """Σ log m over the rows of unknown noise."""
         return float(np.log(self.counts[self.learnt]).sum())
+
+    def residual(self, mean: float, weights: tuple[float, ...] = ()) -> Array:
+        """The values (n,) less a prior mean: a constant, and weighted means of earlier studies."""
+        residual = self.values - mean
+        if self.earlier is None or not any(weights):
+            return residual
+        return residual - self.earlier @ np.asarray(weights)
 
     def noise(self, sigma2: float) -> Array:
         """The variance of each row's mean, (n,), when one observation has variance σ²."""

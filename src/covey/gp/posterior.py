@@ -14,6 +14,7 @@ from covey.arrays import MEMORY, Array, cholesky, like, plus_diagonal, solve_low
 from covey.belief import LEAST_VARIANCE, Belief, Gaussian
 from covey.gp.failures import Failures
 from covey.gp.fit import MANY
+from covey.gp.prior_mean import climbed_trend, trend
 from covey.kernels import KernelMatrix, squared_distance
 from covey.large.growing import BLOCK, Factor, empty
 from covey.large.lowrank import Evidence, ExplainedCovariance, StreamedRows
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from covey.gp.model import Model
     from covey.gp.observations import Observations
+    from covey.gp.prior_mean import SourceMean
     from covey.gp.success import Success
     from covey.kernels import Kernel
 
@@ -33,7 +35,8 @@ class Posterior:
 
     ``failures`` lower the mean around them; ``success`` says how likely a point is to succeed,
     which becomes the weight of candidates. ``known`` is the mean and standard deviation of f at
-    the observations (`Recall.told`), which beliefs carry along.
+    the observations (`Recall.told`), which beliefs carry along. ``sources`` are earlier studies,
+    whose means, weighted as each model says, are part of its prior mean.
     """
 
     models: tuple[Model, ...]
@@ -42,6 +45,7 @@ class Posterior:
     failures: Failures | None = None
     success: Success | None = None
     known: tuple[Array, Array] | None = None
+    sources: tuple[SourceMean, ...] = ()
 
     def belief(self, at: Array, round: int = 1, memory: int = MEMORY) -> Belief:
         """Posterior of f at the candidates (n, d), an array or a tensor on any device.
@@ -64,6 +68,8 @@ class Posterior:
         made = StreamedRows(model.kernel, like(seen.at, at), seen.factor, at, memory)
         survey = made.survey(seen.weights)
         mean = model.mean + to_numpy(survey.sums)
+        if any(model.earlier):
+            mean = mean + trend(self.sources, model.earlier, at)
         return Gaussian(
             prior=KernelMatrix(model.kernel, at),
             mean=mean if self.failures is None else self.failures.lowered(mean, at),
@@ -139,11 +145,15 @@ class Posterior:
             # ∂μ = Σ_i w_i ∂k_i and ∂σ = -Σ_i (K⁻¹k)_i ∂k_i / σ, with ∂k_i = 2k' (x - x_i)/ℓ².
             fall = solve_lower(seen.factor, white, transposed=True) * (width / std)
             weights = seen.weights[:, None]
-            if self.failures is None:
+            if self.failures is None and not any(model.earlier):
                 rise = _moved(at, seen.at, slope * (weights - fall), kernel.lengths)
             else:
                 rise = _moved(at, seen.at, slope * weights, kernel.lengths)
-                mean, rise = self.failures.climbed(mean, rise, at)
+                if any(model.earlier):
+                    more, steeper = climbed_trend(self.sources, model.earlier, at)
+                    mean, rise = mean + more, rise + steeper
+                if self.failures is not None:
+                    mean, rise = self.failures.climbed(mean, rise, at)
                 rise = rise - _moved(at, seen.at, slope * fall, kernel.lengths)
             value += share * (mean + width * std)
             gradient += share * rise
@@ -175,7 +185,8 @@ def condition(
         factor = cholesky(plus_diagonal(model.kernel(at, at), noise))
         # The leading block of the factor is the factor of the leading block.
         head = factor[:n, :n]
-        weights = solve_lower(head, solve_lower(head, data.values - model.mean), transposed=True)
+        residual = data.residual(model.mean, model.earlier)
+        weights = solve_lower(head, solve_lower(head, residual), transposed=True)
         weights = np.concatenate([weights, np.zeros(len(pending))])
         evidence.append(Evidence(at, factor, weights, noise))
     return Posterior(tuple(models), tuple(evidence), data)
@@ -218,7 +229,8 @@ class Recall:
         old = self._kept.get(model.kernel) or empty(model.kernel, at.shape[1], self._block)
         factor = self._kept[model.kernel] = old.grown(at, noise)
         # A pending location has no value; its residual is zero, and it carries no weight.
-        residual = np.concatenate([data.values - model.mean, np.zeros(more)])
+        own = data.residual(model.mean, model.earlier)
+        residual = np.concatenate([own, np.zeros(more)])
         white = solve_lower(factor.lower, residual)
         white[n:] = 0.0
         weights = solve_lower(factor.lower, white, transposed=True)

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from covey.earlier import Earlier
 from covey.errors import CoveyError, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
 from covey.learn import Recipe
@@ -45,6 +46,8 @@ def header_of(recipe: Recipe, strategy: Mapping[str, Any]) -> dict[str, Any]:
         "seed": recipe.seed,
         "gp": recipe.gp.describe(),
     }
+    if recipe.earlier:  # whole, so that the log needs no other file
+        header["prior"] = [study.describe() for study in recipe.earlier]
     return header if recipe.resolution is None else {**header, "resolution": recipe.resolution}
 
 
@@ -99,7 +102,8 @@ def recipe_in(
     passed = stages(header, lines)
     given = replace(given, space=as_described(given.space, passed[-1].description))
     made = Recipe(given.space, given.goal, gp_in(header), header["seed"], header.get("resolution"))
-    made = replace(made, outcomes=outcomes_in(header))
+    earlier = tuple(map(Earlier.from_description, header.get("prior", ())))
+    made = replace(made, outcomes=outcomes_in(header), earlier=earlier)
     for what, written, now in (
         ("space", passed[-1].fingerprint, given.space.fingerprint),
         *_outcomes(header, given),
@@ -227,7 +231,7 @@ def _resume(wanted: StudyArguments, log: Log, find: Find) -> OpenedStudy:
     try:
         require_study(log.header, log.name)
         lines = log.read(0)
-        recipe = recipe_in(log.header, wanted.recipe, wanted.seed, wanted.gp, lines)
+        recipe = recipe_in(log.header, wanted.resuming(log.header), wanted.seed, wanted.gp, lines)
         if isinstance(log, ReadOnlyLog) and wanted.strategy is None:
             name, strategy = log.header["strategy"]["name"], find("auto")[1]
         else:

@@ -15,6 +15,7 @@ import numpy as np
 
 from covey import __version__
 from covey.arrays import one_thread
+from covey.earlier import sentences_about
 from covey.errors import brief, several
 from covey.history import Batch, History, Origin, Status, Trial
 from covey.learn import Goal, Recipe, understand
@@ -322,6 +323,7 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
         notes=(
             *(f"{_said(one)}." for one in extensions_in_words(history, recipe.space)),
             *_notes(batches, window, len(history.counted)),
+            *sentences_about(recipe.earlier, history.models or ()),
         ),
     )
 

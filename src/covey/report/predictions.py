@@ -119,6 +119,7 @@ def past_forecasts(
             models = [Model.from_description(model) for model in event.models or ()]
             bent = models[0].bent
             posterior = condition(models, observations(then, recipe, bent=bent))
+            posterior = replace(posterior, sources=recipe.sources)
             trials = [history.trial(i) for i in wanted[place].ids]
             found |= dict(zip(wanted[place].ids, _expected(posterior, recipe, trials), strict=True))
         then = then.then(event)

@@ -29,6 +29,9 @@ MOST_COLUMNS = 8  # of the coordinates of a choice; of more, the principal compo
 _COPIES = 0.95  # correlation from which on a column is a near-copy of one before it
 _FLAT = 1e-9  # standard deviation, as a share of the largest value, of a column that is constant
 _DECIMALS = 9  # of a coordinate, so that a log from another machine agrees
+# Descriptors do not say all: each of so many options has a direction of its own, so far from others
+# as this share of the range of the features (our choice, decision 25).
+_OWN, _OWN_DIRECTIONS = 0.3, 100
 _CLOSE = 1e-6  # coordinates that differ by less come from the same numbers
 _CELLS = 2**20  # differences held at a time
 
@@ -107,8 +110,8 @@ def features_of(
 
     >>> given = {"THF": [66, 7.6], "DMF": [153, 36.7], "water": [100, 80.1]}
     >>> features_of(given, ["THF", "water"], lambda option, text: False).at
-    array([[0.],
-           [1.]])
+    array([[0. , 0.3, 0. ],
+           [1. , 0. , 0.3]])
     """
     rows = _read(given)
     columns = _numbers(rows, [_row_of(option, rows, alike) for option in options])
@@ -120,7 +123,7 @@ def features_of(
             f"{one} and {other} have the same features in {rows.called}, so results could not tell "
             "them apart; add a column in which they differ, or leave one of them out"
         )
-    return _frozen(at, words, rows.source)
+    return _frozen(with_own_directions(at), words, rows.source)
 
 
 # Reading: a row of numbers for each option.
@@ -299,6 +302,16 @@ def reduced(columns: Array) -> tuple[Array, str]:
         words = f"{z.shape[1]} principal components of {words}, {part} of their variance"
     span = float(np.ptp(z, axis=0).max())
     return np.round((z - z.min(axis=0)) / span, _DECIMALS) + 0.0, words
+
+
+def with_own_directions(at: Array) -> Array:
+    """Coordinates (n, c + n) with a column for each option, so that none is a copy of another.
+
+    Of more than a hundred options (n, c): there the columns would outgrow the features.
+    """
+    if not 1 < len(at) <= _OWN_DIRECTIONS:
+        return at
+    return np.hstack([at, _OWN * np.eye(len(at))])
 
 
 def _standardised(columns: Array) -> Array:

@@ -308,3 +308,23 @@ def test_a_file_of_features_that_lacks_an_option_is_named_from_the_settings(call
     assert "[parameters.ligand]" in done.err
     assert "'SPhos'" in done.err
     assert "ligands.csv" in done.err
+
+
+def test_an_earlier_study_is_named_relative_to_the_settings(call):
+    call("init", "--real", "x=0:1", "--seed", "0")
+    call("ask", "--batch", "4", "--strategy", "sobol")
+    call("tell", "0=0.1", "1=0.4", "2=0.3", "3=0.2")
+    Path("next").mkdir()
+    words = ["init", "--real", "x=0:1", "--prior", "covey.jsonl", "--config", "next/covey.toml"]
+    assert call(*words).code == 0
+    assert 'prior = ["../covey.jsonl"]' in Path("next/covey.toml").read_text()
+    done = call("ask", "--config", "next/covey.toml", "--batch", "2")
+    assert done.code == 0, done.err
+    Path("covey.jsonl").unlink()  # the new journal has what it needs
+    assert call("tell", "0=0.1", "1=0.5", "--config", "next/covey.toml").code == 0
+    assert call("ask", "--config", "next/covey.toml", "--batch", "2").code == 0
+
+
+def test_a_prior_that_is_not_there_is_refused(call):
+    done = call("init", "--real", "x=0:1", "--prior", "absent.jsonl")
+    assert (done.code, "no file 'absent.jsonl'" in done.err) == (2, True)

@@ -107,8 +107,18 @@ def test_a_column_of_huge_numbers_does_not_overflow():
 
 def test_a_near_copy_stays_where_it_alone_tells_options_apart():
     given = {"a": [0.0, 0.0], "b": [0.0, 0.01], "c": [1.0, 1.0], "d": [2.0, 2.0]}
-    assert Choice(list(given), features=given).width == 2
-    assert Choice(["a", "c", "d"], features=given).width == 1
+    assert Choice(list(given), features=given).features.words == "2 columns"
+    assert Choice(["a", "c", "d"], features=given).features.words == "1 of 2 columns"
+
+
+def test_every_option_has_a_direction_of_its_own():
+    """So that no two are copies however alike; of many options it would outgrow the features."""
+    given = {"a": [0.0], "b": [1e-6], "c": [1.0]}
+    at = Choice(list(given), features=given).encode(list(given))
+    np.testing.assert_allclose(at[:, :1], [[0.0], [1e-6], [1.0]], atol=1e-9)
+    np.testing.assert_array_equal(at[:, 1:], 0.3 * np.eye(3))
+    many = {str(i): [float(i)] for i in range(101)}
+    assert Choice(list(many), features=many).width == 1
 
 
 @pytest.mark.parametrize(
@@ -197,16 +207,15 @@ def test_a_damaged_description_is_refused(harm):
 def test_columns_of_a_described_choice_share_a_length_scale():
     described = Choice(["THF", "DMF", "water"], features=SOLVENTS)
     space = Space({"x": Real(0, 1), "s": described, "k": Choice(["a", "b"]), "n": Integer(1, 3)})
-    assert space.groups == (0, 1, 1, 2, 3, 4)
+    assert space.groups == (0, *(1,) * 5, 2, 3, 4)
     assert Space({"x": Real(0, 1), "k": Choice(["a", "b"])}).groups is None
 
 
 def test_fair_draws_give_each_option_its_share():
     """The nearest option to a uniform point would not: the last lies apart from nine close ones."""
-    given = {str(i): [0.01 * i, (0.5 * i) % 1] for i in range(9)} | {"9": [1.0, 1.0]}
+    given = {str(i): [0.01 * i, 0.1 * (i % 2)] for i in range(9)} | {"9": [1.0, 1.0]}
     space = Space({"o": Choice(list(given), features=given), "x": Real(0, 1)})
-    assert space.width == 3
-    uniform = np.random.default_rng(0).random((4000, 3))
+    uniform = np.random.default_rng(0).random((4000, space.width))
     fair = np.bincount(space.condensed(space.snap(space.drawn(uniform)))[:, 0].astype(int))
     nearest = np.bincount(space.condensed(space.snap(uniform))[:, 0].astype(int), minlength=10)
     assert (fair.min(), fair.max()) > (340, 0)

@@ -138,11 +138,16 @@ def plan(rows: Sequence[tuple[SheetColumns, SheetRow]], study: Study, manner: Ma
     """What each row is, and what is to be recorded."""
     planner = _Planner(study, manner)
     planner.note_agreeing(rows)
-    for columns, row in rows:
+    # A row with an id is about its trial; what has none comes after, and gets what is left.
+    order = sorted(range(len(rows)), key=lambda i: not planner.id_in(*rows[i]))
+    for i in order:
         try:
-            planner.take(columns, row)
+            planner.take(*rows[i])
         except _Refusal as refusal:
-            planner.plan.entries.append(Entry(row, refusal.kind, refusal.trial, {}, str(refusal)))
+            entry = Entry(rows[i][1], refusal.kind, refusal.trial, {}, str(refusal))
+            planner.plan.entries.append(entry)
+    by_row = dict(zip(order, planner.plan.entries, strict=True))
+    planner.plan.entries = [by_row[i] for i in range(len(rows))]
     return planner.plan
 
 
@@ -183,10 +188,14 @@ class _Planner:
             said = dict(point)
         return json.dumps(said, sort_keys=True, default=str)
 
+    def id_in(self, columns: SheetColumns, row: SheetRow) -> str:
+        """The id that a row has, if ids count; else empty."""
+        return row.text(columns.id) if self.manner.by_id and columns.id else ""
+
     def note_agreeing(self, rows: Iterable[tuple[SheetColumns, SheetRow]]) -> None:
         """Find the trials of which one row says what was told: other rows of them are repeats."""
         for columns, row in rows:
-            id = row.text(columns.id) if self.manner.by_id and columns.id else ""
+            id = self.id_in(columns, row)
             if not _is_id(id) or int(id) not in self.of_trial:
                 continue
             try:
@@ -199,7 +208,7 @@ class _Planner:
 
     def take(self, columns: SheetColumns, row: SheetRow) -> None:
         """Add a row to the plan."""
-        id = row.text(columns.id) if self.manner.by_id and columns.id else ""
+        id = self.id_in(columns, row)
         if is_control(id) or any(is_control(row.text(name)) for name in columns.roles):
             self._enter(row, "control")
             return
@@ -233,7 +242,12 @@ class _Planner:
 
     def _by_id(self, row: SheetRow, said: Said, id: str) -> None:
         trial = self._trial(id)
-        if differing(row, trial, self.space):
+        deviates = bool(differing(row, trial, self.space))
+        as_asked = self.plan.told.keys() | self.plan.failed.keys()
+        if trial.id in (as_asked if deviates else self.plan.otherwise):
+            why = "one row says it was run as asked, and another that it was not"
+            raise _Refusal("refused", f"of trial {trial.id} {why}; leave the id of one empty.")
+        if deviates:
             self._otherwise(row, said, trial)
         elif said.failed:
             self._failed(row, trial)
@@ -255,26 +269,25 @@ class _Planner:
 
     def _result(self, row: SheetRow, said: Said, trial: Trial) -> None:
         known = self.of_trial[trial.id]
+        against = [name for name, v in said.values.items() if trial.values.get(name, v) != v]
         if trial.id in self.plan.failed:
             raise _Refusal("refused", f"trial {trial.id} failed in another row.", trial.id)
         if not known.contradicts(said) and not known.spoken[row.file] & set(said.values):
             if None not in (said.sem, known.sem) and said.sem != known.sem:
                 raise _Refusal("refused", _other_sem(trial), trial.id)
             self._join(row, said, known)
-        elif trial.status == "told" and trial.id not in self.agreeing:
-            raise _Refusal("refused", self._told_otherwise(known, said), trial.id)
+        elif against and trial.id not in self.agreeing:
+            raise _Refusal("refused", self._told_otherwise(trial, against[0]), trial.id)
         else:
             self._measured(row, said, trial.point, "repeat", trial.id)
 
-    def _told_otherwise(self, known: Measurement, said: Said) -> str:
-        id, plain = known.trial, self.study.recipe.outcomes is None
-        name = next(n for n, v in said.values.items() if known.values.get(n, v) != v)
-        told, which = f"{known.values[name]!r}", f"{id}"
-        if not plain:
-            told, which = f"{name} {told}", f"{id}:{name}"
+    def _told_otherwise(self, trial: Trial, name: str) -> str:
+        told, which = f"{trial.values[name]!r}", f"{trial.id}"
+        if self.study.recipe.outcomes is not None:
+            told, which = f"{name} {told}", f"{which}:{name}"
         return (
-            f"trial {id} was told {told} already; correct a value with `covey amend {which}=VALUE "
-            "--reason WHY`. A further measurement is a row without an id."
+            f"trial {trial.id} was told {told} already; correct a value with `covey amend "
+            f"{which}=VALUE --reason WHY`. A further measurement is a row without an id."
         )
 
     def _join(self, row: SheetRow, said: Said, known: Measurement) -> None:
@@ -378,7 +391,7 @@ class _Planner:
 
     def _waiting(self, key: str) -> list[int]:
         """The pending trials at a point of which no row spoke yet."""
-        spoken = self.plan.told.keys() | self.plan.failed.keys()
+        spoken = self.plan.told.keys() | self.plan.failed.keys() | self.plan.otherwise.keys()
         return [id for id in self.open[key] if id not in spoken]
 
     def _agreeing(self, said: Said, file: str, key: str) -> Measurement | None:

@@ -232,11 +232,21 @@ def _on_journal(settings: Settings, *, dry_run: bool) -> Study:
     """The study on its journal; in a dry run a copy of it in memory."""
     if not dry_run:
         return settings.study()
-    study = settings.on(None)
-    if settings.journal.exists():
-        for event in settings.look().history.events:
-            study.note(event)
-    return study
+    if not settings.journal.exists():
+        return settings.on(None)
+    from covey.log.header import reopen
+    from covey.log.log import MemoryLog
+
+    kept = reopen(settings.journal, read_only=True)
+    copy = MemoryLog(_without(kept.header, ("covey", "min_reader", "created", "crc")))
+    for number, event in enumerate(kept.read(0)):
+        copy.append(_without(event, ("seq", "at", "crc")), number)
+    return settings.on(copy)
+
+
+def _without(fields: Mapping[str, Any], written: Sequence[str]) -> dict[str, Any]:
+    """The fields but for those that a log writes itself."""
+    return {name: value for name, value in fields.items() if name not in written}
 
 
 def _asked_on_journal(

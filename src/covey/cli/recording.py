@@ -129,7 +129,8 @@ def _notes(plan: Intake, made: Mapping[int, int]) -> Iterator[Noted]:
     from covey.history import Noted
 
     for asked, instead in plan.otherwise.items():
-        run = [made[id(one)] if one.trial is None else one.trial for one in instead]
+        every = [made[id(one)] if one.trial is None else one.trial for one in instead]
+        run = list(dict.fromkeys(every))  # two files may say the same
         how = f"as {' and '.join(f'trial {i}' for i in run)}" if run else "and failed"
         yield Noted((asked, *run), f"trial {asked} was run otherwise than asked, {how}")
 

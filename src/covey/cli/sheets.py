@@ -39,8 +39,8 @@ if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when firs
 _PLAIN = Dialect()
 # What spreadsheets in other languages make of True and False.
 _TRUTHS = {
-    **dict.fromkeys(("WAHR", "VRAI", "VERO", "VERDADERO", "WAAR"), "True"),
-    **dict.fromkeys(("FALSCH", "FAUX", "FALSO", "ONWAAR"), "False"),
+    **dict.fromkeys(("TRUE", "WAHR", "VRAI", "VERO", "VERDADERO", "WAAR"), "True"),
+    **dict.fromkeys(("FALSE", "FALSCH", "FAUX", "FALSO", "ONWAAR"), "False"),
 }
 
 
@@ -176,12 +176,17 @@ def _pool_value(pool: Pool, name: str, text: str, dialect: Dialect) -> Any:
 
 
 def _pool_text(pool: Pool, name: str, text: str) -> str:
-    """The text unchanged if the pool has that value, else without the blanks around it."""
-    try:
-        pool.check({name: text}, partial=True)
-    except SpaceError:
-        return text.strip()
-    return text
+    """The first spelling that the pool has: as it stands, without blanks, as True or False."""
+    said = text.strip()
+    truth = _TRUTHS.get(said.upper())
+    for spelling in (text, said, truth):
+        try:
+            if spelling is not None:
+                pool.check({name: spelling}, partial=True)
+                return spelling
+        except SpaceError:
+            continue
+    return said
 
 
 def _number_or_text(text: str) -> Any:
@@ -207,8 +212,9 @@ def sheet_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]], decimal:
 
     With a decimal comma the columns are separated by semicolons.
 
-    >>> sheet_text(["T", "solvent"], [{"T": 84.5, "solvent": "=x"}], ",")
-    "T;solvent\n84,5;'=x\n"
+    >>> print(sheet_text(["T", "solvent"], [{"T": 84.5, "solvent": "=x"}], ","), end="")
+    T;solvent
+    84,5;'=x
     """
     separator = ";" if decimal == "," else ","
     lines = [[_cell(name, decimal) for name in names]]

@@ -1,10 +1,17 @@
 """Bringing what one has: rows with and without ids, repeats, controls, deviations, files."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import covey
+from covey.cli.columns import SheetColumns
+from covey.cli.intake import Manner, plan
+from covey.cli.recording import check_intake, record_intake
+from covey.cli.tables import SheetRow
 
 INIT = (
     *("init", "--real", "T=20:120:step=5", "--real", "conc=0.01:1:log"),
@@ -328,6 +335,34 @@ def test_a_rounded_number_is_alike_and_another_number_is_not(step, asked_for, ce
     assert (differing(row, trial, space) == []) == alike
 
 
+@pytest.mark.parametrize(
+    ("cell", "alike"), [("2-Mar", True), ("mar2", True), ("THF", False), ("5-Dec", False)]
+)
+def test_a_name_that_a_spreadsheet_changed_is_still_the_one_asked_for(cell, alike):
+    from covey.cli.deviations import differing
+    from covey.history import Point, Trial
+
+    space = covey.Space({"c": covey.Choice(["MAR2", "2-3", "THF"])})
+    row = SheetRow({"c": cell}, "s.csv:2")
+    assert (differing(row, Trial(0, Point(c="MAR2")), space) == []) == alike
+
+
+def test_numbers_of_a_pool_may_be_rounded_too():
+    from covey.cli.deviations import differing
+    from covey.history import Point, Trial
+
+    pool = covey.Pool([{"a": 84.88568, "s": "x"}, {"a": 12.0, "s": "y"}])
+    trial = Trial(0, Point(pool.point(0)))
+    for cell, said, alike in (
+        ("84.89", "x", True),
+        ("12", "x", False),
+        ("84.89", "y", False),
+        ("?", "x", False),
+    ):
+        row = SheetRow({"a": cell, "s": said}, "s.csv:2")
+        assert (differing(row, trial, pool) == []) == alike
+
+
 # Interrupted, and together with others
 
 
@@ -414,6 +449,31 @@ def test_outcomes_may_come_in_several_files_and_for_points_never_asked(several):
     assert history()[3].values == {"yield": 41.0, "cost": 21.0}
 
 
+def test_a_result_in_part_and_a_repeat_of_the_rest(several):
+    several("tell", "0:yield=60")
+    Path("c.csv").write_text("id,cost\n0,33\n0,33\n")
+    found = several("tell", "c.csv", "--json").json
+    assert (found["told"], found["repeats"]) == (1, 1)
+    done = several("tell", "0:yield=61")
+    assert done.code == 5
+    assert "was told yield 60.0 already; correct a value with `covey amend 0:yield" in done.err
+
+
+def test_a_single_goal_with_a_name_may_have_another_column(call):
+    call("init", "--real", "T=20:120:step=5", "--goal", "yield=max", "--batch", "2", "--seed", "0")
+    call("ask")
+    Path("y.csv").write_text("id,Ausbeute,sem,odd\n0,61,0.5,x\n")
+    done = call("tell", "y.csv", "--value", "Ausbeute")
+    assert done.code == 0, done.err
+    assert "not recorded: odd" in done.err
+    assert (history()[0].values, history()[0].sem) == ({"yield": 61.0}, 0.5)
+    Path("y.csv").write_text("T,Ausbeute\n50,62\n")
+    assert call("add", "y.csv", "--value", "Ausbeute", "--json").json["added"] == 1
+    Path("y.csv").write_text("T,Ausbeute,sem\n50,62,0.25\n")
+    assert call("add", "y.csv", "--value", "Ausbeute", "--json").json["sems"] == 1
+    assert history()[2].sem == 0.25
+
+
 def test_each_goal_has_a_column_of_its_own_name(several):
     Path("y.csv").write_text("id,Ausbeute\n0,61\n")
     assert several("tell", "y.csv", "--value", "Ausbeute").code == 2
@@ -436,3 +496,86 @@ def test_a_german_sheet_and_the_cell_that_is_wrong(asked):
     assert "t.csv:2: conc is '0,1', and t.csv:3: conc is '0.2'" in done.err
     done = asked("tell", "t.csv", "--decimal", "comma")
     assert "t.csv:3: conc: '0.2' has a decimal point" in done.err
+
+
+# Laws, on studies in memory
+
+
+def measured(study):
+    """How often each value was measured at each point."""
+    return Counter((str(dict(t.point)), t.value) for t in study.history.told)
+
+
+def rows_of(files):
+    return [
+        (
+            SheetColumns({"value": "value"}, id="id"),
+            SheetRow({"id": id, "a": a, "value": value}, f"{i}.csv:{n}", file=f"{i}.csv"),
+        )
+        for i, file in enumerate(files)
+        for n, (id, a, value) in enumerate(file, start=2)
+    ]
+
+
+def take(study, files, **manner):
+    found = plan(rows_of(files), study, Manner(**manner))
+    if not found.of("refused", "deviates", "unknown"):
+        check_intake(found, study)
+        record_intake(found, study)
+    return found
+
+
+OPTIONS, VALUES = "pqr", ["1", "2", "failed", ""]
+FREE = st.tuples(st.just(""), st.sampled_from(OPTIONS), st.sampled_from(["1", "2"]))
+ANY = st.tuples(st.sampled_from(["", "0", "1"]), st.sampled_from(OPTIONS), st.sampled_from(VALUES))
+
+
+def new_study(asked=0):
+    study = covey.Study(covey.Space({"a": covey.Choice(list(OPTIONS))}), seed=0)
+    if asked:
+        study.ask(asked)
+    return study
+
+
+@given(st.lists(st.lists(FREE, max_size=6), min_size=1, max_size=3))
+def test_within_a_file_rows_add_up_and_between_files_they_agree(files):
+    """The referee: each value counts as often as in the file that has it most often."""
+    together, apart = new_study(), new_study()
+    take(together, files)
+    for file in files:
+        take(apart, [file])
+    most = Counter()
+    for file in files:
+        counts = Counter((str({"a": a}), float(value)) for _, a, value in file)
+        most |= counts
+    assert measured(together) == measured(apart) == most
+
+
+@given(st.lists(st.lists(ANY, max_size=5), min_size=1, max_size=2), st.booleans())
+@example([[("0", "q", "2")], [("0", "q", "2")]], True)
+@example([[("", "r", "1"), ("0", "q", "1")]], True)
+@example([[("", "r", "1"), ("0", "r", "2")]], False)
+def test_what_was_taken_is_known(files, as_run):
+    """Whatever rows are taken, taking them again takes nothing, in any manner."""
+    study = new_study(asked=2)
+    found = take(study, files, as_run=as_run)
+    if found.of("refused", "deviates", "unknown"):
+        assert len(study.history.events) == 1  # nothing was recorded
+        return
+    before = study.history.events
+    again = take(study, files, as_run=as_run)
+    assert not again.of("refused", "deviates", "unknown")
+    assert study.history.events == before
+    told = sum(v not in ("", "failed") for file in files for _, _, v in file)
+    assert found.count("result", "added", "repeat", "as run", "known") >= told
+
+
+@given(st.lists(FREE, max_size=6), st.lists(FREE, max_size=4))
+def test_a_sheet_that_grew_adds_what_it_grew_by(file, more):
+    once, twice = new_study(), new_study()
+    take(once, [[*file, *more]])
+    take(twice, [file])
+    take(twice, [[*file, *more]])
+    assert measured(once) == measured(twice)
+    take(twice, [file], again=True)  # the control: said to be new, it is
+    assert sum(measured(twice).values()) == len([*file, *more, *file])

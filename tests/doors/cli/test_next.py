@@ -246,7 +246,11 @@ def test_a_journal_is_kept_on_request(results):
     assert Path("plates.jsonl").read_bytes() == before
     Path("plate.csv").write_text("\n".join([first, rows[0] + "0.9", rows[1]]) + "\n")
     assert results(*words, "--out", "plate.csv").code == 3  # a value would be lost
+    kept = Path("plates.jsonl").read_bytes()
+    dry = results(*words, "--in", "plate.csv", "--dry-run")
+    assert Path("plates.jsonl").read_bytes() == kept
     more = results(*words, "--in", "plate.csv", "--out", "plate2.csv")
+    assert Path("plate2.csv").read_text() == dry.out
     assert more.code == 0, more.err
     assert Path("plate2.csv").read_text().splitlines()[1].startswith("5,")
     import covey

@@ -176,3 +176,17 @@ def test_a_number_that_became_a_date_is_never_guessed():
     with pytest.raises(Stop, match="makes dates of numbers"):
         read("x,value\n1,01. Mai\n").rows[0].number("value")
     assert read("x,value\n1,1.5\n").rows[0].number("value") == 1.5
+
+
+def test_rows_of_a_pool_are_found_as_a_german_spreadsheet_writes_them():
+    pool = covey.Pool(
+        [{"a": 1.5, "hot": "True", "wet": True}, {"a": 2.5, "hot": "x", "wet": False}]
+    )
+    cells = {"a": "1,5", "hot": "WAHR", "wet": "WAHR"}
+    assert point_from_text(pool, cells, GERMAN) == {"a": 1.5, "hot": "True", "wet": True}
+    cells = {"a": "2,5", "hot": " x ", "wet": "FALSCH"}
+    assert point_from_text(pool, cells, GERMAN) == {"a": 2.5, "hot": "x", "wet": False}
+    with pytest.raises(SpaceError, match="is not a number with a decimal comma"):
+        point_from_text(pool, cells | {"a": "1.5"}, GERMAN)
+    with pytest.raises(SpaceError, match="hot"):
+        point_from_text(pool, cells | {"hot": "FALSCH"}, GERMAN)

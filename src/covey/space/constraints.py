@@ -179,7 +179,7 @@ def enforce(
     """Raise if a checked point breaks a constraint, saying which and by how much."""
     if isinstance(rule, Constraint):
         # It says nothing about parameters that are absent.
-        there = [part for part in parts_of([rule]) if all(name in point for name in part.names)]
+        there = [part for part in singles_of([rule]) if all(name in point for name in part.names)]
         every = (part.broken(point, parameters) for part in there)
         broken = next((how for how in every if how is not None), None)
     else:
@@ -188,9 +188,9 @@ def enforce(
         raise SpaceError(f"point {point!r} breaks the constraint {broken}")
 
 
-def parts_of(rules: Sequence[Constraint]) -> list[Constraint]:
-    """The constraints, each that has parts as these: one may say nothing where others do."""
-    return [part for rule in rules for part in getattr(rule, "parts", (rule,))]
+def singles_of(rules: Sequence[Constraint]) -> list[Constraint]:
+    """The constraints, each rule about several parameters as one for each of them."""
+    return [part for rule in rules for part in getattr(rule, "singles", (rule,))]
 
 
 def describe_rule(rule: Constraint | Predicate) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class Implies:
         return (*self.when, *self.then)
 
     @property
-    def parts(self) -> tuple[Implies, ...]:
+    def singles(self) -> tuple[Implies, ...]:
         """One rule for each parameter of ``then``: what is absent silences only its own."""
         if len(self.then) == 1:
             return (self,)
@@ -262,7 +262,7 @@ def into_rules(space: Space, u: Array, *, spread: bool) -> Array:
     moved, parameters = u.copy(), space.parameters
     names = dict.fromkeys(name for rule in space.rules for name in rule.names)
     columns = {name: moved[:, space.columns_of(name)] for name in names}  # views
-    parts = [part for rule in space.rules for part in rule.parts]
+    parts = [part for rule in space.rules for part in rule.singles]
     for _ in range(2):
         for name in dict.fromkeys(target for part in parts for target in part.then):
             mine = [part for part in parts if name in part.then]

@@ -21,7 +21,7 @@ from covey.space.constraints import (
     checked_where,
     describe_rule,
     enforce,
-    parts_of,
+    singles_of,
 )
 from covey.space.kinds import all_levels, checked_parameters
 from covey.space.mixture import Mixture, is_equality, mixtures_of
@@ -320,7 +320,7 @@ class Space:
         u = self._coordinates(u)
         mask = np.ones(len(u), dtype=np.bool_)
         there = {} if self._presence is None else self._presence.rows(u)
-        for rule in parts_of(self.constraints):
+        for rule in singles_of(self.constraints):
             columns = {name: u[:, self._slices[name]] for name in rule.names}
             holds = rule.holds(columns, self._parameters)
             for name in there.keys() & set(rule.names):  # it says nothing about what is absent

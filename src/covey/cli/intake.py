@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ Kind = Literal[
     "refused",
 ]
 _LONGEST_ID = 18  # digits
+_WHOLE = re.compile(r"\A([0-9]+)[.,]0+\Z")
 
 
 @dataclass(frozen=True)
@@ -189,8 +191,12 @@ class _Planner:
         return json.dumps(said, sort_keys=True, default=str)
 
     def id_in(self, columns: SheetColumns, row: SheetRow) -> str:
-        """The id that a row has, if ids count; else empty."""
-        return row.text(columns.id) if self.manner.by_id and columns.id else ""
+        """The id that a row has, if ids count; else empty.
+
+        A program that has blanks among whole numbers may write 3.0 for 3.
+        """
+        text = row.text(columns.id) if self.manner.by_id and columns.id else ""
+        return _WHOLE.sub(r"\1", text)
 
     def note_agreeing(self, rows: Iterable[tuple[SheetColumns, SheetRow]]) -> None:
         """Find the trials of which one row says what was told: other rows of them are repeats."""

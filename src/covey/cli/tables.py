@@ -90,8 +90,10 @@ class SheetRow:
 
         if days_in(text):
             return " A spreadsheet makes dates of numbers such as 1.5; type it once more."
+        if "," in text and "." in text:
+            return " Write it without marks between thousands."
         if self.dialect.decimal == "," and "." in text:
-            return " This file has decimal commas; write the number so, and no thousands apart."
+            return " This file has decimal commas; write the number so."
         return " Write decimal numbers with a point." if "," in text else ""
 
     def error(self, message: str) -> Stop:

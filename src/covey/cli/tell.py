@@ -133,10 +133,8 @@ def _from_files(
     """The rows of all files, each with the columns of its file."""
     files = [word for word in words if word == "-" or Path(word).exists() or "=" not in word]
     if len(files) < len(words):
-        raise Stop(
-            ExitCode.USAGE,
-            "tell takes files, - for stdin, or ID=VALUE (ID:NAME=VALUE) for each result.",
-        )
+        pairs = ", or ID=VALUE (ID:NAME=VALUE) for each result" if by_id else ""
+        raise Stop(ExitCode.USAGE, f"{'tell' if by_id else 'add'} takes files, - for stdin{pairs}.")
     twice = [word for word in words if words.count(word) > 1]
     if twice:
         raise Stop(ExitCode.USAGE, f"{twice[0]} is given twice.")

@@ -105,6 +105,10 @@ def test_tell_takes_rows_with_and_without_ids(asked):
     found = done.json
     assert (found["told"], found["added"], found["open"], found["pending"]) == (1, 1, 1, 2)
     assert [t.status for t in history().trials] == ["told", "pending", "pending", "told"]
+    sheet("s.csv", cells(1, 2.5).replace("1,", "1.0,", 1), row)  # as pandas writes ids with blanks
+    found = asked("tell", "s.csv", "--json").json
+    assert (found["told"], found["known"]) == (1, 1)
+    assert asked("add", "0=1").code == asked("tell", "0=1", "s.csv").code == 2
 
 
 def test_a_row_of_a_pending_point_is_its_result(asked):

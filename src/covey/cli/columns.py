@@ -116,7 +116,10 @@ def _require_points(table: SheetTable, study: Study, *, has_ids: bool) -> None:
     import covey
 
     space = study.space
-    needed = space.inputs if isinstance(space, covey.Pool) else space.names
+    if isinstance(space, covey.Pool):
+        needed = list(space.inputs)
+    else:  # a parameter that may be absent need not have a column
+        needed = [n for n, p in space.parameters.items() if not getattr(p, "when", None)]
     lacking = [n for n in needed if n not in table.columns and f"point.{n}" not in table.columns]
     if lacking and not has_ids:
         way = " Rows without an id need a column for each parameter; `covey ask --out` writes ids."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import covey
@@ -22,17 +22,28 @@ _DIGITS = re.compile(r"[+-]?[0-9]*[.,]?([0-9]*)(?:e([+-]?[0-9]+))?", re.IGNORECA
 
 
 def differing(row: SheetRow, trial: Trial, space: Space | Pool) -> list[tuple[str, str]]:
-    """The parameters of which a row says something else than its trial, and what it says."""
+    """The parameters of which a row says something else than its trial, and what it says.
+
+    An empty cell says nothing; a value of a parameter that the trial lacks is something else.
+    """
     found = []
-    for name, value in trial.point.items():
+    for name in dict.fromkeys([*trial.point, *_parameters(space)]):
         cell = row.cells.get(sheets.heading(name), "")
-        if cell.strip() and not _is_alike(cell, name, value, row, space):
+        if not cell.strip():
+            continue
+        if name not in trial.point or not _is_alike(cell, name, trial.point[name], row, space):
             found.append((name, cell.strip()))
     return found
 
 
+def _parameters(space: Space | Pool) -> Sequence[str]:
+    return () if isinstance(space, covey.Pool) else space.names
+
+
 def point_as_run(row: SheetRow, trial: Trial, space: Space | Pool) -> Mapping[str, Any]:
     """The point of a row: what it says where that differs, and what was asked for elsewhere.
+
+    Where that is no point, an empty cell may mean that its parameter was absent.
 
     Raises:
         SpaceError: The space has no such point.
@@ -40,7 +51,17 @@ def point_as_run(row: SheetRow, trial: Trial, space: Space | Pool) -> Mapping[st
     point = dict(trial.point)
     for name, cell in differing(row, trial, space):
         point[name] = sheets.value_in_cell(space, name, cell, row.dialect)
-    return space.check(point)
+    try:
+        return space.check(point)
+    except SpaceError:
+        empty = [name for name in point if not row.cells.get(sheets.heading(name), "?").strip()]
+        if not empty:
+            raise
+        try:
+            return space.check({n: value for n, value in point.items() if n not in empty})
+        except SpaceError:
+            pass
+        raise
 
 
 def _is_alike(cell: str, name: str, value: Any, row: SheetRow, space: Space | Pool) -> bool:
@@ -49,9 +70,9 @@ def _is_alike(cell: str, name: str, value: Any, row: SheetRow, space: Space | Po
     if cell == str(value):
         return True
     try:
-        read = space.check(
-            {name: sheets.value_in_cell(space, name, cell, row.dialect)}, partial=True
-        )[name]
+        read = sheets.value_in_cell(space, name, cell, row.dialect)
+        if isinstance(space, covey.Space):
+            read = space.parameters[name].check(read)
         if read == value or _is_discrete(space, name):
             return bool(read == value and type(read) is type(value))
     except SpaceError:  # between two steps, say, as a rounded number may be

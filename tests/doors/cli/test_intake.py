@@ -367,6 +367,35 @@ def test_numbers_of_a_pool_may_be_rounded_too():
         assert (differing(row, trial, pool) == []) == alike
 
 
+@pytest.mark.parametrize(
+    ("cells_", "point"),
+    [
+        ({"model": "net", "depth": "", "lr": "0.5"}, {"model": "net", "lr": 0.5}),
+        ({"model": "tree", "depth": "4", "lr": ""}, {"model": "tree", "depth": 4}),
+        ({"model": "tree", "depth": "3", "lr": ""}, None),
+        ({"model": "", "depth": "", "lr": ""}, None),
+    ],
+)
+def test_what_was_run_may_lack_what_was_asked_for(cells_, point):
+    """Parameters that are present under values of others only."""
+    from covey.cli.deviations import differing, point_as_run
+    from covey.history import Point, Trial
+
+    space = covey.Space(
+        {
+            "model": covey.Choice(["tree", "net"]),
+            "depth": covey.Integer(1, 12, when={"model": "tree"}),
+            "lr": covey.Real(0, 1, when={"model": "net"}),
+        }
+    )
+    trial, row = Trial(0, Point(model="tree", depth=3)), SheetRow(cells_, "s.csv:2")
+    assert bool(differing(row, trial, space)) == (point is not None)
+    if point is not None:
+        assert point_as_run(row, trial, space) == point
+    with pytest.raises(covey.errors.SpaceError, match="lr"):
+        point_as_run(SheetRow({"depth": "3", "lr": "0.5"}, "s.csv:2"), trial, space)
+
+
 # Interrupted, and together with others
 
 

@@ -41,7 +41,8 @@ BUDGETS = {
     "files": Budget(
         167,
         120,
-        "earlier studies; running: slots, budgets, standing, bars, watching; values in steps; "
+        "earlier studies; running: slots, budgets, standing, bars, watching, early stopping; "
+        "values in steps; "
         "a space that grows, "
         "its log and its command; where trials fail, what a "
         "batch is expected to gain, and goals and limits, a chapter each in math, model, log, "

@@ -229,7 +229,7 @@ class Watch:
 
     def __call__(self, progress: Progress) -> None:
         """Show the progress."""
-        from covey.run.shown import in_words
+        from covey.run.bar import progress_words
 
         if self.quiet:
             return
@@ -239,7 +239,7 @@ class Watch:
         if not live and now - self._last < _QUIET and not over:
             return
         self._last = now
-        line = printable(in_words(progress, waiting=True))
+        line = printable(progress_words(progress, waiting=True))
         if live:
             line = line[: shutil.get_terminal_size().columns - 1]  # one that wraps is not rewritten
             write_stderr(f"\r\x1b[K{line}" + ("\n" if over else ""))

@@ -24,13 +24,13 @@ from covey.learn import Goal
 from covey.log.disk import remove_staged
 from covey.log.running import note_plan
 from covey.outcomes import Outcomes, middle
+from covey.run.bar import with_bar
 from covey.run.command import Command
 from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Dispatcher
 from covey.run.local import LocalEngine
 from covey.run.loop import Interrupt, Loop, Plan, RunOptions
 from covey.run.remote import FuturesEngine
-from covey.run.shown import shown
 from covey.run.slots import gpu_slots
 from covey.run.standing import last_attempts
 from covey.run.task import Call, Engine, Function, pack
@@ -222,7 +222,7 @@ def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
     """Evaluate to the end of a plan; call, plan and crew were checked before."""
     with ExitStack() as stack:
         stack.enter_context(study.running())
-        plan = stack.enter_context(shown(plan))
+        plan = stack.enter_context(with_bar(plan))
         if study.journal is not None:
             remove_staged(study.journal)
         study.refresh()

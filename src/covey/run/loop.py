@@ -30,7 +30,7 @@ from covey.history import History, Trial
 from covey.run.budget import Budget, BudgetOptions, spent
 from covey.run.dispatcher import Dispatcher
 from covey.run.slots import Gpus
-from covey.run.standing import Pace, duration, failing_alike
+from covey.run.standing import Tempo, duration, failing_alike
 from covey.run.task import Retries
 from covey.study import Study
 
@@ -403,7 +403,7 @@ class Loop:
         one = self._dispatcher.seconds
         if one is None or (total is None and not self.over):
             return spare
-        pace = Pace(one, self._wide, None if self._plan.asynchronous else self._plan.batch)
+        pace = Tempo(one, self._wide, None if self._plan.asynchronous else self._plan.batch)
         rest = pace.left(self._dispatcher.elapsed, self._dispatcher.queued, later)
         return rest if spare is None or self.over else min(rest, spare)
 

@@ -16,7 +16,7 @@ from covey.outcomes import Outcomes
 from covey.run import run
 from covey.run.budget import Budget, ended_in_order, spent
 from covey.run.loop import Plan
-from covey.run.standing import Pace, failing_alike
+from covey.run.standing import Tempo, failing_alike
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
 POINTS = tuple(Point(x=i / 10) for i in range(10))
@@ -204,7 +204,7 @@ def test_failures_are_part_of_a_plateau_and_earlier_results_are_not():
 
 def test_the_time_left_never_grows_while_one_waits():
     for batch in (None, 4, 6):
-        pace = Pace(10.0, 4, batch)
+        pace = Tempo(10.0, 4, batch)
         waits = [pace.left([0.5 * i, 0.5 * i + 2.0], 3, 9) for i in range(60)]
         assert all(later <= earlier for earlier, later in itertools.pairwise(waits))
         assert waits[0] > waits[30]
@@ -227,7 +227,7 @@ def test_the_time_left_is_that_of_a_run_played_out(wide, batch):
             waiting -= 1
         seconds += 1
         left = [n - 1 for n in left if n > 1]
-    assert Pace(one, wide, batch).left(elapsed, queued, later) == seconds
+    assert Tempo(one, wide, batch).left(elapsed, queued, later) == seconds
 
 
 # ---------------------------------------------------------------- a program that breaks

@@ -159,6 +159,7 @@ def so_far(now: Standing) -> str:
 
     parts = [f"{now.done}{'' if now.total is None else f' of {now.total}'} done"]
     parts += [f"{now.failed} failed"] if now.failed else []
+    parts += [f"{now.stopped} stopped early"] if now.stopped else []
     if now.spent is not None:
         purse = "" if now.purse is None else f" of {now.purse:g}"
         parts.append(f"{now.spent:g}{purse} {now.costly} spent")

@@ -31,6 +31,7 @@ from covey.run.budget import Budget, BudgetOptions, spent
 from covey.run.dispatcher import Dispatcher
 from covey.run.slots import Gpus
 from covey.run.standing import Tempo, duration, failing_alike
+from covey.run.stopping import StoppingRule, rule_of
 from covey.run.task import Retries
 from covey.study import Study
 
@@ -116,6 +117,7 @@ class RunOptions(BudgetOptions, total=False):
     gpus: Gpus | None
     per_gpu: int
     progress: bool | None
+    stopping: str | StoppingRule | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ class Plan:
     gpus: Gpus | None = None  # as many slots, or which
     per_gpu: int = 1
     progress: bool | None = None  # show a bar; None: on a terminal and in a notebook
+    stopping: str | StoppingRule | None = None  # which evaluations to end early
     budget: Budget = Budget()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
@@ -144,6 +147,7 @@ class Plan:
                 f"rounds={self.rounds} and evaluations={self.budget.evaluations} say the same in "
                 "two ways; give one of them."
             )
+        rule_of(self.stopping)
         if self.progress not in (None, True, False):
             raise StrategyError(f"progress is True, False or None; got {self.progress!r}.")
         limit = self.timeout
@@ -240,6 +244,7 @@ class Loop:
 
     def _to_the_end(self) -> None:
         self._take_up()
+        self._dispatcher.stop_early()
         self._check_limits()
         if self._plan.asynchronous:
             self._keep_busy()

@@ -18,6 +18,7 @@ from covey.errors import several
 from covey.history import Dispatched, History, Retried, Trial
 from covey.log.running import Holder
 from covey.run.budget import ended_in_order, spent
+from covey.run.stopping import stopped_early
 from covey.study import Study
 
 _ALIKE = 3  # failures in a row that are worth a word
@@ -45,6 +46,7 @@ class Standing:
     done: int  # evaluations told or failed
     total: int | None  # evaluations in all; None where nobody runs it, or it has no such limit
     failed: int
+    stopped: int  # of those told, before their end
     slots: int | None  # of the run; None if it has none, or nobody runs it
     running: tuple[Running, ...]
     left: float | None  # estimated seconds; None if that cannot be told
@@ -80,6 +82,7 @@ def standing(
         len(ended),
         total,
         sum(trial.status == "failed" for trial in ended),
+        len(stopped_early(history)),
         plan.get("slots"),
         under_way,
         None if runner is None else _left(history, times, under_way, plan, now),

@@ -63,7 +63,7 @@ def best(config: Config = FILE, as_json: Json = False) -> None:
     advised = study.recommend()
     if as_json:
         fields = {
-            "best": described(study, found),
+            "best": trial_json(study, found),
             "recommended": {
                 "point": point_to_json(study.space, advised.point),
                 "mean": advised.mean,
@@ -118,7 +118,7 @@ def _show_front(study: Study, as_json: bool) -> None:
     advised = study.recommend()
     if as_json:
         fields = {
-            "front": [described(study, trial) for trial in front],
+            "front": [trial_json(study, trial) for trial in front],
             "recommended": {
                 "point": point_to_json(study.space, advised.point),
                 "expected": {name: one._asdict() for name, one in advised.expected.items()},
@@ -169,7 +169,7 @@ def logs(
     kept = [file for sent in attempts for file in _kept(folder / Path(sent.name).name)]
     if as_json:
         fields = {
-            **(described(study, found) or {}),
+            **(trial_json(study, found) or {}),
             "batch": study.history.batch(found),
             "reason": reason,
             "notes": list(study.history.notes(found)),
@@ -229,7 +229,7 @@ def export(
     if as_json:
         listed = [
             {
-                **(described(study, trial) or {}),
+                **(trial_json(study, trial) or {}),
                 **cells[trial.id],
                 "notes": list(study.history.notes(trial)),
             }
@@ -384,7 +384,7 @@ def report(
     return end(study)
 
 
-def described(study: Study, trial: Trial | None) -> dict[str, Any] | None:
+def trial_json(study: Study, trial: Trial | None) -> dict[str, Any] | None:
     """A trial as JSON."""
     if trial is None:
         return None

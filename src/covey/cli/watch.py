@@ -24,7 +24,7 @@ from covey.cli.outcomes import (
 )
 from covey.cli.output import printable, put, put_json, say, table_cell
 from covey.cli.settings import Settings, read_settings
-from covey.cli.show import described, end, trial_name
+from covey.cli.show import end, trial_json, trial_name
 from covey.errors import brief, several
 from covey.log.running import holder
 
@@ -89,7 +89,7 @@ class StudyView:
             "batches": history.rounds,
             "trials": self.counts,
             "open": [trial.id for trial in history.pending],
-            "best": described(study, self.best),
+            "best": trial_json(study, self.best),
             **named_fields(study),
             "extended": extended_fields(study),
             "failures": _reasons(study, self.failures),

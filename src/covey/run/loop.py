@@ -323,13 +323,13 @@ class Loop:
         """Start nothing more once a limit of the budget is reached."""
         seconds, events = time.monotonic() - self._began, len(self._study.history.events)
         hours = self._plan.budget.hours
-        if self.over or (events == self._judged and hours is None):
-            return
-        self._judged = events
-        self.over = self._plan.budget.reached(self._study, seconds)
+        if not self.over and (events != self._judged or hours is not None):
+            self._judged = events
+            self.over = self._plan.budget.reached(self._study, seconds)
+            if self.over:
+                _log.info("nothing more begins: %s", self.over)
         if self.over:
-            self._dispatcher.leave_queue()
-            _log.info("nothing more begins: %s", self.over)
+            self._dispatcher.leave_queue()  # again and again: what is lost is queued anew
 
     def _check_batch(self) -> None:
         """Raise if a whole batch of this run gave no value, and the next would fare no better.

@@ -8,12 +8,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.doors.run.scripted import Scripted
 
 import covey
 from covey.errors import StrategyError
 from covey.history import Asked, Failed, History, Point, Told
 from covey.outcomes import Outcomes
-from covey.run import run
+from covey.run import Outcome, Retries, run
 from covey.run.budget import Budget, ended_in_order, spent
 from covey.run.loop import Plan
 from covey.run.standing import Tempo, failing_alike
@@ -109,6 +110,19 @@ def test_a_target_ends_it_and_what_runs_is_waited_for(asynchronous):
     new_values = [t for t in study.history.told if t.value >= 0.5]
     assert len(study.history.events) - before <= 4  # what was pending, if anything
     assert new_values
+
+
+def test_what_is_lost_when_it_is_over_stays_pending():
+    """It would be tried again, if the run went on."""
+
+    def answer(task):
+        return [Outcome(task.name, *(("succeeded", 1.0) if task.id == 0 else ("lost",)))]
+
+    study, engine = new(), Scripted(answer, one_by_one=True)
+    result = run(study, abs, batch=3, workers=engine, target=0.5, retries=Retries(wait=0.0))
+    assert "reached by trial 0" in result.ended
+    assert [task.id for task in engine.tasks] == [0, 1, 2]
+    assert [trial.status for trial in study.history.trials] == ["told", "pending", "pending"]
 
 
 def test_a_target_of_a_study_that_minimises_and_of_several_goals():

@@ -41,7 +41,8 @@ BUDGETS = {
     "files": Budget(
         167,
         120,
-        "earlier studies; running: slots, budgets, standing, bars, watching; values in steps; "
+        "earlier studies; running: slots, budgets, standing, bars, watching, early stopping; "
+        "values in steps; "
         "a space that grows, "
         "its log and its command; where trials fail, what a "
         "batch is expected to gain, and goals and limits, a chapter each in math, model, log, "
@@ -52,10 +53,11 @@ BUDGETS = {
     ),
     "floors": Budget(10, 10),
     "names defined twice": Budget(
-        2,
+        3,
         0,
         "covey.maximize and covey.dpp.maximize are both public; so are the Mixture of parts and "
-        "that of Gaussians, and no other word says either.",
+        "that of Gaussians, and the report on a study and to report a value, and no other word "
+        "says either.",
     ),
     "files of an ask": Budget(
         37, 25, "fit, history, log and space are chapters of three to eight files each."

@@ -22,8 +22,9 @@ from covey.cli.init import init
 from covey.cli.next import next
 from covey.cli.output import ExitCode, Stop, code_of, say, sentence
 from covey.cli.run import run_command
-from covey.cli.show import advice, best, export, logs, report, status
+from covey.cli.show import advice, best, export, logs, report
 from covey.cli.tell import add, tell
+from covey.cli.watch import status, watch
 from covey.errors import CoveyError, did_you_mean
 
 # The base class of command-line errors. Newer versions of typer bundle their own click, so it is
@@ -108,6 +109,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run_command,
     "next": next,
     "status": status,
+    "watch": watch,
     "best": best,
     "advice": advice,
     "export": export,

@@ -55,6 +55,9 @@ def run_command(
     asynchronous: Annotated[
         bool, typer.Option("--async", help="Ask again as soon as a worker is free.")
     ] = False,
+    stopping: Annotated[
+        str | None, typer.Option(metavar="asha|median", help="End early what does badly.")
+    ] = None,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -77,6 +80,7 @@ def run_command(
     said: dict[str, Any] = {"rounds": rounds, "workers": workers, "timeout": timeout}
     said |= {"gpus": gpus, "per_gpu": per_gpu, "evaluations": evaluations, "hours": hours}
     said |= {"cost": _cost(cost), "target": _target(target), "plateau": plateau}
+    said |= {"stopping": stopping}
     given = {name: value for name, value in said.items() if value is not None}
     plan = replace(_without_the_other(settings.run, given), **given)
     plan = replace(
@@ -126,11 +130,14 @@ def _put_result(result: Result, as_json: bool) -> None:
 
 def _checked(settings: Settings, plan: RunSettings, batch: int) -> tuple[Command, Crew]:
     """The command and who runs it, checked as far as possible before a journal is created."""
-    from covey.run.api import as_call, crew_of
+    from covey.run.api import as_call, crew_of, require_reports
 
     command = covey.run.Command(plan.command, result=plan.result)
     call = as_call(command, settings.space, settings.outcomes)
-    crew = crew_of(plan.workers, _plan(plan, batch), call)
+    wanted = _plan(plan, batch)
+    wanted.budget.check(settings.outcomes)
+    require_reports(wanted, plan.workers, settings.outcomes)
+    crew = crew_of(plan.workers, wanted, call)
     return call if isinstance(call, covey.run.Command) else command, crew
 
 
@@ -138,7 +145,7 @@ def _plan(plan: RunSettings, batch: int) -> Plan:
     from covey.run.loop import Plan
 
     names = ["asynchronous", "timeout", "gpus", "per_gpu"]
-    names += ["evaluations", "hours", "cost", "target", "plateau"]
+    names += ["evaluations", "hours", "cost", "target", "plateau", "stopping"]
     return Plan.of(batch, plan.rounds, {name: getattr(plan, name) for name in names})
 
 
@@ -229,7 +236,7 @@ class Watch:
 
     def __call__(self, progress: Progress) -> None:
         """Show the progress."""
-        from covey.run.shown import in_words
+        from covey.run.bar import progress_words
 
         if self.quiet:
             return
@@ -239,7 +246,7 @@ class Watch:
         if not live and now - self._last < _QUIET and not over:
             return
         self._last = now
-        line = printable(in_words(progress, waiting=True))
+        line = printable(progress_words(progress, waiting=True))
         if live:
             line = line[: shutil.get_terminal_size().columns - 1]  # one that wraps is not rewritten
             write_stderr(f"\r\x1b[K{line}" + ("\n" if over else ""))

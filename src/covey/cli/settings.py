@@ -50,6 +50,7 @@ _RUN = {
     "cost": (str, dict),
     "target": (int, float, dict),
     "plateau": int,
+    "stopping": str,
     "asynchronous": bool,
 }
 
@@ -71,6 +72,7 @@ class RunSettings:
     cost: str | Mapping[str, float] | None = None
     target: float | Mapping[str, float] | None = None
     plateau: int | None = None
+    stopping: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,9 @@
-"""`covey status`, `best`, `export`, `logs` and `report`: commands that change nothing."""
+"""`covey best`, `advice`, `export`, `logs` and `report`: commands that change nothing."""
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from itertools import compress, product
@@ -16,27 +14,16 @@ import typer
 
 from covey.cli import sheets
 from covey.cli.options import FILE, Config, Decimal, Json, Out, mark_of
-from covey.cli.outcomes import (
-    best_line,
-    extended_fields,
-    goal_words,
-    named_fields,
-    standing_lines,
-    value_columns,
-)
+from covey.cli.outcomes import value_columns
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import point_to_json
-from covey.errors import brief, several
+from covey.errors import several
 from covey.log.journal import read
-from covey.log.running import holder
 
 if TYPE_CHECKING:
-    from covey.history import Status, Trial
+    from covey.history import Trial
     from covey.study import Study
-
-_LATEST = 3  # failures, and exclusions, named by `status`
-_WORDS = 160  # characters of a reason in `status`
 
 
 def look_at(settings: Settings, *, own: bool = False) -> Study:
@@ -54,87 +41,6 @@ def end(study: Study) -> None:
     """Exit with 6 where the journal is damaged, after what could be shown."""
     if study.damage is not None:
         sys.exit(ExitCode.DAMAGED)
-
-
-def status(config: Config = FILE, as_json: Json = False) -> None:
-    """Say how far the study is, and what to do next.
-
-    \b
-    covey status
-    covey status --json
-    """
-    settings = read_settings(config)
-    if not settings.journal.exists():
-        if as_json:
-            put_json("covey.status/1", {"journal": str(settings.journal), "trials": {}})
-        else:
-            put(f"{settings.path}: nothing was asked yet. next: {_following(settings)}")
-        return None
-    study = look_at(settings)
-    history, best = study.history, study.best if study.outcomes.only else None
-    counts = dict(Counter(trial.status for trial in history.trials))
-    runner = holder(settings.journal)
-    running = sum(bool(history.attempts(trial)) for trial in history.pending) if runner else 0
-    failures = [trial for trial in history.trials if trial.status in ("failed", "lost")]
-    excluded = [trial for trial in history.trials if trial.excluded]
-    if as_json:
-        fields = {
-            "journal": str(settings.journal),
-            "goal": study.goal,
-            "seed": study.seed,
-            "batches": history.rounds,
-            "trials": counts,
-            "open": [trial.id for trial in history.pending],
-            "best": _described(study, best),
-            **named_fields(study),
-            "extended": extended_fields(study),
-            "failures": _reasons(study, failures),
-            "excluded": _reasons(study, excluded),
-            "run": None if runner is None else {**asdict(runner), "running": running},
-        }
-        put_json("covey.status/1", fields)
-        return end(study)
-    batches = several(history.rounds, "batch")
-    put(f"{settings.journal}: {batches}, goal {goal_words(study)}, seed {study.seed}")
-    put(f"trials: {_counted(counts, len(excluded))}")
-    _put_best(study, best)
-    _put_reasons(study, excluded)
-    _put_reasons(study, failures)
-    if runner is not None:
-        put(f"run: {runner}, {running} running")
-        put("next: covey run is at work; wait for it")
-    else:
-        put(f"next: {_following(settings, study)}")
-    return end(study)
-
-
-def _counted(counts: Mapping[Status, int], excluded: int) -> str:
-    """How many trials there are of each status, told ones last."""
-    listed = ", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "none"
-    return f"{listed} ({excluded} excluded)" if excluded else listed
-
-
-def _following(settings: Settings, study: Study | None = None) -> str:
-    """The command to type next."""
-    if settings.run.command:
-        return "covey run"
-    return "covey tell" if study is not None and study.history.pending else "covey ask"
-
-
-def _reasons(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Each of these trials, its batch, and why it failed, was lost or is excluded."""
-    history = study.history
-    return [{"id": t.id, "batch": history.batch(t), "reason": history.reason(t)} for t in trials]
-
-
-def _put_reasons(study: Study, trials: Sequence[Trial]) -> None:
-    """Print why the latest failed, were lost or are excluded, newest first, a line each."""
-    for trial in reversed(trials[-_LATEST:]):
-        why = brief(study.history.reason(trial), _WORDS)
-        how = "excluded" if trial.excluded else trial.status
-        put(f"{how}: {_named(study, trial)}: {why or 'nobody said why'}")
-    if trials and not trials[-1].excluded:
-        put(f"why: covey logs {trials[-1].id}")
 
 
 def best(config: Config = FILE, as_json: Json = False) -> None:
@@ -157,7 +63,7 @@ def best(config: Config = FILE, as_json: Json = False) -> None:
     advised = study.recommend()
     if as_json:
         fields = {
-            "best": _described(study, found),
+            "best": trial_json(study, found),
             "recommended": {
                 "point": point_to_json(study.space, advised.point),
                 "mean": advised.mean,
@@ -212,7 +118,7 @@ def _show_front(study: Study, as_json: bool) -> None:
     advised = study.recommend()
     if as_json:
         fields = {
-            "front": [_described(study, trial) for trial in front],
+            "front": [trial_json(study, trial) for trial in front],
             "recommended": {
                 "point": point_to_json(study.space, advised.point),
                 "expected": {name: one._asdict() for name, one in advised.expected.items()},
@@ -231,21 +137,12 @@ def _show_front(study: Study, as_json: bool) -> None:
     return end(study)
 
 
-def _put_best(study: Study, best: Trial | None) -> None:
-    """The best so far or the front, the limits, and what is told in part."""
-    if best is not None:
-        put(f"best: {best.value:.6g} (trial {best.id})")
-    elif not study.outcomes.only and (line := best_line(study)):
-        put(line)
-    for line in standing_lines(study):
-        put(line)
-
-
 def _line(study: Study, word: str, value: float | None, point: Any) -> list[Any]:
     return [word, value, *(point.get(name) for name in study.space.names)]
 
 
-def _named(study: Study, trial: Trial) -> str:
+def trial_name(study: Study, trial: Trial) -> str:
+    """What to call a trial: its id and its batch."""
     batch = study.history.batch(trial)
     return f"trial {trial.id}" + (f" (batch {batch})" if batch else "")
 
@@ -272,7 +169,7 @@ def logs(
     kept = [file for sent in attempts for file in _kept(folder / Path(sent.name).name)]
     if as_json:
         fields = {
-            **(_described(study, found) or {}),
+            **(trial_json(study, found) or {}),
             "batch": study.history.batch(found),
             "reason": reason,
             "notes": list(study.history.notes(found)),
@@ -284,7 +181,7 @@ def logs(
         return end(study)
     told = found.value if found.named is None else found.values
     ended = f"told {told!r}" if found.status == "told" else found.status
-    put(f"{_named(study, found)}: {ended}{', excluded' if found.excluded else ''}")
+    put(f"{trial_name(study, found)}: {ended}{', excluded' if found.excluded else ''}")
     if found.status in ("failed", "lost") or found.excluded:
         put(f"reason: {reason or 'nobody said'}")
     for note in study.history.notes(found):
@@ -332,7 +229,7 @@ def export(
     if as_json:
         listed = [
             {
-                **(_described(study, trial) or {}),
+                **(trial_json(study, trial) or {}),
                 **cells[trial.id],
                 "notes": list(study.history.notes(trial)),
             }
@@ -487,7 +384,8 @@ def report(
     return end(study)
 
 
-def _described(study: Study, trial: Trial | None) -> dict[str, Any] | None:
+def trial_json(study: Study, trial: Trial | None) -> dict[str, Any] | None:
+    """A trial as JSON."""
     if trial is None:
         return None
     return trial.to_json(partial(point_to_json, study.space))

@@ -153,9 +153,11 @@ class Ledger:
             changed = [replace(trial, **_CHANGES[type(event)]) for trial in trials]
         reason = event.reason if isinstance(event, Failed | Lost | Excluded) else None
         for trial in changed:
-            self.trials[trial.id] = trial
             if isinstance(event, Told) and trial.excluded:
+                self.trials[trial.id] = trial
                 continue  # a further value; why it is excluded stays
+            said = reason or ""
+            self.trials[trial.id] = trial if trial.reason == said else replace(trial, reason=said)
             self.reasons.pop(trial.id, None)
             if reason is not None:
                 self.reasons[trial.id] = reason

@@ -64,6 +64,7 @@ class Trial:
     named: Point | None = None  # values by name, where they were told so; frozen as a point is
     goal: str = "value"  # the name of the value; empty if none of the named is the only goal's
     excluded: bool = False  # told, and neither in the model nor the best
+    reason: str = ""  # why it failed, was lost or is excluded, if somebody said
 
     @property
     def values(self) -> dict[str, float]:
@@ -101,10 +102,12 @@ class Trial:
 
     def __repr__(self) -> str:
         # Fields that only some trials have are shown for those.
-        usual = [field for field in fields(self) if field.name not in ("named", "goal", "excluded")]
+        rare = ("named", "goal", "excluded", "reason")
+        usual = [field for field in fields(self) if field.name not in rare]
         shown = {field.name: getattr(self, field.name) for field in usual}
         shown |= {} if self.named is None else {"values": dict(self.named)}
         shown |= {"excluded": True} if self.excluded else {}
+        shown |= {"reason": self.reason} if self.reason else {}
         return f"Trial({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def __hash__(self) -> int:
@@ -119,6 +122,7 @@ class Trial:
         """
         rare: dict[str, Any] = {} if self.named is None else {"values": self.values}
         rare |= {"excluded": True} if self.excluded else {}
+        rare |= {"reason": self.reason} if self.reason else {}
         return {
             "id": self.id,
             "status": self.status,

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from covey.errors import JournalConflict, JournalError
 from covey.log.disk import Descriptor, forget_staged, is_locked, reporting, take_lock, try_lock
 
 _FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
+_LOOKS, _MOMENT = 20, 0.01  # how often a lock that is held is tried again, and after how long
 _MOST = 4096  # bytes of the entry
 _SIGNED = b'{"pid": '  # how the entry of the lock's holder begins
 
@@ -42,7 +44,7 @@ def running(journal: Path) -> Iterator[None]:
     try:
         with reporting(f"lock {path}"):
             _require_ours(path, os.fstat(file.fd), journal)
-            if not try_lock(file.fd):
+            if not _taken(file.fd):
                 raise JournalConflict(
                     f"{journal} is being run by {_holder(file.fd)}. Wait for it, stop it, or use "
                     "another journal."
@@ -140,6 +142,15 @@ def _opened(path: Path) -> int:
         if path.is_symlink():  # made just now
             raise _not_ours(path, "is a link") from None
         raise
+
+
+def _taken(fd: int) -> bool:
+    """Take the lock, unless a run has it: whoever looks (`holder`) has it for a moment only."""
+    for _ in range(_LOOKS):
+        if try_lock(fd):
+            return True
+        time.sleep(_MOMENT)
+    return try_lock(fd)
 
 
 def _require_ours(path: Path, found: os.stat_result, journal: Path) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from covey.run.loop import Progress
     from covey.run.ray import RayEngine
     from covey.run.remote import FuturesEngine
+    from covey.run.reports import report
+    from covey.run.stopping import Halving, MedianRule
     from covey.run.task import Engine, Outcome, Retries, Task
 
 __all__ = [
@@ -20,7 +22,9 @@ __all__ = [
     "DaskEngine",
     "Engine",
     "FuturesEngine",
+    "Halving",
     "LocalEngine",
+    "MedianRule",
     "Outcome",
     "Progress",
     "RayEngine",
@@ -29,6 +33,7 @@ __all__ = [
     "Task",
     "maximize",
     "minimize",
+    "report",
     "run",
 ]
 
@@ -38,7 +43,9 @@ _MODULES = {
     "DaskEngine": "dask",
     "Engine": "task",
     "FuturesEngine": "remote",
+    "Halving": "stopping",
     "LocalEngine": "local",
+    "MedianRule": "stopping",
     "Outcome": "task",
     "Progress": "loop",
     "RayEngine": "ray",
@@ -47,6 +54,7 @@ _MODULES = {
     "Task": "task",
     "maximize": "api",
     "minimize": "api",
+    "report": "reports",
     "run": "api",
 }
 

@@ -24,15 +24,16 @@ from covey.learn import Goal
 from covey.log.disk import remove_staged
 from covey.log.running import note_plan
 from covey.outcomes import Outcomes, middle
+from covey.run.bar import with_bar
 from covey.run.command import Command
 from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Dispatcher
 from covey.run.local import LocalEngine
 from covey.run.loop import Interrupt, Loop, Plan, RunOptions
 from covey.run.remote import FuturesEngine
-from covey.run.shown import shown
 from covey.run.slots import gpu_slots
 from covey.run.standing import last_attempts
+from covey.run.stopping import rule_of
 from covey.run.task import Call, Engine, Function, pack
 from covey.selection import Strategy
 from covey.space import Pool, Space
@@ -204,6 +205,7 @@ def run(
             per_gpu, how many evaluations share one; progress, False to show no bar. The budget:
             evaluations; hours; cost, {"dollars": 50}, something that is returned beside the value;
             target, a value that is good enough; plateau, evaluations that brought nothing better.
+            stopping: "asha", "median" or a rule, which ends what does badly by what it reports.
 
     Raises:
         EvaluationError: No value came, or the machine lost a whole batch. Like any error and
@@ -212,6 +214,7 @@ def run(
     """
     plan = Plan.of(batch, rounds, options)
     plan.budget.check(study.recipe.outcomes)
+    require_reports(plan, workers, study.recipe.outcomes)
     call = as_call(f, study.space, study.recipe.outcomes)
     crew = crew_of(workers, plan, call)
     _require_program(call, crew.workers)
@@ -222,7 +225,7 @@ def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
     """Evaluate to the end of a plan; call, plan and crew were checked before."""
     with ExitStack() as stack:
         stack.enter_context(study.running())
-        plan = stack.enter_context(shown(plan))
+        plan = stack.enter_context(with_bar(plan))
         if study.journal is not None:
             remove_staged(study.journal)
         study.refresh()
@@ -233,6 +236,7 @@ def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
             engine.tidy(_told_attempts(study))
             busy = engine.busy()
         dispatcher = Dispatcher(study, engine, call, plan.timeout, plan.retries, crew.gpus)
+        dispatcher.rule = rule_of(plan.stopping)
         dispatcher.withdraw_strays(busy - _awaited(study))
         if study.journal is not None:
             note_plan(study.journal, _described(plan, engine.slots))
@@ -244,6 +248,22 @@ def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
             # Without a journal, the results would be lost with the exception.
             vars(error).update(study=study, result=result_of(study))
             raise
+
+
+def require_reports(plan: Plan, workers: Workers | None, outcomes: Outcomes | None) -> None:
+    """Refuse early stopping where no intermediate values come, or where they have no one goal."""
+    if plan.stopping is None:
+        return
+    if outcomes is not None:
+        raise StrategyError(
+            "stopping compares one plain value, and the outcomes of this study have names; leave "
+            "it out."
+        )
+    if not isinstance(workers, int | None) and not hasattr(workers, "reports"):
+        raise StrategyError(
+            f"stopping needs intermediate values, which come from processes of this machine only, "
+            f"workers=4; got {workers!r}."
+        )
 
 
 def _described(plan: Plan, slots: int | None) -> dict[str, Any]:
@@ -431,6 +451,7 @@ def _optimize(
     told = (of_study.get(name) for name in ("limits", "record", "worst"))
     outcomes = Outcomes.of(goals, *told)
     plan.budget.check(outcomes)
+    require_reports(plan, workers, outcomes)
     call = as_call(f, space, outcomes)
     crew = crew_of(workers, plan, call)
     _require_program(call, crew.workers)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from covey.errors import StrategyError, did_you_mean
+from covey.run.reports import FILE, OutputReports, report_in
 from covey.run.task import Outcome, Task
 from covey.run.workdir import TAIL, LogTail, environment, relay, tail
 
@@ -45,8 +46,9 @@ class Command:
 
     The value is the last line of standard output that is not empty (``result="stdout"``) or what
     is in the file (``result="file"``): a number, or ``{"value": 1.5, "sem": 0.1}``, and whatever
-    else is in it goes into the log beside the value. A program that ends with another status than 0
-    has failed, one killed by a signal is lost.
+    else is in it goes into the log beside the value. Lines ``step value``, or JSON objects with
+    both, are intermediate values. A program that ends with another status than 0 has failed, one
+    killed by a signal is lost.
 
     >>> command = Command(["train", "--lr={x.lr}", "{x.net}"])
     >>> command.words({"lr": -0.5, "net": "a b; rm"}, trial=0, seed=1)
@@ -226,7 +228,11 @@ class Command:
 def _run(words: list[str], folder: Path, variables: dict[str, str]) -> tuple[int, str, str]:
     """Run a program to its end: its exit status, and the ends of its stdout and stderr."""
     with ExitStack() as stack:
-        logs = [stack.enter_context(_open_log(folder / name)) for name in ("stdout", "stderr")]
+        reports = OutputReports(folder / FILE)
+        logs = [
+            stack.enter_context(_open_log(folder / "stdout", reports)),
+            stack.enter_context(_open_log(folder / "stderr")),
+        ]
         given = stack.enter_context((folder / "stdin").open("rb"))
         pipes = [os.pipe() for _ in logs]
         try:
@@ -243,10 +249,23 @@ def _run(words: list[str], folder: Path, variables: dict[str, str]) -> tuple[int
         return code, logs[0].text, logs[1].text
 
 
+class _Output(LogTail):
+    """The log of a program that may report intermediate values."""
+
+    def __init__(self, fd: int, reports: OutputReports) -> None:
+        super().__init__(fd)
+        self._reports = reports
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        self._reports.feed(data)
+
+
 @contextmanager
-def _open_log(path: Path) -> Iterator[LogTail]:
+def _open_log(path: Path, reports: OutputReports | None = None) -> Iterator[LogTail]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-    log = LogTail(os.open(path, flags, 0o600))
+    fd = os.open(path, flags, 0o600)
+    log = LogTail(fd) if reports is None else _Output(fd, reports)
     try:
         yield log
     finally:
@@ -348,7 +367,8 @@ def _valued(name: str, said: str, where: str, log: str, outcomes: tuple[str, ...
         answer = json.loads(said)
     except ValueError:
         try:
-            answer = float(said)
+            last = report_in(said)
+            answer = float(said) if last is None else last[1]
         except ValueError:
             shown = repr(said[:200]) if said else "nothing"
             form = ", ".join(f'"{one}": number' for one in outcomes or ["value"])

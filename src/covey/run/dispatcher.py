@@ -13,10 +13,22 @@ from dataclasses import replace
 import numpy as np
 
 from covey.errors import HistoryError
-from covey.history import Dispatched, Failed, History, Late, Lost, Point, Retried, Told, Trial
+from covey.history import (
+    Dispatched,
+    Failed,
+    History,
+    Late,
+    Lost,
+    Point,
+    Reported,
+    Retried,
+    Told,
+    Trial,
+)
 from covey.run.command import Command
 from covey.run.slots import Places, Slot
 from covey.run.standing import kind_of, last_attempts
+from covey.run.stopping import StoppingRule, stopped_early, to_stop, worth_logging
 from covey.run.task import Call, Engine, Outcome, Retries, Task, name_of
 from covey.study import Study
 
@@ -54,6 +66,7 @@ class Dispatcher:
         self._queue: dict[int, float] = {}  # trial id -> earliest time to start it
         self._used: dict[int, Counter[str]] = {}  # retries in this run
         self._unkept: set[str] = set()  # names of returned values that were warned of
+        self.rule: StoppingRule | None = None  # which evaluations to stop early
         self._settling = False  # whether outcomes may not be in the log yet
         # Failures that are not logged yet, by trial id; see `_hold_back`.
         self._held: dict[int, tuple[Task, Outcome]] = {}
@@ -160,13 +173,47 @@ class Dispatcher:
         if ready is not None:  # something is to be started soon
             seconds = min(seconds, max(0.0, ready - time.monotonic()))
         self._settling = True
-        for outcome in self._engine.poll(seconds):
+        outcomes = self._engine.poll(seconds)
+        reported = self._take_reports()
+        for outcome in outcomes:
             self._places.free(outcome.name)
             self._settle(outcome)
         self._settling = False
         self._study.refresh()
+        if reported:
+            self.stop_early()
         self._withdraw()
         self._admit_retried()
+
+    def _take_reports(self) -> bool:
+        """Log the intermediate values that came, of each evaluation a few; whether there are."""
+        read = getattr(self._engine, "reports", None)
+        came: dict[str, list[tuple[int, float]]] = {}
+        for name, step, value in read() if read is not None else ():
+            came.setdefault(name, []).append((step, value))
+        for name, reports in came.items():
+            task = self._sent.get(name)
+            if task is None or not self._pending(task.id):
+                continue
+            known = [
+                r.step for r in self._study.history.reports(task.id) if r.attempt == task.attempt
+            ]
+            for step, value in worth_logging(reports, max(known, default=-1), self.rule):
+                self._study.note(Reported(task.id, task.attempt, step, value))
+        return bool(came)
+
+    def stop_early(self) -> None:
+        """Tell what the rule stops the last value that it reported; then it is withdrawn."""
+        if self.rule is None:
+            return
+        sign = 1.0 if self._study.recipe.goal == "max" else -1.0
+        for id, report in to_stop(self._study.history, self.rule, sign).items():
+            with self._unless_settled(id):
+                self._study.note(Told((id,), (report.value,), (), ({"stopped": report.step},)))
+            _log.info("trial %d is stopped at step %d: %r", id, report.step, report.value)
+            self._queue.pop(id, None)
+            self._held.pop(id, None)
+            self.settled, self.streak, self.lost, self._cleared = self.settled + 1, 0, 0, True
 
     def leave_queue(self) -> None:
         """Start nothing more; what is queued stays pending."""
@@ -286,7 +333,10 @@ class Dispatcher:
             if self._study.history.trial(task.id).status != "told":
                 self._give_up(task, Outcome(task.name, "failed", reason=str(error)))
                 return
-            if outcome.value is not None:
+            if outcome.value is not None and task.id in stopped_early(self._study.history):
+                ended = "its evaluation came to its end, although it was stopped"
+                self._study.amend(task.id, outcome.value, ended)
+            elif outcome.value is not None:
                 self._study.note(Late(task.id, task.attempt, outcome.value))
             _log.info("a further result of trial %d came late: %r", task.id, _result(outcome))
             return

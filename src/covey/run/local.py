@@ -44,6 +44,7 @@ class LocalEngine:
         self._held: int | None = None  # descriptor that holds the lock of a temporary folder
         self._open: dict[str, Process] = {}
         self._ready: list[Outcome] = []
+        self._said: list[tuple[str, int, float]] = []  # reports of those that have ended
         self._reported: list[str] = []  # by the last poll, as names; perhaps not in the log yet
         self._packed: tuple[Call, Path] | None = None
 
@@ -79,6 +80,7 @@ class LocalEngine:
             for name, process in list(self._open.items()):
                 outcomes = process.check()
                 if outcomes:
+                    self._said += [(name, *said) for said in process.reports()]
                     found += [self._with_its_log(outcome, process) for outcome in outcomes]
                     del self._open[name]
                     if not any(_is_kept(outcome, process) for outcome in outcomes):
@@ -88,6 +90,13 @@ class LocalEngine:
                 return found
             time.sleep(min(pause, left))
             pause = min(1.5 * pause, _LONG)
+
+    def reports(self) -> list[tuple[str, int, float]]:
+        """Intermediate values since the last call: name, step and value."""
+        said, self._said = self._said, []
+        for name, process in self._open.items():
+            said += [(name, *found) for found in process.reports()]
+        return said
 
     def cancel(self, names: Collection[str]) -> None:
         """Ask these to end; asked again, they are killed at once.

@@ -30,7 +30,8 @@ from covey.history import History, Trial
 from covey.run.budget import Budget, BudgetOptions, spent
 from covey.run.dispatcher import Dispatcher
 from covey.run.slots import Gpus
-from covey.run.standing import Pace, duration, failing_alike
+from covey.run.standing import Tempo, duration, failing_alike
+from covey.run.stopping import StoppingRule, rule_of
 from covey.run.task import Retries
 from covey.study import Study
 
@@ -116,6 +117,7 @@ class RunOptions(BudgetOptions, total=False):
     gpus: Gpus | None
     per_gpu: int
     progress: bool | None
+    stopping: str | StoppingRule | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ class Plan:
     gpus: Gpus | None = None  # as many slots, or which
     per_gpu: int = 1
     progress: bool | None = None  # show a bar; None: on a terminal and in a notebook
+    stopping: str | StoppingRule | None = None  # which evaluations to end early
     budget: Budget = Budget()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
@@ -144,6 +147,7 @@ class Plan:
                 f"rounds={self.rounds} and evaluations={self.budget.evaluations} say the same in "
                 "two ways; give one of them."
             )
+        rule_of(self.stopping)
         if self.progress not in (None, True, False):
             raise StrategyError(f"progress is True, False or None; got {self.progress!r}.")
         limit = self.timeout
@@ -240,6 +244,7 @@ class Loop:
 
     def _to_the_end(self) -> None:
         self._take_up()
+        self._dispatcher.stop_early()
         self._check_limits()
         if self._plan.asynchronous:
             self._keep_busy()
@@ -318,13 +323,13 @@ class Loop:
         """Start nothing more once a limit of the budget is reached."""
         seconds, events = time.monotonic() - self._began, len(self._study.history.events)
         hours = self._plan.budget.hours
-        if self.over or (events == self._judged and hours is None):
-            return
-        self._judged = events
-        self.over = self._plan.budget.reached(self._study, seconds)
+        if not self.over and (events != self._judged or hours is not None):
+            self._judged = events
+            self.over = self._plan.budget.reached(self._study, seconds)
+            if self.over:
+                _log.info("nothing more begins: %s", self.over)
         if self.over:
-            self._dispatcher.leave_queue()
-            _log.info("nothing more begins: %s", self.over)
+            self._dispatcher.leave_queue()  # again and again: what is lost is queued anew
 
     def _check_batch(self) -> None:
         """Raise if a whole batch of this run gave no value, and the next would fare no better.
@@ -403,7 +408,7 @@ class Loop:
         one = self._dispatcher.seconds
         if one is None or (total is None and not self.over):
             return spare
-        pace = Pace(one, self._wide, None if self._plan.asynchronous else self._plan.batch)
+        pace = Tempo(one, self._wide, None if self._plan.asynchronous else self._plan.batch)
         rest = pace.left(self._dispatcher.elapsed, self._dispatcher.queued, later)
         return rest if spare is None or self.over else min(rest, spare)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from covey.errors import WorkFolderError
+from covey.run.reports import FILE, VARIABLE, Reports
 from covey.run.task import Outcome, Task
 from covey.run.workdir import UNWRITTEN, Workdir, environment, group_lives, start_time, tail
 
@@ -42,6 +43,7 @@ class Process:
         self._stopped_at: float | None = None
         self._why = ""  # why it was stopped; the disk may be too full to write it down
         self._unreadable_at: float | None = None
+        self._reports = Reports(place.folder)
         self._alive_until = 0.0  # not our child: when to check its process again
 
     @classmethod
@@ -69,7 +71,7 @@ class Process:
                     stdin=subprocess.PIPE if tied else subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    env=environment(task),
+                    env={**environment(task), VARIABLE: str(place.folder / FILE)},
                     start_new_session=True,
                     pass_fds=locks,
                 )
@@ -152,6 +154,10 @@ class Process:
         """Let it run on; a thread waits for a child, which would else stay behind as a zombie."""
         if self._child is not None:
             threading.Thread(target=self._child.wait, daemon=True).start()
+
+    def reports(self) -> list[tuple[int, float]]:
+        """The intermediate values that came since the last call, each with its step."""
+        return self._reports.new()
 
     @property
     def log(self) -> Path:

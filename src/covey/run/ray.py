@@ -17,7 +17,7 @@ from covey.run.task import Call, Outcome, Task
 _log = logging.getLogger("covey")
 
 
-def evaluate_here(label: bytes, payload: bytes, grace: float) -> list[dict[str, Any]]:
+def evaluate_on_ray(label: bytes, payload: bytes, grace: float) -> list[dict[str, Any]]:
     """What a Ray worker runs: one evaluation; its slot is the GPU that it has to itself."""
     import ray
 
@@ -47,7 +47,7 @@ class RayEngine:
         except ImportError as error:
             raise MissingExtraError("ray", "ray") from error
         self._ray = ray
-        self._evaluate = ray.remote(max_retries=0, **resources)(evaluate_here)
+        self._evaluate = ray.remote(max_retries=0, **resources)(evaluate_on_ray)
         self._grace = grace
         self._open: dict[str, Any] = {}
         self._packer = CallPacker()

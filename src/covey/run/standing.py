@@ -18,6 +18,7 @@ from covey.errors import several
 from covey.history import Dispatched, History, Retried, Trial
 from covey.log.running import Holder
 from covey.run.budget import ended_in_order, spent
+from covey.run.stopping import stopped_early
 from covey.study import Study
 
 _ALIKE = 3  # failures in a row that are worth a word
@@ -45,6 +46,7 @@ class Standing:
     done: int  # evaluations told or failed
     total: int | None  # evaluations in all; None where nobody runs it, or it has no such limit
     failed: int
+    stopped: int  # of those told, before their end
     slots: int | None  # of the run; None if it has none, or nobody runs it
     running: tuple[Running, ...]
     left: float | None  # estimated seconds; None if that cannot be told
@@ -80,6 +82,7 @@ def standing(
         len(ended),
         total,
         sum(trial.status == "failed" for trial in ended),
+        len(stopped_early(history)),
         plan.get("slots"),
         under_way,
         None if runner is None else _left(history, times, under_way, plan, now),
@@ -164,16 +167,16 @@ def _left(
     used = sum(
         t.origin == "asked" and t.status in ("told", "failed", "pending") for t in history.trials
     )
-    pace = Pace(math.fsum(times.took) / len(times.took), wide, plan.get("batch") or wide)
+    pace = Tempo(math.fsum(times.took) / len(times.took), wide, plan.get("batch") or wide)
     if plan.get("asynchronous"):
-        pace = Pace(pace.one, pace.wide, None)
+        pace = Tempo(pace.one, pace.wide, None)
     queued = len(history.pending) - len(under_way)
     rest = pace.left([one.seconds for one in under_way], queued, max(0, total - used))
     return rest if limit is None else min(limit, rest)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Tempo:
     """What one evaluation takes, in seconds, how many go on at once, and in batches of how many.
 
     Without batches (None) the next begins wherever one has ended.
@@ -189,9 +192,9 @@ class Pace:
         It falls while one waits, and never grows: one that takes longer than expected counts as
         about to end.
 
-        >>> Pace(10.0, wide=2).left([4.0, 0.0], queued=0, later=2), Pace(10.0, 2).left([], 0, 3)
+        >>> Tempo(10.0, wide=2).left([4.0, 0.0], queued=0, later=2), Tempo(10.0, 2).left([], 0, 3)
         (20.0, 20.0)
-        >>> Pace(10.0, wide=2, batch=3).left([], queued=0, later=6)
+        >>> Tempo(10.0, wide=2, batch=3).left([], queued=0, later=6)
         40.0
 
         Args:

@@ -145,13 +145,13 @@ def test_errors_are_json_where_data_is(call):
 
 
 def test_an_interrupt_has_a_code_of_its_own(call, monkeypatch):
-    from covey.cli import show
+    from covey.cli import watch
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
     call("init", "--real", "x=0:1")
-    monkeypatch.setattr(show, "read_settings", interrupted)
+    monkeypatch.setattr(watch, "read_settings", interrupted)
     done = call("status")
     assert done.code == 130
     assert "safe" in done.err
@@ -269,13 +269,13 @@ def test_a_sheet_may_still_come_through_a_pipe(study):
 def test_what_nobody_thought_of_is_one_sentence_and_where_to_report_it(
     call, monkeypatch, error, code
 ):
-    from covey.cli import show
+    from covey.cli import watch
 
     def surprised(*_):
         raise error
 
     call("init", "--real", "x=0:1")
-    monkeypatch.setattr(show, "read_settings", surprised)
+    monkeypatch.setattr(watch, "read_settings", surprised)
     done = call("status")
     assert done.code == code
     assert done.err.count("\n") == 1

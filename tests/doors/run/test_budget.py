@@ -8,15 +8,16 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.doors.run.scripted import Scripted
 
 import covey
 from covey.errors import StrategyError
 from covey.history import Asked, Failed, History, Point, Told
 from covey.outcomes import Outcomes
-from covey.run import run
+from covey.run import Outcome, Retries, run
 from covey.run.budget import Budget, ended_in_order, spent
 from covey.run.loop import Plan
-from covey.run.standing import Pace, failing_alike
+from covey.run.standing import Tempo, failing_alike
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
 POINTS = tuple(Point(x=i / 10) for i in range(10))
@@ -109,6 +110,19 @@ def test_a_target_ends_it_and_what_runs_is_waited_for(asynchronous):
     new_values = [t for t in study.history.told if t.value >= 0.5]
     assert len(study.history.events) - before <= 4  # what was pending, if anything
     assert new_values
+
+
+def test_what_is_lost_when_it_is_over_stays_pending():
+    """It would be tried again, if the run went on."""
+
+    def answer(task):
+        return [Outcome(task.name, *(("succeeded", 1.0) if task.id == 0 else ("lost",)))]
+
+    study, engine = new(), Scripted(answer, one_by_one=True)
+    result = run(study, abs, batch=3, workers=engine, target=0.5, retries=Retries(wait=0.0))
+    assert "reached by trial 0" in result.ended
+    assert [task.id for task in engine.tasks] == [0, 1, 2]
+    assert [trial.status for trial in study.history.trials] == ["told", "pending", "pending"]
 
 
 def test_a_target_of_a_study_that_minimises_and_of_several_goals():
@@ -204,7 +218,7 @@ def test_failures_are_part_of_a_plateau_and_earlier_results_are_not():
 
 def test_the_time_left_never_grows_while_one_waits():
     for batch in (None, 4, 6):
-        pace = Pace(10.0, 4, batch)
+        pace = Tempo(10.0, 4, batch)
         waits = [pace.left([0.5 * i, 0.5 * i + 2.0], 3, 9) for i in range(60)]
         assert all(later <= earlier for earlier, later in itertools.pairwise(waits))
         assert waits[0] > waits[30]
@@ -227,7 +241,7 @@ def test_the_time_left_is_that_of_a_run_played_out(wide, batch):
             waiting -= 1
         seconds += 1
         left = [n - 1 for n in left if n > 1]
-    assert Pace(one, wide, batch).left(elapsed, queued, later) == seconds
+    assert Tempo(one, wide, batch).left(elapsed, queued, later) == seconds
 
 
 # ---------------------------------------------------------------- a program that breaks

@@ -24,7 +24,7 @@ def test_the_code_runs(tmp_path, monkeypatch):
         if not CLUSTER.search(block):  # those are run by the tests of their engines
             exec(code, names)
             ran += 1
-    assert (ran, len(BLOCKS)) == (6, 9)
+    assert (ran, len(BLOCKS)) == (7, 10)
     assert (tmp_path / "run.jsonl").exists()
 
 

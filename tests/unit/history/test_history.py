@@ -519,3 +519,19 @@ def test_values_are_amended_by_the_names_they_were_told_by():
             history.check(event)
     plain = History(EVENTS).then(Amended(1, {"value": 2.0}, "typo"))[1]
     assert (plain.value, plain.named) == (2.0, None)
+
+
+def test_a_trial_says_why_it_failed_as_long_as_that_is_so():
+    events = [Asked((Point(x=0.1), Point(x=0.9)), "random"), Failed((0,), "too hot")]
+    failed = History(events)
+    assert failed[0].reason == failed.reason(0) == "too hot"
+    assert "reason='too hot'" in repr(failed[0])
+    assert failed[0].to_json()["reason"] == "too hot"
+    assert (failed[1].reason, "reason" in failed[1].to_json()) == ("", False)
+    again = failed.then(Retried((0,)))
+    assert again[0].reason == ""
+    told = again.then(Told((0,), (1.0,)))
+    excluded = told.then(Excluded((0,), "wrong vial"))
+    assert excluded[0].reason == "wrong vial"
+    assert excluded.then(Included((0,), "right vial"))[0].reason == ""
+    assert failed.then(Told((0,), (2.0,)))[0].reason == ""

@@ -2,13 +2,14 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from covey.errors import JournalConflict, JournalError
 from covey.log import running
-from covey.log.running import holder, lock_path
+from covey.log.running import holder, lock_path, note_plan
 
 HOLD = """
 import sys, time
@@ -176,3 +177,47 @@ def test_the_name_a_journal_was_staged_under_is_no_second_one(journal):
     with running(journal):
         assert not staged.exists()
         assert journal.read_text() == "a log"
+
+
+@pytest.mark.parametrize("defect", [False, True])
+def test_whoever_looks_keeps_nobody_from_running(tmp_path, monkeypatch, defect):
+    """To look is to hold the lock for a moment; `covey watch` looks every second."""
+    module = sys.modules["covey.log.running"]
+    if defect:
+        monkeypatch.setattr(module, "_LOOKS", 0)
+    over, refusals = threading.Event(), 0
+    watchers = [threading.Thread(target=_look, args=(tmp_path, over)) for _ in range(2)]
+    for watcher in watchers:
+        watcher.start()
+    for number in range(60):
+        journal = tmp_path / f"{number % 2}.jsonl"
+        lock_path(journal).write_text("")  # as before the first run: nothing says that it is free
+        try:
+            with running(journal):
+                pass
+        except JournalConflict:
+            refusals += 1
+    over.set()
+    for watcher in watchers:
+        watcher.join()
+    assert (refusals > 0) == defect
+
+
+def _look(folder, over):
+    while not over.is_set():
+        for number in range(2):
+            holder(folder / f"{number}.jsonl")
+
+
+def test_a_plan_is_noted_by_the_holder_alone(journal):
+    note_plan(journal, {"total": 5})  # nobody runs it
+    assert holder(journal) is None
+    with running(journal):
+        note_plan(journal, {"total": 5, "batch": 2})
+        who = holder(journal)
+        assert (who.pid, who.plan) == (os.getpid(), {"total": 5, "batch": 2})
+        note_plan(journal, {"cost": "x" * 5000})  # too long to be read again
+        assert holder(journal).plan == {"total": 5, "batch": 2}
+        assert "plan" not in str(who)
+    with running(journal):
+        assert holder(journal).plan == {}

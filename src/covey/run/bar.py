@@ -20,7 +20,7 @@ _WORDS = 100  # characters of what looks wrong
 _WIDTH = 240  # pixels of the bar in a notebook
 
 
-def in_words(progress: Progress, *, waiting: bool = False) -> str:
+def progress_words(progress: Progress, *, waiting: bool = False) -> str:
     """How far a run is, in a line."""
     best = "-" if progress.best is None else f"{progress.best:.6g}"
     parts = [
@@ -44,7 +44,7 @@ def in_notebook() -> bool:
 
 
 @contextmanager
-def shown(plan: Plan) -> Iterator[Plan]:
+def with_bar(plan: Plan) -> Iterator[Plan]:
     """The plan, which shows its progress as it wants to: with ``progress`` None only if watched."""
     where: Callable[[], Any] | None = None
     if plan.progress is not False and plan.watch is None and in_notebook():
@@ -88,7 +88,7 @@ class _Bar:
     def show(self, progress: Progress) -> None:
         """Move it."""
         done, total = progress.done, progress.total or None
-        self._bar.update(self._task, completed=done, total=total, words=in_words(progress))
+        self._bar.update(self._task, completed=done, total=total, words=progress_words(progress))
 
     def close(self) -> None:
         """Leave it as it is."""
@@ -109,7 +109,7 @@ class _Notebook:
         share = progress.done / progress.total if progress.total else 0.0
         page = (
             f'<progress value="{share:.4f}" max="1" style="width:{_WIDTH}px"></progress> '
-            f"<code>{html.escape(in_words(progress))}</code>"
+            f"<code>{html.escape(progress_words(progress))}</code>"
         )
         if page != self._last and self._handle is not None:
             self._last = page

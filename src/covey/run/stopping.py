@@ -1,0 +1,185 @@
+"""Early stopping: which evaluations to end, by what they and others have reported so far.
+
+Rules are pure functions of the log: asked again, after a crash or by somebody else, they say the
+same. A stopped trial is told the last value that it reported, with the step as ``stopped``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol, runtime_checkable
+
+from covey.errors import StrategyError, did_you_mean, is_whole
+from covey.history import History, Reported
+
+
+@runtime_checkable
+class StoppingRule(Protocol):
+    """Says which trials to stop."""
+
+    def stopped(self, reports: Iterable[Reported], sign: float) -> dict[int, int]:
+        """The trials to stop, each with the step whose report shows it.
+
+        Args:
+            reports: all reports of a study, in order.
+            sign: 1 if more is better, -1 if less is.
+        """
+        ...
+
+    def needs(self, before: int, step: int) -> bool:
+        """Whether it has to see the report of a step, if the one before it was of that step."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Halving:
+    """Asynchronous successive halving (Li et al. 2020): few are left to run for long.
+
+    At the steps ``first``, ``first`` * ``reduction``, ``first`` * ``reduction``^2 ... (the rungs)
+    an evaluation goes on only if its value is among the best 1/``reduction`` of those that came to
+    that rung before it, and its own. Until as many have come there, all go on.
+
+    >>> values = [0.1, 0.9, 0.5, 0.2]
+    >>> Halving(first=1).stopped([Reported(i, 1, 1, v) for i, v in enumerate(values)], 1.0)
+    {2: 1, 3: 1}
+    """
+
+    first: int = 1
+    reduction: int = 3
+
+    def __post_init__(self) -> None:
+        if not is_whole(self.first, 1) or not is_whole(self.reduction, 2):
+            raise StrategyError(
+                "stopping: first is a whole number >= 1 and reduction one >= 2; got "
+                f"{self.first!r} and {self.reduction!r}."
+            )
+
+    def stopped(self, reports: Iterable[Reported], sign: float) -> dict[int, int]:
+        """The trials to stop, each with the step whose report shows it."""
+        rungs: dict[int, list[float]] = {}
+        reached: dict[int, int] = {}  # trial -> its next rung, which it comes to once
+        found: dict[int, int] = {}
+        for report in reports:
+            rung = reached.get(report.id, self.first)
+            while report.step >= rung:
+                came = rungs.setdefault(rung, [])
+                came.append(sign * report.value)
+                better = sum(value > sign * report.value for value in came)
+                if len(came) >= self.reduction and better >= -(-len(came) // self.reduction):
+                    found.setdefault(report.id, report.step)
+                rung *= self.reduction
+            reached[report.id] = rung
+        return found
+
+    def needs(self, before: int, step: int) -> bool:
+        """Whether there is a rung between the two: all are to be compared at the same step."""
+        rung = self.first
+        while rung <= before:
+            rung *= self.reduction
+        return rung <= step
+
+
+@dataclass(frozen=True, slots=True)
+class MedianRule:
+    """Stop an evaluation that does worse than half of the others did (Golovin et al. 2017).
+
+    From step ``first`` on, its best value so far is compared with the median, over the others
+    that came as far, of their average values up to that step; there have to be ``least`` of them.
+
+    >>> given = [Reported(i, 1, 5, v) for i, v in enumerate([0.5, 0.6, 0.7, 0.8, 0.1])]
+    >>> MedianRule(first=1).stopped(given, 1.0)
+    {4: 5}
+    """
+
+    first: int = 1
+    least: int = 4
+
+    def __post_init__(self) -> None:
+        if not is_whole(self.first, 1) or not is_whole(self.least, 1):
+            raise StrategyError(
+                "stopping: first and least are whole numbers >= 1; got "
+                f"{self.first!r} and {self.least!r}."
+            )
+
+    def stopped(self, reports: Iterable[Reported], sign: float) -> dict[int, int]:
+        """The trials to stop, each with the step whose report shows it."""
+        shown: dict[tuple[int, int], list[tuple[int, float]]] = {}
+        found: dict[int, int] = {}
+        for report in reports:
+            own = shown.setdefault((report.id, report.attempt), [])
+            own.append((report.step, sign * report.value))
+            if report.step < self.first:
+                continue
+            others = [
+                [value for step, value in curve if step <= report.step]
+                for (id, _), curve in shown.items()
+                if id != report.id and curve[-1][0] >= report.step
+            ]
+            means = [sum(values) / len(values) for values in others if values]
+            if len(means) >= self.least and max(value for _, value in own) < median(means):
+                found.setdefault(report.id, report.step)
+        return found
+
+    def needs(self, before: int, step: int) -> bool:
+        """It averages: some will do."""
+        return False
+
+
+_SOME = 4  # reports of one evaluation that are logged at once; of more, some in between are not
+_NAMED: dict[str, StoppingRule] = {"asha": Halving(), "median": MedianRule()}
+
+
+def rule_of(stopping: str | StoppingRule | None) -> StoppingRule | None:
+    """A rule by its name, or as it is.
+
+    Raises:
+        StrategyError: There is no such rule.
+    """
+    if stopping is None or (not isinstance(stopping, str) and isinstance(stopping, StoppingRule)):
+        return stopping
+    if stopping in _NAMED:
+        return _NAMED[str(stopping)]
+    raise StrategyError(
+        f"stopping is {', '.join(map(repr, _NAMED))}, a rule such as covey.run.Halving(first=5), "
+        f"or None; got {stopping!r}.{did_you_mean(str(stopping), _NAMED)}"
+    )
+
+
+def worth_logging(
+    reports: Sequence[tuple[int, float]], after: int, rule: StoppingRule | None
+) -> list[tuple[int, float]]:
+    """Of the reports that came at once, those beyond a step: the last, what a rule needs, and some.
+
+    >>> worth_logging([(step, 0.5) for step in range(1, 41)], 2, Halving())
+    [(3, 0.5), (9, 0.5), (13, 0.5), (23, 0.5), (27, 0.5), (33, 0.5), (40, 0.5)]
+    """
+    new = [one for one in reports if one[0] > after]
+    apart = -(-len(new) // _SOME) or 1
+    found, before = [], after
+    for place, (step, value) in enumerate(new):
+        needed = rule is not None and rule.needs(before, step)
+        if place % apart == 0 or place == len(new) - 1 or needed:
+            found.append((step, value))
+        before = step
+    return found
+
+
+def to_stop(history: History, rule: StoppingRule, sign: float) -> dict[int, Reported]:
+    """The pending trials that a rule stops, each with the last report of its last attempt."""
+    reports = [event for event in history.events if isinstance(event, Reported)]
+    last = {report.id: report for report in reports}
+    stopped = rule.stopped(reports, sign)
+    return {id: last[id] for id in stopped if history.trial(id).status == "pending"}
+
+
+def stopped_early(history: History) -> dict[int, int]:
+    """The trials that were stopped early, each with its step."""
+    found = {}
+    for trial in history.told:
+        step, reports = history.metrics(trial).get("stopped"), history.reports(trial)
+        # One that came to its end all the same has been given the value it had there.
+        if is_whole(step, 0) and reports and reports[-1].value == trial.value:
+            found[trial.id] = int(step)
+    return found

@@ -1,0 +1,163 @@
+"""`covey status` and `covey watch` while a run is at work: the same facts from the journal."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from covey.cli.settings import read_settings
+from covey.cli.watch import Reader, keys, picture
+from covey.history import Dispatched, Failed, Reported
+from covey.log.header import reopen as real
+from covey.log.running import holder, note_plan
+
+PLAN = {"total": 12, "batch": 3, "asynchronous": False, "slots": 4, "until": None}
+
+
+@pytest.fixture
+def at_work(study):
+    """A study that this process runs: one told, one failed, one in a slot; the rest is to come."""
+    with ExitStack() as stack:
+        assert study("ask").code == 0
+        opened = read_settings(Path("covey.toml")).study()
+        stack.enter_context(opened.running())
+        note_plan(opened.journal, {**PLAN, "cost": "dollars", "purse": 20.0})
+        for id, slot in ((0, 0), (1, 1), (2, 2)):
+            opened.note(Dispatched(id, 1, f"covey-0a1b2c3d-{id}-a1", 0, slot, str(slot + 4)))
+        opened.tell(0, 0.75)
+        opened.note(Failed((1,), "CUDA out of \x1b[31mmemory"))
+        opened.note(Reported(2, 1, 30, 0.5))
+        yield study, opened
+
+
+def drawn(width=100) -> str:
+    console = Console(file=io.StringIO(), record=True, width=width)
+    console.print(picture(Reader(read_settings(Path("covey.toml")))()))
+    return console.export_text()
+
+
+def test_status_says_who_runs_it_and_how_far(at_work):
+    call, _ = at_work
+    out = call("status").out
+    assert f"run: process {os.getpid()} on " in out
+    assert "so far: 2 of 12 done, 1 failed, 0 of 20 dollars spent, about " in out
+    assert "  slot 2 (GPU 6): trial 2, for " in out
+    assert ", 0.5 at step 30" in out
+    assert "covey watch" in out.splitlines()[-1]
+
+
+def test_status_as_json(at_work):
+    call, _ = at_work
+    found = call("status", "--json").json["run"]
+    assert found["pid"] == os.getpid()
+    assert (found["done"], found["total"], found["slots"], found["running"]) == (2, 12, 4, 1)
+    assert (found["costly"], found["spent"], found["purse"]) == ("dollars", 0.0, 20.0)
+    (one,) = found["under_way"]
+    assert (one["id"], one["slot"], one["gpu"], one["step"], one["value"]) == (2, 2, "6", 30, 0.5)
+    assert found["left"] >= 0.0
+
+
+def test_the_picture_shows_the_same_and_obeys_no_escape(at_work):
+    text = drawn()
+    assert f"run by process {os.getpid()}" in text
+    assert "2 of 12 done, 1 failed" in text
+    assert "best: 0.75 (trial 0)" in text
+    rows = {line.split()[0]: line.split() for line in text.splitlines() if line[:1].isdigit()}
+    assert rows["2"][1:3] == ["6", "2"]
+    assert rows["2"][5:7] == ["30", "0.5"]
+    assert [rows[slot][1] for slot in "013"] == ["free"] * 3
+    assert "CUDA out of [31mmemory" in text
+    assert "q ends this view" in text
+    assert max(map(len, drawn(60).splitlines())) <= 60
+
+
+def test_trouble_is_said_by_both(at_work):
+    call, opened = at_work
+    opened.ask(4)
+    for id in (3, 4, 5):
+        opened.fail(id, f"trial {id}: no CUDA-capable device")
+    said = "the last 3 evaluations in a row failed alike: trial 5: no CUDA-capable device"
+    assert said in call("status").out
+    assert call("status", "--json").json["trouble"] == said
+    assert said in drawn()
+
+
+def test_when_nobody_runs_it(study):
+    assert "nothing was asked yet" in study("watch").out
+    study("ask")
+    out = study("watch").out  # it ends by itself: nothing will change
+    assert out.splitlines()[0] == "0 done, 0 running"
+    assert "nobody runs it" in drawn()
+    assert study("status", "--json").json["run"] is None
+
+
+def test_a_journal_is_read_again_only_when_it_has_changed(at_work, monkeypatch):
+    _, opened = at_work
+    look, read = Reader(read_settings(Path("covey.toml"))), []
+    monkeypatch.setattr("covey.log.header.reopen", lambda *a, **k: read.append(1) or real(*a, **k))
+    assert look().standing.done == look().standing.done == 2
+    assert len(read) == 1
+    opened.tell(2, 0.5)
+    assert look().standing.done == 3
+    assert len(read) == 2
+
+
+def test_lines_while_it_runs(study):
+    """A run of another process, watched to its end."""
+    Path("f.py").write_text("import time\ntime.sleep(0.3)\nprint(1.0)\n")
+    words = [sys.executable, "-m", "covey", "run", "--rounds", "2", "--workers", "2"]
+    runner = subprocess.Popen([*words, "--", sys.executable, "f.py"], stderr=subprocess.DEVNULL)
+    while not (Path("covey.jsonl").exists() and holder(Path("covey.jsonl"))):
+        time.sleep(0.02)
+    lines = study("watch", "--every", "0.1", "--json").out.splitlines()
+    assert runner.wait(30) == 0
+    found = [json.loads(line) for line in lines]
+    done = [one["run"]["done"] for one in found[:-1]]
+    assert done == sorted(done)
+    assert found[0]["run"]["pid"] == runner.pid
+    assert found[-1]["run"] is None
+    assert found[-1]["trials"] == {"told": 6}
+    slots = {one["slot"] for view in found[:-1] for one in view["run"]["under_way"]}
+    assert slots <= {0, 1}
+
+
+def test_q_ends_it_at_a_terminal(at_work):
+    """As somebody sees it: on a terminal of its own, until a key is pressed."""
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "covey", "watch", "--every", "0.1"]
+    shown = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    text, until = b"", time.monotonic() + 30.0
+
+    def more() -> bytes:
+        with suppress(OSError):  # how the end of a terminal is told
+            if select.select([ours], [], [], 0.1)[0]:
+                return os.read(ours, 65_536)
+        return b""
+
+    while b"q ends this view" not in text and time.monotonic() < until:
+        text += more()
+    assert shown.poll() is None
+    os.write(ours, b"q")
+    while shown.poll() is None and time.monotonic() < until:
+        text += more()
+    assert shown.wait(1.0) == 0
+    assert b"slot" in text
+    os.close(ours)
+
+
+def test_without_a_terminal_there_are_no_keys(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("q"))
+    with keys() as pressed:
+        assert pressed(0.0) == ""

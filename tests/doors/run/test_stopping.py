@@ -1,0 +1,300 @@
+"""Intermediate values, and ending early what does badly."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.doors.run.scripted import Scripted
+
+import covey
+from covey.errors import EvaluationError, StrategyError
+from covey.history import Asked, History, Point, Reported, Told
+from covey.run import Command, Halving, MedianRule, Outcome, Retries, report, run
+from covey.run.dispatcher import Dispatcher
+from covey.run.reports import FILE, VARIABLE, OutputReports, Reports
+from covey.run.stopping import rule_of, stopped_early, to_stop, worth_logging
+from covey.run.task import Function
+
+SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
+RULES = [Halving(1, 2), Halving(2, 3), MedianRule(2, 3)]
+
+
+def curves(seed: int, count: int = 12, steps: int = 20) -> list[Reported]:
+    """Evaluations that never cross, a few at a time, so that the order is as in a run."""
+    rng = random.Random(seed)
+    level = {id: rng.random() for id in range(count)}
+    waiting, running, found = list(level), {}, []
+    while waiting or running:
+        while waiting and len(running) < 4:
+            running[waiting.pop(0)] = 0
+        id = rng.choice(sorted(running))
+        running[id] += 1
+        found.append(Reported(id, 1, running[id], level[id] + 0.1 * running[id]))
+        if running[id] == steps:
+            del running[id]
+    return found
+
+
+# ---------------------------------------------------------------- reporting
+
+
+@pytest.mark.parametrize(
+    ("step", "value", "said"),
+    [
+        (-1, 1.0, "whole number >= 0; got -1"),
+        (1.5, 1.0, "whole number >= 0; got 1.5"),
+        (None, 1.0, "got None"),
+        (3, float("nan"), "finite number; got nan"),
+        (3, "high", "finite number; got 'high'"),
+        (3, 1e200, "finite number"),
+    ],
+)
+def test_a_report_says_what_is_wrong_with_it(step, value, said):
+    with pytest.raises(StrategyError, match=said):
+        report(step, value)
+
+
+def test_a_report_goes_forward(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / FILE))
+    report(0, 1)
+    report(5, 2.5)
+    for step in (5, 4):
+        with pytest.raises(StrategyError, match=f"step {step} after step 5"):
+            report(step, 3.0)
+    reports = Reports(tmp_path)
+    assert reports.new() == [(0, 1.0), (5, 2.5)]
+    assert reports.new() == []
+    report(6, 3.0)
+    assert reports.new() == [(6, 3.0)]
+
+
+def test_outside_a_run_it_only_checks(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    report(3, 1.0)
+    report(2, 1.0)
+
+
+def test_reports_in_the_output_of_a_program(tmp_path):
+    found = OutputReports(tmp_path / FILE)
+    text = "loading\n1 0.5\n1 0.6\n2 nan\n0 0.9\n" + '{"step": 3, "value": 0.7}\n' + "x" * 5000
+    for piece in (text[:9], text[9:20], text[20:], "\n4 0.8", "\n"):
+        found.feed(piece.encode())
+    assert Reports(tmp_path).new() == [(1, 0.5), (3, 0.7), (4, 0.8)]
+
+
+def test_a_file_that_somebody_spoilt(tmp_path):
+    (tmp_path / FILE).write_text('[1, 0.5]\n[0, 0.1]\n{}\nodd\n[2, "x"]\n[3, NaN]\n[4, 1]\n[5, 2')
+    assert Reports(tmp_path).new() == [(1, 0.5), (4, 1.0)]
+    assert Reports(tmp_path / "nowhere").new() == []
+
+
+# ---------------------------------------------------------------- rules
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_best_is_never_stopped_and_many_are(rule, sign):
+    """Where curves do not cross; the control, a rule with the wrong sign, stops the best."""
+    wrong = 0
+    for seed in range(8):
+        reports = curves(seed)
+        final = {r.id: sign * r.value for r in reports if r.step == 20}
+        best = max(final, key=final.__getitem__)
+        stopped = rule.stopped(reports, sign)
+        assert best not in stopped
+        assert len(stopped) >= 3
+        wrong += best in rule.stopped(reports, -sign)
+    assert wrong >= 6
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_what_is_stopped_stays_stopped(rule):
+    """A function of the log: more of it never takes a decision back."""
+    reports = curves(3)
+    whole = rule.stopped(reports, 1.0)
+    for length in range(0, len(reports), 17):
+        part = rule.stopped(reports[:length], 1.0)
+        assert part == {id: step for id, step in whole.items() if id in part}
+
+
+def test_halving_by_a_referee():
+    """The rungs played out one by one, from the definition."""
+    reports, rule = curves(5), Halving(2, 3)
+    expected: dict[int, int] = {}
+    for rung in (2, 6, 18):
+        came: list[Reported] = []
+        for one in reports:
+            if one.step == rung:
+                came.append(one)
+                order = sorted(came, key=lambda r: -r.value)
+                kept = -(-len(came) // 3)
+                if len(came) >= 3 and one not in order[:kept]:
+                    expected[one.id] = min(rung, expected.get(one.id, rung))
+    assert rule.stopped(reports, 1.0) == expected
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Halving(0),
+        lambda: Halving(1, 1),
+        lambda: Halving(1.5),
+        lambda: MedianRule(0),
+        lambda: MedianRule(1, 0),
+        lambda: rule_of("ashe"),
+        lambda: rule_of(3),
+    ],
+)
+def test_rules_that_make_no_sense(make):
+    with pytest.raises(StrategyError, match="stopping"):
+        make()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_left_out_changes_no_decision_of_halving(seed):
+    """Reports that come many at a time are thinned; all are compared at the same steps still."""
+    rng, rule, whole = random.Random(seed), Halving(1, 2), curves(seed)
+    logged, came = [], []
+    seen = dict.fromkeys(range(12), -1)
+    for one in whole:
+        came.append(one)
+        if rng.random() < 0.05 or one is whole[-1]:
+            for id in seen:
+                mine = [(r.step, r.value) for r in came if r.id == id]
+                logged += [Reported(id, 1, *r) for r in worth_logging(mine, seen[id], rule)]
+                seen[id] = max([seen[id], *(step for step, _ in mine)])
+            came.clear()
+    assert len(logged) < len(whole)
+    at = {(r.id, r.step) for r in logged}
+    assert {(r.id, r.step) for r in whole if r.step in (1, 2, 4, 8, 16)} <= at
+
+
+def test_only_what_is_pending_is_stopped():
+    history = History().then(Asked(tuple(Point(x=i / 9) for i in range(9)), "random"))
+    for id, value in enumerate([0.8, 0.9, 0.1, 0.2]):
+        history = history.then(Reported(id, 1, 1, value))
+    assert {*to_stop(history, Halving(1, 2), 1.0)} == {2, 3}
+    history = history.then(Told((2,), (0.1,)))
+    assert to_stop(history, Halving(1, 2), 1.0) == {3: Reported(3, 1, 1, 0.2)}
+
+
+# ---------------------------------------------------------------- runs
+
+
+def trains(point):
+    """Sixteen steps of a tenth of a second towards x."""
+    for step in range(1, 17):
+        time.sleep(0.1)
+        report(step, point["x"] * step / 16)
+    return point["x"]
+
+
+def test_a_run_stops_what_does_badly(tmp_path):
+    study = covey.Study(SPACE, seed=0, journal=tmp_path / "run.jsonl")
+    study.enqueue([{"x": x} for x in (0.9, 0.8, 0.1, 0.95)])
+    result = run(study, trains, batch=1, rounds=1, workers=2, stopping=Halving(1, 2))
+    stopped = stopped_early(study.history)
+    assert 2 in stopped
+    assert not {0, 3} & {*stopped}
+    assert result.value >= 0.95
+    for id, step in stopped.items():
+        trial, reports = study.history.trial(id), study.history.reports(id)
+        assert (trial.status, trial.value) == ("told", reports[-1].value)
+        assert (reports[-1].step, step < 16) == (step, True)
+    whole = study.history.reports(0)
+    assert [r.step for r in whole] == sorted({r.step for r in whole})
+    assert {1, 2, 4, 8, 16} <= {r.step for r in whole}  # every rung
+
+
+def test_one_that_ends_all_the_same_has_its_value():
+    """It was told what it had shown when it was stopped; its own end says more."""
+
+    def answer(task):
+        return [Outcome(task.name, "succeeded", 0.4)] if study.history.trial(0).value else []
+
+    study = covey.Study(SPACE, seed=0)
+    engine = Scripted(answer, slots=2)
+    engine.reports = lambda: [(t.name, 1, 0.3 - 0.1 * t.id) for t in engine.tasks]
+    engine.cancel = engine.cancelled.extend  # it is at its end already
+    dispatcher = Dispatcher(study, engine, Function(abs), None, Retries())
+    dispatcher.rule = Stubborn()
+    dispatcher.admit(study.ask(1))
+    for _ in range(3):
+        dispatcher.work(0.0)
+    assert (study.history.trial(0).value, stopped_early(study.history)) == (0.4, {})
+    assert "although it was stopped" in study.history.events[-1].reason
+
+
+class Stubborn:
+    """Stops whoever reports."""
+
+    def stopped(self, reports, sign):
+        return {report.id: report.step for report in reports}
+
+    def needs(self, before, step):
+        return True
+
+
+def test_without_a_rule_reports_are_only_logged(tmp_path):
+    study = covey.Study(SPACE, seed=0, journal=tmp_path / "run.jsonl")
+    run(study, trains, batch=2, rounds=1, workers=2)
+    assert not stopped_early(study.history)
+    assert all(study.history.reports(trial)[-1].step == 16 for trial in study.history.told)
+
+
+def test_a_decision_that_a_killed_run_left_is_carried_out(tmp_path):
+    """The log says enough: the next run tells it, though nothing is reported any more."""
+    study = covey.Study(SPACE, seed=0, journal=tmp_path / "run.jsonl")
+    study.enqueue([{"x": x} for x in (0.9, 0.8, 0.1)])
+    for id, value in enumerate([0.9, 0.8, 0.1]):
+        study.note(Reported(id, 1, 1, value))
+    run(study, trains, batch=1, rounds=1, workers=2, stopping=Halving(1, 2))
+    assert (study.history.trial(2).value, stopped_early(study.history)[2]) == (0.1, 1)
+    assert not study.history.attempts(2)
+
+
+def test_a_program_reports_by_its_output(tmp_path):
+    code = (
+        "import sys, time\nx = float(sys.argv[1])\n"
+        "for step in range(1, 17):\n    time.sleep(0.1)\n    print(step, x * step, flush=True)\n"
+    )
+    study = covey.Study(SPACE, "min", seed=0, journal=tmp_path / "run.jsonl")
+    study.enqueue([{"x": x} for x in (0.1, 0.2, 0.9, 0.8)])
+    command = Command([sys.executable, "-c", code, "{x.x}"])
+    run(study, command, batch=1, rounds=1, workers=2, stopping=Halving(1, 2))
+    assert {2, 3} <= {*stopped_early(study.history)}
+    assert study.history.trial(0).value == pytest.approx(1.6)  # its last line, "16 1.6"
+
+
+@pytest.mark.parametrize(
+    ("f", "said"),
+    [
+        (lambda p: report(5, 1.0) or report(3, 1.0), "step 3 after step 5"),
+        (lambda p: report(1, float("nan")), "finite number; got nan"),
+        (lambda p: report(value=1.0), "missing 1 required positional argument: 'step'"),
+        (Command([sys.executable, "-c", "pass"]), "the last line of its output is nothing"),
+    ],
+)
+def test_bad_reports_fail_an_evaluation_with_the_reason(tmp_path, f, said):
+    study = covey.Study(SPACE, seed=0, journal=tmp_path / "run.jsonl")
+    with pytest.raises(EvaluationError, match=said):
+        run(study, f, batch=1, rounds=1, workers=1)
+
+
+def test_where_it_cannot_work_it_is_refused():
+    with (
+        ThreadPoolExecutor(1) as threads,
+        pytest.raises(StrategyError, match="processes of this machine only"),
+    ):
+        run(covey.Study(SPACE), abs, workers=threads, stopping="asha")
+    named = covey.Study(SPACE, {"a": "max"})
+    with pytest.raises(StrategyError, match="one plain value"):
+        run(named, abs, stopping="median")
+    with pytest.raises(StrategyError, match="Did you mean 'asha'"):
+        run(covey.Study(SPACE), abs, stopping="asah")
+    assert os.environ.get(VARIABLE) is None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from covey.errors import CoveyError
     from covey.gp import GP
     from covey.history import History, Trial
+    from covey.plates import Control, Layout
     from covey.run import Result, maximize, minimize
     from covey.selection import Selection
     from covey.space import Choice, Implies, Integer, Linear, Mixture, Pool, Real, Space
@@ -33,11 +34,13 @@ logging.getLogger("covey").addHandler(logging.NullHandler())
 __all__ = [
     "GP",
     "Choice",
+    "Control",
     "CoveyError",
     "ExitCode",
     "History",
     "Implies",
     "Integer",
+    "Layout",
     "Linear",
     "Mixture",
     "Pool",
@@ -59,6 +62,7 @@ _MODULES = (
     *(
         "log",
         "outcomes",
+        "plates",
         "policies",
         "propose",
         "report",
@@ -76,11 +80,13 @@ _MODULES = (
 _ROOMS = {
     "GP": "covey.gp",
     "Choice": "covey.space",
+    "Control": "covey.plates",
     "CoveyError": "covey.errors",
     "ExitCode": "covey.cli.output",
     "History": "covey.history",
     "Implies": "covey.space",
     "Integer": "covey.space",
+    "Layout": "covey.plates",
     "Linear": "covey.space",
     "Mixture": "covey.space",
     "Pool": "covey.space",

@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from covey.arrays import Array
-from covey.errors import HistoryError
+from covey.errors import HistoryError, SpaceError
 from covey.gp import (
     GP,
     Bound,
@@ -24,6 +24,7 @@ from covey.gp import (
     Posterior,
     Posteriors,
     Recall,
+    Sharing,
     Success,
     Warp,
     fit_best,
@@ -32,9 +33,11 @@ from covey.gp import (
     outgrown,
     scaled,
     success,
+    without_shifts,
 )
 from covey.gp.fit import MANY
-from covey.history import Asked, History, Trial
+from covey.history import Asked, History, PlateRecord, Point, Trial
+from covey.history.wells import mean_and_error
 from covey.hypervolume import EXACT, Front, front_of
 from covey.outcomes import Outcomes, Sense, goal_values, history_of_outcome
 from covey.space import Pool, Space
@@ -101,6 +104,7 @@ def understand(
     ``recall`` of the last posterior saves time and changes nothing else.
     """
     data, models = _standing(history, recipe) or _fitted(history, recipe, rng)
+    data = without_shifts(models, data) if waiting else data
     if data.penalties:
         _log.info("took %d of %d results for penalties", data.penalties, data.looks)
     # A failed point will not be evaluated again. The covariance treats it as pending, so that the
@@ -121,7 +125,7 @@ def understand(
 
 def _success(history: History, recipe: Recipe, failed: Sequence[Mapping[str, Any]]) -> Success:
     """Where trials succeed, from the results that count and these points, which failed."""
-    told, _, _ = _results(history, recipe)
+    told = recipe.space.encode([trial.point for trial in history.counted])
     # Its own, so that nothing else drawn in an ask depends on failures.
     rng = np.random.default_rng([recipe.seed, len(told), len(failed)])
     failed_at = recipe.space.encode(failed)
@@ -213,16 +217,114 @@ def _may_warp(recipe: Recipe) -> bool:
     return recipe.gp.warp and recipe.gp.noise is None
 
 
-def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array]:
-    """Encoded points (n, d), values to maximise (n,), standard errors (n,), nan where unknown."""
+def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array, Sharing | None]:
+    """Encoded points (n, d), values to maximise (n,), standard errors (n,), nan where unknown.
+
+    Of trials on plates, one for each well that was measured; and what their wells share.
+    """
     told = history.counted
     if not told:
         so_far = "nothing has been told yet" if not history.told else "no result told so far counts"
         again = " or include one again" if any(t.excluded for t in history.told) else ""
         raise HistoryError(f"{so_far}, so there is no model. Tell at least one value{again} first.")
+    if history.plates.records:
+        return wells_measured(history, recipe.space, recipe.sign)
     values = np.array([recipe.sign * t.value for t in told if t.value is not None])
     sems = np.array([np.nan if t.sem is None else t.sem for t in told])
-    return recipe.space.encode([t.point for t in told]), values, sems
+    return recipe.space.encode([t.point for t in told]), values, sems, None
+
+
+# Wells of plates: each reading is a result, and those of one plate share a shift.
+
+
+def wells_measured(
+    history: History, space: Space | Pool, sign: float
+) -> tuple[Array, Array, Array, Sharing | None]:
+    """Results as of `_results`: of trials on plates the readings that make up their value.
+
+    A trial whose value was told or corrected by hand is one result, with the shifts that all its
+    wells share. Controls that are points of the space are results, too; others tell about shifts
+    only. Effects are those of the layouts.
+    """
+    book = history.plates
+    rows: list[tuple[Mapping[str, Any], float, float, tuple[str, str] | None]] = []
+    for trial in history.counted:
+        found = book.readings_of(trial.id)
+        if found and mean_and_error([v for _, _, v in found])[0] == trial.value:
+            wells = [(plate, well, v) for plate, well, v in found if not isinstance(v, Point)]
+            rows += [(trial.point, float(v), np.nan, (p, w)) for p, w, v in wells]
+            continue
+        places = book.wells_of(trial.id)
+        sem = np.nan if trial.sem is None or found else trial.sem
+        rows.append((trial.point, trial.value or 0.0, sem, _common(places)))
+    outside: list[tuple[str, float, tuple[str, str]]] = []
+    for plate, record in book.records.items():
+        controls = record.layout.get("controls", {})
+        for well, value in record.readings.items():
+            name = record.uses[well].control
+            if not name or well in record.marks or isinstance(value, Point):
+                continue
+            point = _inside(controls.get(name, {}).get("at"), space)
+            if point is not None:
+                rows.append((point, value, np.nan, (plate, well)))
+            else:
+                outside.append((name, sign * value, (plate, well)))
+    values, sems = (np.array([row[i] for row in rows], dtype=float) for i in (1, 2))
+    at = space.encode([point for point, *_ in rows])
+    return at, sign * values, sems, _groups(book.records, [row[3] for row in rows], outside)
+
+
+def _common(places: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """What the wells of a trial share: the well, if it is one; the plate, with no well; or None."""
+    if len(places) == 1:
+        return places[0]
+    return (places[0][0], "") if len({plate for plate, _ in places}) == 1 else None
+
+
+def _inside(at: Mapping[str, Any] | None, space: Space | Pool) -> Mapping[str, Any] | None:
+    """The point of a control, if it has one that is in the space, which may have changed since."""
+    try:
+        return None if at is None else space.check(at)
+    except SpaceError:
+        return None
+
+
+def _groups(
+    records: Mapping[str, PlateRecord],
+    wells: Sequence[tuple[str, str] | None],
+    controls: Sequence[tuple[str, float, tuple[str, str]]],
+) -> Sharing | None:
+    """What the wells of results and of controls share; None if that is nothing."""
+    layouts = (record.layout.get("effects", ["plate"]) for record in records.values())
+    names = tuple(dict.fromkeys(name for effects in layouts for name in effects))
+    every = [*wells, *(well for _, _, well in controls)]
+    labels, codes = [], np.full((len(every), len(names)), -1)
+    for e, name in enumerate(names):
+        known: dict[str, int] = {}
+        for i, well in enumerate(every):
+            label = "" if well is None else _label(name, *well, records[well[0]])
+            if label:
+                codes[i, e] = known.setdefault(label, len(known))
+        labels.append(tuple(known))
+    kinds = {name: i for i, name in enumerate(dict.fromkeys(name for name, _, _ in controls))}
+    made = Sharing(
+        names,
+        tuple(labels),
+        codes[: len(wells)],
+        np.array([value for _, value, _ in controls], dtype=float),
+        np.array([kinds[name] for name, _, _ in controls], dtype=np.intp),
+        codes[len(wells) :],
+    )
+    return made.telling()
+
+
+def _label(effect: str, plate: str, well: str, record: PlateRecord) -> str:
+    """The group of a well; empty if it is in none."""
+    if effect not in record.layout.get("effects", ["plate"]) or (not well and effect != "plate"):
+        return ""
+    row = well.rstrip("0123456789")
+    known = {"plate": plate, "row": f"row {row}", "column": f"column {well[len(row) :]}"}
+    return known[effect] if effect in known else record.days.get(well, "")
 
 
 # Several outcomes: each is learnt as by a study that knows no other.

@@ -14,7 +14,7 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.errors import HistoryError, StrategyError, did_you_mean
-from covey.history import History, Point, Trial, checks, events
+from covey.history import History, Measured, Point, Trial, checks, events
 from covey.hypervolume import chebyshev, nondominated
 
 Sense = Literal["max", "min"]
@@ -301,7 +301,7 @@ class _Projection:
     """Rewrites the events of a log, one after the other, for one of its outcomes."""
 
     def __init__(self, name: str, history: History) -> None:
-        self._trials = history.trials
+        self._trials, self._plates = history.trials, history.plates.records
         # Of a late result in part the rest is to come, though the trial once failed or the like.
         late = (t.id for t in history.trials if t.status == "told" and name not in t.values)
         self._late = frozenset(late)
@@ -336,6 +336,15 @@ class _Projection:
             case _:
                 return self._ended_or_else(event)
 
+    def _measured(self, event: Measured) -> list[events.Event]:
+        """Readings of this outcome; the trials that have it then are told."""
+        uses = self._plates[event.plate].uses
+        done = (uses[well].trial for well in event.wells)
+        told = (i for i in done if i is not None)
+        self._told.update(i for i in told if self._name in self._trials[i].values)
+        values = tuple(None if v is None else _value(v, self._name) for v in event.values)
+        return [replace(event, values=values, goal=None)]
+
     def _told_too(self, event: events.Told) -> list[events.Event]:
         found: list[events.Event] = list(_told(event, self._name, self._told))
         again = tuple(i for i in event.ids if i in self._excluded and i in self._told)
@@ -343,6 +352,8 @@ class _Projection:
         return [*found, events.Excluded(again, "as a whole")] if again else found
 
     def _ended_or_else(self, event: events.Event) -> list[events.Event]:
+        if isinstance(event, Measured):
+            return self._measured(event)
         if isinstance(event, events.Failed | events.Cancelled | events.Lost | events.Retried):
             ids = tuple(i for i in event.ids if i not in self._late)
             return [replace(event, ids=ids)] if ids else []

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,17 @@ from covey import dpp
 from covey.arrays import Array, close_to, to_numpy
 from covey.baselines import Sobol
 from covey.belief import Belief, Beliefs, Gaussian
-from covey.candidates import Candidates, CandidateSet, FiniteSet, candidate_set, excluded
+from covey.candidates import (
+    Candidates,
+    CandidateSet,
+    Exclusions,
+    FiniteSet,
+    candidate_set,
+    excluded,
+)
 from covey.diagnostics import Diagnostics, explain
 from covey.earlier import weights_of
+from covey.errors import StrategyError
 from covey.gp import GP, PRIORS, Model, Posterior, Posteriors, Recall, success
 from covey.history import Asked, History, Point
 from covey.hypervolume import EXACT
@@ -29,6 +38,19 @@ from covey.large.budget import FIRST, Resources, Size, TimeLimit, thin
 from covey.large.lowrank import held_rows
 from covey.learn import Recipe, understand, understand_several
 from covey.outcomes import Outcomes, history_of_outcome
+from covey.plates.choosing import (
+    Draft,
+    PlateOrder,
+    Rank,
+    by_sobol,
+    by_upper_bounds,
+    choose,
+    drafted,
+    filled,
+    offer_of,
+)
+from covey.plates.layout import Layout
+from covey.plates.offering import at_each_level
 from covey.selection import Selection, Strategy, Waits, checked_selection, crowded
 from covey.space import Pool, Space
 from covey.space.extending import reachable
@@ -46,6 +68,7 @@ class Request:
     name: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
     resources: Resources = field(default_factory=Resources)
+    plates: PlateOrder | None = None  # then there are as many points as its plates have room for
 
 
 @dataclass(frozen=True)
@@ -55,6 +78,7 @@ class Proposal:
     points: list[dict[str, Any]]
     models: tuple[Model, ...]
     diagnostics: Diagnostics
+    plates: dict[str, Any] | None = None  # which wells they stand in
 
     def as_event(self, strategy: str, fixed: dict[str, Any] | None = None) -> Asked:
         """The batch as a log holds it; without a model the strategy's name is reason enough."""
@@ -62,7 +86,8 @@ class Proposal:
         reasons = self.diagnostics.reasons if models is not None else ()
         nats = self.diagnostics.nats if reasons else ()
         points = tuple(map(Point, self.points))
-        return Asked(points, strategy, models, fixed, reasons=reasons, nats=nats)
+        made = Asked(points, strategy, models, fixed, reasons=reasons, nats=nats)
+        return made if self.plates is None else replace(made, plates=self.plates)
 
 
 Proposer = Callable[[History, Recipe, Request, Recall | None], Proposal]
@@ -78,6 +103,8 @@ def propose(
     strategy that needs no model, the points are a design. Else: fit, make candidates, form the
     belief about them, choose (MATH 0).
     """
+    if request.plates is not None:
+        return propose_plates(history, recipe, request, request.plates, recall)
     rng = np.random.default_rng([recipe.seed, history.asked_count])
     where = candidate_set(recipe.space, request.fixed, excluded(history, recipe.seed))
     if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
@@ -313,6 +340,112 @@ def prior_belief(at: Array, gp: GP) -> Belief:
         KernelMatrix(kernel, at), np.zeros(len(at)), held_rows(np.zeros((0, len(at)))), 1e-2
     )
     return Belief(at, (part,), best=0.0)
+
+
+# Plates: a layout says which points may stand together.
+
+
+def propose_plates(
+    history: History,
+    recipe: Recipe,
+    request: Request,
+    order: PlateOrder,
+    recall: Recall | None = None,
+) -> Proposal:
+    """The points of the next plates, and the wells that they stand in.
+
+    Where the layout has no say in the points, they are those of a plain ask for as many.
+    """
+    layout, space = order.layout.against(recipe.space), recipe.space
+    drafts = drafted(order, recipe.seed, len(history.plates.records))
+    plain = replace(request, k=sum(draft.points for draft in drafts), plates=None)
+    if order.constrained:
+        made = _under_layout(history, recipe, replace(plain, plates=order), drafts, recall)
+    else:
+        made = propose(history, recipe, plain, recall)
+    at = space.encode(made.points)
+    for name in layout.shared:  # the same all over a plate or block: nothing to balance
+        at[:, space.columns_of(name)] = 0.0
+    ends = np.cumsum([draft.points for draft in drafts])
+    return replace(made, plates=filled(layout, drafts, np.split(at, ends[:-1])))
+
+
+def _layout(request: Request) -> Layout:
+    if request.plates is None:
+        raise StrategyError("this request is for no plates.")
+    return request.plates.layout
+
+
+def _under_layout(
+    history: History,
+    recipe: Recipe,
+    request: Request,
+    drafts: Sequence[Draft],
+    recall: Recall | None,
+) -> Proposal:
+    """Points that keep what a layout shares and allows, by model or as a design."""
+    rng = np.random.default_rng([recipe.seed, history.asked_count])
+    layout, strategy, use = _layout(request), request.strategy, request.resources
+    posterior = None
+    if strategy.needs_model and ready(history, recipe, strategy):
+        posterior = learnt(history, recipe, rng, Recall() if recall is None else recall)
+    most = max(draft.points for draft in drafts)
+    candidates = _offered(history, recipe, request, most, posterior, rng)
+    offer = offer_of(layout, candidates.at, recipe.space.columns_of, candidates.points)
+    if posterior is not None:
+        belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
+        held = {*request.fixed, *layout.shared}
+        belief = resolved(belief, history, recipe, held, posterior.seen_at)
+        belief = compared(belief, posterior, recipe.space)
+        rank: Rank = by_upper_bounds
+        why = f"chosen by {request.name}"
+    else:
+        belief = resolved(prior_belief(candidates.at, recipe.gp), history, recipe)
+        rank = by_sobol(offer.at, recipe.seed, len(history.plates.records))
+        why = f"fills the space: {_TOO_FEW}" if strategy.needs_model else f"by {request.name}"
+
+    def pick(seen: Belief, k: int) -> Sequence[int]:
+        if posterior is None and strategy.needs_model:
+            return dpp.maximize(seen.information(), k)
+        known = seen if posterior is not None else Belief(seen.at, (), best=0.0)
+        return checked_selection(strategy.choose(known, k, rng), k, len(seen)).indices
+
+    chosen = choose(offer, layout, drafts, belief, pick, rank)
+    indices = [i for picks in chosen.picks for i in picks]
+    said = zip(chosen.picks, chosen.reasons, strict=True)
+    reasons = [f"{why}{', ' * bool(on)}{on}" for picks, on in said for _ in picks]
+    account = Diagnostics(request.name, len(indices), len(candidates), seconds={})
+    account = replace(account, reasons=tuple(reasons), note=noted(recipe))
+    models = () if posterior is None else posterior.models
+    return Proposal(candidates.points(indices), models, account)
+
+
+def _offered(
+    history: History,
+    recipe: Recipe,
+    request: Request,
+    most: int,
+    posterior: Posterior | Posteriors | None,
+    rng: np.random.Generator,
+) -> Candidates:
+    """Candidates at every value of what the layout shares that is worth a try."""
+    space, fixed, out = recipe.space, request.fixed, excluded(history, recipe.seed)
+    where = candidate_set(space, fixed, out)
+    if isinstance(where, FiniteSet):
+        return where.everything(request.k)
+    names = [name for name in _layout(request).shared if name not in fixed]
+    if names and isinstance(space, Space):
+        held = partial(_held, space, fixed, out)
+        return at_each_level(held, space, names, most, posterior, rng)
+    if posterior is None:
+        return where.scattered(8 * request.k, rng)
+    return where.promising(request.k, posterior, rng)
+
+
+def _held(
+    space: Space, fixed: Mapping[str, Any], out: Exclusions, level: Mapping[str, Any]
+) -> CandidateSet:
+    return candidate_set(space, {**fixed, **level}, out)
 
 
 class Stopwatch:

@@ -32,6 +32,7 @@ from covey.log.disk import Mutex
 from covey.log.header import open_study, reopen, space_in
 from covey.log.log import Log, LogState, ReadOnlyLog
 from covey.outcomes import PLAIN, Outcomes
+from covey.plates.asking import OnPlates
 from covey.propose import Proposer, Request, propose
 from covey.selection import Strategy
 from covey.space import Pool, Space
@@ -55,7 +56,7 @@ class SearchOptions(ResourceOptions, total=False):
     prior: Sequence[str | Path] | None
 
 
-class Study:
+class Study(OnPlates):
     """Asks for the next batch, is told results, and remembers everything in one log.
 
     Methods may be called from any thread. Those that compute (`ask`, `predict`, `recommend`) wait
@@ -162,17 +163,22 @@ class Study:
                 and the sampling chain is shortened; `diagnostics` says so.
             progress: show a progress bar; None: for a long ask at a terminal.
         """
-        key = arguments.checked_key(key)
+        request = self._request(k, strategy, fixed, time_budget)
+        cost = partial(cost_of, self.history, self._recipe, request)
+        with progress_bar(cost, f"choosing {several(k, 'point')}", progress=progress):
+            return self._asked(request, key)
+
+    def _request(self, k: int, strategy: Any, fixed: Any = None, seconds: Any = None) -> Request:
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
         held = {} if fixed is None else self.space.check(fixed, partial=True)
-        use = replace(self._resources, seconds=arguments.checked_seconds(time_budget))
-        request = Request(arguments.checked_count(k), chosen, name, held, use)
-        cost = partial(cost_of, self.history, self._recipe, request)
-        waited = progress_bar(cost, f"choosing {several(k, 'point')}", progress=progress)
-        with self._computing, waited, self._log.log.asking():
+        use = replace(self._resources, seconds=arguments.checked_seconds(seconds))
+        return Request(arguments.checked_count(k), chosen, name, held, use)
+
+    def _asked(self, request: Request, key: str | None) -> list[Trial]:
+        with self._computing, self._log.log.asking():
             while True:
                 with suppress(JournalConflict):  # another process took a point: choose again
-                    return self._ask(request, key)
+                    return self._ask(request, arguments.checked_key(key))
 
     def _ask(self, request: Request, key: str | None) -> list[Trial]:
         with self._lock:
@@ -197,9 +203,7 @@ class Study:
 
     def cost(self, k: int = 1) -> Cost:
         """About how long `ask` would take now, and how much memory."""
-        k = arguments.checked_count(k)
-        request = Request(k, self._strategy, self._name, resources=self._resources)
-        return cost_of(self.history, self._recipe, request)
+        return cost_of(self.history, self._recipe, self._request(k, None))
 
     def enqueue(self, points: Points, *, key: str | None = None) -> list[Trial]:
         """Make points of your own choice pending; `ask` never returns them. Repeats are allowed.
@@ -455,10 +459,10 @@ class Study:
         ``worth`` is the least gain that counts, in your units; None: 1 % of the range of the
         results. ``print(study.advice())`` says it in words. Takes about as long as eight asks.
         """
-        k, least = arguments.checked_up_to(up_to), arguments.checked_worth(worth)
-        request = Request(k, self._strategy, self._name, resources=self._resources)
+        ask = self._request(arguments.checked_up_to(up_to), None)
+        least = arguments.checked_worth(worth)
         with self._computing, one_thread():
-            return gains.advise(self.history, self._recipe, request, self.proposer, least)
+            return gains.advise(self.history, self._recipe, ask, self.proposer, least)
 
     def __repr__(self) -> str:
         return f"Study(goal={self.goal!r}, strategy={self._name!r}, {self.history!r})"

@@ -21,6 +21,7 @@ from covey.cli.extend import extend
 from covey.cli.init import init
 from covey.cli.next import next
 from covey.cli.output import ExitCode, Stop, code_of, say, sentence
+from covey.cli.plate import ask_plates, pick, show_plate, tell_plate
 from covey.cli.run import run_command
 from covey.cli.show import advice, best, export, logs, report
 from covey.cli.tell import add, tell
@@ -61,6 +62,13 @@ journals = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(journals, name="journal")
+plates = typer.Typer(
+    cls=SuggestingGroup,
+    help="Whole plates: ask for them, tell what a reader measured, show and pick.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(plates, name="plate")
 
 
 def _version(wanted: bool) -> None:
@@ -120,6 +128,10 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)
+plates.command("ask")(ask_plates)
+plates.command("tell")(tell_plate)
+plates.command("show")(show_plate)
+plates.command("pick")(pick)
 journals.command("verify")(verify)
 journals.command("repair")(repair_copy)
 

@@ -37,6 +37,13 @@ _STUDY: dict[str, Any] = {
     "seed": int,
     "journal": str,
 }
+_LAYOUT: dict[str, Any] = {
+    "plate": (int, list),
+    **dict.fromkeys(("shared", "distinct", "total", "controls"), dict),
+    "replicates": int,
+    **dict.fromkeys(("spread", "edge", "order"), str),
+    **dict.fromkeys(("reserved", "effects"), list),
+}
 _RUN = {
     "command": list,
     "result": str,
@@ -92,6 +99,8 @@ class Settings:
     worst: Mapping[str, float] | None = None
     rules: tuple[Path, ...] = ()  # files of rules
     prior: Sequence[Path] | None = None  # journals of earlier studies
+    plate: Mapping[str, Any] | None = None  # the table [plate], a layout
+    dispense: Sequence[Mapping[str, Any]] = ()  # the tables [[dispense]]
 
     @property
     def outcomes(self) -> Outcomes | None:
@@ -213,7 +222,8 @@ def _require_sane(tables: Mapping[str, Any]) -> None:
 def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     from covey.catalog import strategy_of
 
-    _require_known(tables, ("study", "parameters", "constraints", "pool", "run"), "the file")
+    known = ("study", "parameters", "constraints", "pool", "run", "plate", "dispense")
+    _require_known(tables, known, "the file")
     study = _typed(tables.get("study", {}), _STUDY, "[study]")
     run = _typed(tables.get("run", {}), _RUN, "[run]")
     if "command" in run:
@@ -234,11 +244,29 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     named = [row["rules"] for row in tables.get("constraints", []) if "rules" in row]
     rules = tuple(path.parent / name for name in named)
     found = Settings(path, space, journal=journal, run=RunSettings(**run), rules=rules, **study)
+    found = with_plates(found, tables.get("plate"), tables.get("dispense", ()))
     if found.outcomes is not None:
         from covey.outcomes import refuse_parameters
 
         refuse_parameters(found.outcomes, space.names)
     return found
+
+
+def with_plates(settings: Settings, plate: Any, dispense: Any) -> Settings:
+    """Settings with a layout of plates and rules for pick lists, both checked."""
+    if plate is None and not dispense:
+        return settings
+    from covey.plates.layout import Layout
+    from covey.plates.picking import Dispense
+
+    try:
+        if plate is not None:
+            Layout.from_description(_typed(plate, _LAYOUT, "[plate]")).against(settings.space)
+        for rule in dispense:
+            Dispense.from_table(rule)
+    except TypeError as error:
+        raise SpaceError(f"[plate] or [[dispense]]: {error}.") from error
+    return replace(settings, plate=plate, dispense=tuple(dispense))
 
 
 def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:

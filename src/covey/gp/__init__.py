@@ -5,8 +5,9 @@ from covey.gp.fit import fit, fit_best, informative, outgrown
 from covey.gp.likelihood import Likelihood
 from covey.gp.model import GP, PRIORS, Model, Priors
 from covey.gp.observations import Observations, Warp, observe
-from covey.gp.posterior import Posterior, Recall, condition
+from covey.gp.posterior import Posterior, Recall, condition, without_shifts
 from covey.gp.several import Bound, Posteriors, learnt_worst, scaled
+from covey.gp.shifts import Sharing
 from covey.gp.success import Success
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Posteriors",
     "Priors",
     "Recall",
+    "Sharing",
     "Success",
     "Warp",
     "condition",
@@ -31,4 +33,5 @@ __all__ = [
     "observe",
     "outgrown",
     "scaled",
+    "without_shifts",
 ]

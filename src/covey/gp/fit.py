@@ -182,6 +182,8 @@ def outgrown(now: Observations, then: Observations) -> bool:
     """
     if now.looks > (1.0 + _GROWTH) * then.looks:
         return True
+    if (now.shifts and now.shifts.labels) != (then.shifts and then.shifts.labels):
+        return True
     both = np.vstack([_keys(now), _keys(then)])
     place = first_and_group(both)[1][len(now) :]
     if np.any(place >= len(now)):  # a row is gone: its standard error has become known
@@ -192,4 +194,5 @@ def outgrown(now: Observations, then: Observations) -> bool:
 
 def _keys(data: Observations) -> np.ndarray:
     """What identifies a row: its point, and whether its noise is learnt, (n, d + 1)."""
-    return np.column_stack([data.at, data.learnt])
+    shifts = () if data.shifts is None else (data.shifts.design,)
+    return np.column_stack([data.at, data.learnt, *shifts])

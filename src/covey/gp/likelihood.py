@@ -2,19 +2,20 @@ r"""The log posterior of the hyper-parameters and its gradient (Rasmussen & Will
 
 Notation: θ = (log ℓ_1 .. log ℓ_g, log s, log σ²); the last entry is missing when σ² is known.
 Each of the d columns has a length-scale, g = d, unless `Observations.groups` says which share one.
+Where observations share shifts, log τ² of each effect follows.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covey.arrays import Array, cholesky, plus_diagonal, solve_lower
-from covey.gp.model import GP, PRIORS, Model
+from covey.gp.model import GP, PRIORS, LogNormal, Model
 from covey.gp.observations import LEAST_NOISE, Observations, noise_variance
 from covey.gp.prior_mean import MeanFit, fitted_mean
 from covey.kernels import KERNELS, Kernel, squared_distance
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _LENGTHS = (1e-2, 1e3)
 _VARIANCE = (1e-2, 1e3)
 _NOISE = (LEAST_NOISE, 4.0)
+_SHIFT = (1e-6, 1e2)
+_SHIFT_PRIOR = LogNormal(-2.0, 2.0)  # of τ²
 _MEAN_PRIOR_VARIANCE = 1.0  # of the constant mean, in standardised units
 
 
@@ -51,7 +54,7 @@ class Likelihood:
         # Distances grow with the columns, whether or not these share a length-scale.
         priors = PRIORS[self.gp.priors](self.data.at.shape[1])
         noise = () if self.given_noise is not None else (priors.noise,)
-        return (*(priors.length,) * g, priors.variance, *noise)
+        return (*(priors.length,) * g, priors.variance, *noise, *(_SHIFT_PRIOR,) * self._effects)
 
     @cached_property
     def _scales(self) -> int:
@@ -60,9 +63,16 @@ class Likelihood:
         return self.data.at.shape[1] if groups is None else max(groups) + 1
 
     @property
+    def _effects(self) -> int:
+        """The number of effects whose shifts are learnt: the last entries of θ are log τ²."""
+        return 0 if self.data.shifts is None else len(self.data.shifts.names)
+
+    @property
     def bounds(self) -> list[tuple[float, float]]:
         """Box for each entry of θ."""
-        boxes = [*(_LENGTHS,) * self._scales, _VARIANCE, _NOISE][: len(self._priors)]
+        plain = len(self._priors) - self._effects
+        boxes = [*(_LENGTHS,) * self._scales, _VARIANCE, _NOISE][:plain]
+        boxes += [_SHIFT] * self._effects
         return [(math.log(low), math.log(high)) for low, high in boxes]
 
     @property
@@ -81,14 +91,23 @@ class Likelihood:
         if groups is not None:
             lengths = tuple(lengths[groups.index(group)] for group in range(self._scales))
         entries = [*lengths, model.kernel.variance, model.noise]
-        return self.clip(np.log(np.maximum(entries[: len(self._priors)], 1e-300)))
+        entries = entries[: len(self._priors) - self._effects]
+        if self.data.shifts is not None:
+            known = dict(model.shifts)
+            usual = math.exp(_SHIFT_PRIOR.start)
+            entries += [known.get(name, usual) for name in self.data.shifts.names]
+        return self.clip(np.log(np.maximum(entries, 1e-300)))
 
     def model_at(self, theta: Array) -> Model:
         """The model with hyper-parameters θ and the most probable constant mean. Cost n³/3."""
         kernel, noise = self._unpack(theta)
-        factor = cholesky(self._covariance(kernel, noise))
+        factor = cholesky(self._covariance(kernel, noise, theta))
         mean = self._mean_fit(factor)
-        return Model(kernel, noise, mean.constant, earlier=mean.weights)
+        made = Model(kernel, noise, mean.constant, earlier=mean.weights)
+        if self.data.shifts is None:
+            return made
+        taus = np.exp(theta[-self._effects :]).tolist()
+        return replace(made, shifts=tuple(zip(self.data.shifts.names, taus, strict=True)))
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """log p(θ) and its gradient in θ (the logarithms)."""
@@ -113,13 +132,13 @@ class Likelihood:
             return value + mean.integral
         if self.gp.mean == "zero":
             return value
-        ones = solve_lower(factor, np.ones(len(factor)))
+        ones = solve_lower(factor, self._level)
         return value - 0.5 * math.log1p(_MEAN_PRIOR_VARIANCE * float(ones @ ones))
 
     def _value(self, theta: Array) -> tuple[float, Array]:
         """The log posterior, and the Cholesky factor of K + D (n, n)."""
         kernel, noise = self._unpack(theta)
-        factor = cholesky(self._covariance(kernel, noise))
+        factor = cholesky(self._covariance(kernel, noise, theta))
         mean = self._mean_fit(factor)
         return self._log_likelihood(factor, mean, noise) + self.log_prior(theta)[0], factor
 
@@ -135,12 +154,13 @@ class Likelihood:
         r2 = squared_distance(data.at, data.at, kernel.lengths)
         gram = kernel.at_distance(r2)
         variances = data.noise(noise)
-        factor = cholesky(plus_diagonal(gram, variances))
+        factor = cholesky(self._joint(gram, noise, theta))
         mean = self._mean_fit(factor)
         residual = self._residual(mean)
         alpha = solve_lower(factor, solve_lower(factor, residual), transposed=True)
         lower = np.tril(dpotri(factor, lower=1)[0])
         weight = np.outer(alpha, alpha) - (lower + np.tril(lower, -1).T)
+        every, weight = weight, weight[: len(data), : len(data)]
 
         pull = weight * kernel.slope(r2)
         x = (data.at - data.at.mean(axis=0)) / np.asarray(kernel.lengths)
@@ -154,12 +174,49 @@ class Likelihood:
             learnt = data.learnt
             slopes[g + 1] = 0.5 * np.sum((np.diagonal(weight) * variances)[learnt])
             slopes[g + 1] += 0.5 * (data.scatter / noise - data.spare)
+        if data.shifts is not None:
+            self._shift_slopes(slopes, every, theta)
         prior, prior_slopes = self.log_prior(theta)
         return self._log_likelihood(factor, mean, noise) + prior, slopes + prior_slopes
 
-    def _covariance(self, kernel: Kernel, noise: float) -> Array:
-        """K + D at the data, (n, n)."""
-        return plus_diagonal(kernel(self.data.at, self.data.at), self.data.noise(noise))
+    def _covariance(self, kernel: Kernel, noise: float, theta: Array) -> Array:
+        """K + D at the data, (n, n), with shifts and controls where there are any."""
+        return self._joint(kernel(self.data.at, self.data.at), noise, theta)
+
+    # Shifts of plates and the like. Rows of controls follow those of the data (see `Shifts`).
+
+    def _joint(self, gram: Array, noise: float, theta: Array) -> Array:
+        noises, shifts = self.data.noise(noise), self.data.shifts
+        if shifts is None:
+            return plus_diagonal(gram, noises)
+        return shifts.joint(gram, noises, noise, np.exp(theta[-self._effects :]))
+
+    @cached_property
+    def _values(self) -> Array:
+        """The values of the data, and then of controls."""
+        shifts = self.data.shifts
+        return self.data.values if shifts is None else np.append(self.data.values, shifts.controls)
+
+    @cached_property
+    def _level(self) -> Array:
+        """Which rows have the constant mean: not controls."""
+        controls = 0 if self.data.shifts is None else len(self.data.shifts.controls)
+        return np.append(np.ones(len(self.data)), np.zeros(controls))
+
+    def _shift_slopes(self, slopes: Array, weight: Array, theta: Array) -> None:
+        """Add ½ tr(W τ² ZZ') of each effect, and what controls say about the noise."""
+        data, shifts = self.data, self.data.shifts
+        if shifts is None:
+            return
+        place = self._scales + 1  # of log σ²
+        noise = math.exp(theta[place]) if self.given_noise is None else 0.0
+        shares = 0.5 * np.einsum("ig,ij,jg->g", shifts.every, weight, shifts.every)
+        shares = np.bincount(shifts.of, shares, minlength=self._effects)
+        slopes[-self._effects :] = shares * np.exp(theta[-self._effects :])
+        if self.given_noise is None:
+            own = np.diagonal(weight)[len(data) :] * noise / shifts.counts
+            slopes[place] += 0.5 * float(own.sum())
+            slopes[place] += 0.5 * (shifts.scatter / noise - shifts.spare)
 
     def _unpack(self, theta: Array) -> tuple[Kernel, float]:
         """The kernel and the noise σ² at θ."""
@@ -178,20 +235,21 @@ class Likelihood:
         constant = None if self.gp.mean == "zero" else _MEAN_PRIOR_VARIANCE
         none: tuple[float, ...] = ()
         if self.data.earlier is not None:
-            found = fitted_mean(factor, self.data.values, self.data.earlier, constant)
+            rows = np.zeros((len(self._level), self.data.earlier.shape[1]))
+            rows[: len(self.data)] = self.data.earlier
+            found = fitted_mean(factor, self._values, rows, constant, self._level)
             if any(found.weights):
                 return found
             none = found.weights  # from here on as if there were no earlier studies
         if constant is None:
             return MeanFit(0.0, none)
-        ones, values = solve_lower(
-            factor, np.column_stack([np.ones(len(factor)), self.data.values])
-        ).T
+        ones, values = solve_lower(factor, np.column_stack([self._level, self._values])).T
         return MeanFit(float(ones @ values / (ones @ ones + 1.0 / constant)), none)
 
     def _residual(self, mean: MeanFit) -> Array:
-        """The values less their prior mean, (n,)."""
-        return self.data.residual(mean.constant, mean.weights)
+        """The values less their prior mean, (n,); and then the controls."""
+        own, shifts = self.data.residual(mean.constant, mean.weights), self.data.shifts
+        return own if shifts is None else np.append(own, shifts.controls)
 
     def _log_likelihood(self, factor: Array, mean: MeanFit, noise: float) -> float:
         """log p(y | θ) at the most probable mean (eq. 5.8), with the log prior of that mean."""
@@ -207,4 +265,8 @@ class Likelihood:
         # The factor of the pooled replicates, which depends on σ² alone (see `Observations`).
         value -= 0.5 * data.spare * math.log(2.0 * math.pi * noise) + 0.5 * data.scatter / noise
         value -= 0.5 * data.log_counts
+        if data.shifts is not None:
+            own = data.shifts
+            value -= 0.5 * own.spare * math.log(2.0 * math.pi * noise) + 0.5 * own.log_counts
+            value -= 0.5 * own.scatter / noise
         return float(value)

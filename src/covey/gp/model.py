@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from covey.errors import HistoryError, StrategyError, did_you_mean
 from covey.kernels import KERNELS, Kernel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from covey.arrays import Array
 
@@ -179,10 +179,15 @@ class Model:
     bent: bool = False  # whether the outcomes were warped first; a log calls it so
     outcome: str = ""  # the name of the outcome, where they have names
     earlier: tuple[float, ...] = ()  # a_s, the weights of earlier studies in the prior mean
+    shifts: tuple[tuple[str, float], ...] = ()  # τ² of each effect, such as that of plates
 
     def suits(self, gp: GP, width: int) -> bool:
         """Whether it has the kernel of this process and this number of encoded inputs."""
         return type(self.kernel) is KERNELS[gp.kernel] and len(self.kernel.lengths) == width
+
+    def taus(self, names: Sequence[str]) -> Array:
+        """τ² of effects of these names; 0 where none was learnt."""
+        return np.array([dict(self.shifts).get(name, 0.0) for name in names], dtype=float)
 
     def describe(self) -> dict[str, Any]:
         """Plain data for a log; floats survive the round trip exactly."""
@@ -190,6 +195,8 @@ class Model:
         named: dict[str, Any] = {"outcome": self.outcome} if self.outcome else {}
         if self.earlier:
             named["earlier"] = list(self.earlier)
+        if self.shifts:
+            named["shifts"] = dict(self.shifts)
         return {
             "kernel": name,
             "lengths": list(self.kernel.lengths),
@@ -208,8 +215,9 @@ class Model:
             HistoryError: The data describe no model; a log may come from anywhere.
         """
         lengths, bent = data.get("lengths"), data.get("bent", False)
-        earlier = data.get("earlier", [])
-        numbers = [data.get(name) for name in ("variance", "noise", "mean")]
+        earlier, shifts = data.get("earlier", []), data.get("shifts", {})
+        shifts = shifts if isinstance(shifts, dict) else {"": None}
+        numbers = [*(data.get(name) for name in ("variance", "noise", "mean")), *shifts.values()]
         sound = (
             data.get("kernel") in tuple(KERNELS)
             and isinstance(lengths, list | tuple)
@@ -219,11 +227,13 @@ class Model:
             and all(length > 0.0 for length in lengths)
             and data["variance"] > 0.0
             and data["noise"] >= 0.0
+            and all(variance >= 0.0 for variance in shifts.values())
         )
         if not sound or lengths is None:
             raise HistoryError(f"these are no hyper-parameters of a model: {dict(data)!r}.")
         kernel = KERNELS[data["kernel"]](tuple(lengths), data["variance"])
-        return Model(kernel, data["noise"], data["mean"], bent, earlier=tuple(earlier))
+        made = Model(kernel, data["noise"], data["mean"], bent, earlier=tuple(earlier))
+        return replace(made, shifts=tuple(shifts.items()))
 
 
 def _is_finite(number: object) -> bool:

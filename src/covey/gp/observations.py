@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from covey.arrays import Array, Indices, Mask
+from covey.gp.shifts import Sharing, Shifts, pooled_shifts
 
 # The warp: a monotone transform that makes outcomes look Gaussian (Yeo & Johnson 2000).
 #
@@ -170,6 +171,7 @@ class Observations:
     # (n, s) means of earlier studies at the points, for the prior mean (`covey.gp.prior_mean`).
     earlier: Array | None = None
     groups: tuple[int, ...] | None = None  # (d,) number of each column's length-scale; None: 0..d-1
+    shifts: Shifts | None = None  # what observations of one plate or day share
 
     def __len__(self) -> int:
         return len(self.values)
@@ -182,7 +184,8 @@ class Observations:
         """
         names = _BY_ROW if self.earlier is None else (*_BY_ROW, "earlier")
         keep = {name: getattr(self, name)[indices] for name in names}
-        return replace(self, **keep)
+        shifts = None if self.shifts is None else self.shifts.rows(indices)
+        return replace(self, **keep, shifts=shifts)
 
     @cached_property
     def scatter(self) -> float:
@@ -259,6 +262,7 @@ def observe(
     at: Array,
     values: Array,
     sems: Array,
+    sharing: Sharing | None = None,
     *,
     warped: bool = False,
     groups: tuple[int, ...] | None = None,
@@ -267,7 +271,7 @@ def observe(
 
     Penalties are clipped and, with ``warped``, outcomes are warped, unless some standard error is
     known: that is in the units of the outcomes as told. ``groups`` (d,): columns that share a
-    length-scale.
+    length-scale. Observations of one point are pooled where they share their shifts.
 
     >>> at, values = np.array([[0.0], [1.0], [0.0]]), np.array([1.0, 4.0, 3.0])
     >>> data = observe(at, values, np.full(3, np.nan))
@@ -291,24 +295,38 @@ def observe(
     z = warp.transform(z)
     variance = noise_variance(sems, scale)
     known = ~np.isnan(sems)
-    first, group = first_and_group(np.column_stack([at, known]))
+    codes = () if sharing is None else (sharing.codes,)
+    first, group = first_and_group(np.column_stack([at, known, *codes]))
     counts = np.bincount(group).astype(float)
     weights = np.where(known, 1.0 / np.where(known, variance, 1.0), 1.0)
     total = _sums(group, weights)
     means = _sums(group, weights * z) / total
+    shifts, slopes_too = None, np.zeros(0)
+    if sharing is not None:
+        apart = (sharing.controls - shift) / scale
+        slopes_too = warp.log_slopes(apart)
+        shifts = pooled_shifts(sharing, sharing.codes[first], warp.transform(apart))
     return Observations(
         at=at[first],
         values=means,
         counts=counts,
         known=np.where(known[first], 1.0 / total, np.nan),
         within=_sums(group, np.where(known, 0.0, np.square(z - means[group]))),
-        slopes=_sums(group, slopes),
+        slopes=_with_controls(_sums(group, slopes), slopes_too),
         shift=shift,
         scale=scale,
         warp=warp,
         penalties=int(np.count_nonzero(values != told)),
         groups=groups,
+        shifts=shifts,
     )
+
+
+def _with_controls(slopes: Array, more: Array) -> Array:
+    """Slopes (n,), to the first of which those of controls are added: only the sum matters."""
+    if len(more):
+        slopes[0] += more.sum()
+    return slopes
 
 
 def noise_variance(error: Array | float, scale: float) -> Array:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -182,14 +182,39 @@ def condition(
     evidence = []
     for model in models:
         noise = np.concatenate([data.noise(model.noise), np.full(len(pending), model.noise)])
-        factor = cholesky(plus_diagonal(model.kernel(at, at), noise))
+        gram, shift = plus_diagonal(model.kernel(at, at), noise), np.zeros(1)
+        if data.shifts is not None:
+            means, spread = data.shifts.after_controls(model)
+            gram[:n, :n] += data.shifts.design @ spread @ data.shifts.design.T
+            shift = data.shifts.design @ means
+        factor = cholesky(gram)
         # The leading block of the factor is the factor of the leading block.
         head = factor[:n, :n]
-        residual = data.residual(model.mean, model.earlier)
+        residual = data.residual(model.mean, model.earlier) - shift
         weights = solve_lower(head, solve_lower(head, residual), transposed=True)
         weights = np.concatenate([weights, np.zeros(len(pending))])
         evidence.append(Evidence(at, factor, weights, noise))
     return Posterior(tuple(models), tuple(evidence), data)
+
+
+def without_shifts(models: Sequence[Model], data: Observations) -> Observations:
+    """The data less their shifts, as most probable: for a choice, which is about f alone.
+
+    A shift that is common to a plate hardly changes which wells differ, but its uncertainty would
+    widen every bound.
+    """
+    if data.shifts is None:
+        return data
+    shifts = [
+        data.shifts.estimated(
+            model,
+            plus_diagonal(model.kernel(data.at, data.at), data.noise(model.noise)),
+            data.residual(model.mean, model.earlier),
+        )
+        for model in models
+    ]
+    values = data.values - data.shifts.design @ np.mean(shifts, axis=0)
+    return replace(data, values=values, shifts=None)
 
 
 # Conditioning on many results, with factors that grow between asks.
@@ -213,7 +238,7 @@ class Recall:
     ) -> Posterior:
         """As `covey.gp.condition`. With more than ``many`` rows, cost m² for each new row."""
         pending = data.at[:0] if pending is None else pending
-        if len(data) + len(pending) <= self._many:
+        if len(data) + len(pending) <= self._many or data.shifts is not None:
             self._kept = {}
             return condition(models, data, pending)
         at = np.vstack([data.at, pending])
@@ -250,7 +275,8 @@ class Recall:
             noise.max() > _NOISY * model.kernel.variance
             for noise, model in zip(noises, models, strict=True)
         )
-        if noisy or len(posterior.evidence[0].at) <= self._many:
+        few = len(posterior.evidence[0].at) <= self._many
+        if noisy or few or data.shifts is not None:
             belief = posterior.belief(data.at)
             return belief.mean, belief.std
         means, variances = [], []

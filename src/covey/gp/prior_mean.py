@@ -82,16 +82,22 @@ class MeanFit:
 
 
 def fitted_mean(
-    factor: Array, values: Array, basis: Array, constant_variance: float | None
+    factor: Array,
+    values: Array,
+    basis: Array,
+    constant_variance: float | None,
+    level: Array | None = None,
 ) -> MeanFit:
     """The most probable constant and weights of the means ``basis`` (n, s), given K + D = LL'.
 
     ``constant_variance`` is that of the prior of the constant; None: there is none. Weights below
-    zero are set to zero, one after the other, and the rest found anew.
+    zero are set to zero, one after the other, and the rest found anew. ``level`` (n,) is 0 for rows
+    without the constant, such as controls.
     """
     n, count = basis.shape
     constant = constant_variance is not None
-    columns = np.column_stack([np.ones(n), basis]) if constant else basis
+    ones = np.ones(n) if level is None else level
+    columns = np.column_stack([ones, basis]) if constant else basis
     expected = np.array([0.0] * constant + [EXPECTED] * count)
     spread = np.array([constant_variance] * constant + [SPREAD**2] * count, dtype=np.float64)
     white = solve_lower(factor, np.column_stack([columns, values]))

@@ -22,6 +22,7 @@ from covey.history.events import (
 )
 from covey.history.history import History
 from covey.history.trial import Batch, Origin, Point, Status, Trial
+from covey.history.wells import Measured, PlateRecord, Use
 
 __all__ = [
     "Added",
@@ -39,14 +40,17 @@ __all__ = [
     "Included",
     "Late",
     "Lost",
+    "Measured",
     "Noted",
     "Origin",
+    "PlateRecord",
     "Point",
     "Reported",
     "Retried",
     "Status",
     "Told",
     "Trial",
+    "Use",
     "event_from_json",
     "event_to_json",
 ]

@@ -28,6 +28,7 @@ from covey.history.events import (
     is_named,
 )
 from covey.history.trial import Point
+from covey.history.wells import Measured
 
 _VERSION = 1
 _NAMED = 2  # the version of events that carry values by name, which 0.1 would misread
@@ -48,6 +49,7 @@ _KINDS: dict[str, type[Event]] = {
     "noted": Noted,
     "reported": Reported,
     "extended": Extended,
+    "measured": Measured,
 }
 # Events that a reader who does not know them may skip, and that say so: no status, value or id of
 # a trial and no later batch depends on them. All others must be understood, or refused.

@@ -30,6 +30,7 @@ from covey.history.checks import (
     whole,
 )
 from covey.history.trial import Point
+from covey.history.wells import Measured, checked_plates
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Asked:
     ``models`` are the hyper-parameters it used, and ``fixed`` the parameters that were held fixed,
     both as JSON; None where a log does not say. The batch was chosen from the events up to number
     ``after``; None: from all that precede it. ``reasons`` say why each point was chosen, ``nats``,
-    to three digits, what it tells beyond those before it; () where a log does not.
+    to three digits, what it tells beyond those before it; () where a log does not. ``plates`` say
+    which wells the points stand in, if they do (see `covey.history.wells`).
     """
 
     points: tuple[Point, ...]
@@ -49,6 +51,7 @@ class Asked:
     after: int | None = None
     reasons: tuple[str, ...] = ()
     nats: tuple[float, ...] = ()
+    plates: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         points = points_of(self.points)
@@ -63,6 +66,7 @@ class Asked:
             models=None if self.models is None else plain_models(self.models) or None,
             fixed=None if self.fixed is None else plain_object(self.fixed, "fixed"),
             after=None if self.after is None else whole(self.after, "after"),
+            plates=None if self.plates is None else checked_plates(self.plates, len(points)),
         )
 
 
@@ -303,7 +307,9 @@ class Extended:
 
 # Events that create trials, that change trials, and that leave trials as they are.
 Creating: TypeAlias = Asked | Enqueued | Added
-Changing: TypeAlias = Told | Amended | Failed | Cancelled | Lost | Retried | Excluded | Included
+Changing: TypeAlias = (
+    Told | Measured | Amended | Failed | Cancelled | Lost | Retried | Excluded | Included
+)
 Recording: TypeAlias = Dispatched | Late | Noted | Reported | Extended
 Event: TypeAlias = Creating | Changing | Recording
 

@@ -54,6 +54,11 @@ def frame_of(ledger: Ledger) -> pd.DataFrame:
     rounds = [batch.round for batch in ledger.batches for _ in batch.ids]
     data[own_column("batch", data)] = pd.Series(rounds, dtype="Int64")
     data[own_column("reason", data)] = [ledger.reasons.get(trial.id, "") for trial in trials]
+    wells = [ledger.plates.wells_of(trial.id) for trial in trials]
+    if any(wells):
+        plates = [" ".join(dict.fromkeys(plate for plate, _ in some)) for some in wells]
+        data[own_column("plate", data)] = plates
+        data[own_column("well", data)] = [" ".join(well for _, well in some) for some in wells]
     if any(trial.excluded for trial in trials):
         data[own_column("excluded", data)] = [trial.excluded for trial in trials]
     return pd.DataFrame(data)

@@ -39,6 +39,7 @@ from covey.history.events import (
 )
 from covey.history.rules import check, known
 from covey.history.trial import Batch, Origin, Point, Status, Trial
+from covey.history.wells import Measured, PlateBook, given_up
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +64,7 @@ class Ledger:
 
     __slots__ = (
         *("asked_count", "attempts", "batches", "events", "lock", "models", "notes", "reasons"),
-        *("_of_space", "metrics", "reports", "rounds", "trials"),
+        *("_of_space", "metrics", "plates", "reports", "rounds", "trials"),
     )
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -75,15 +76,23 @@ class Ledger:
         self.notes: dict[int, list[str]] = {}
         self.reports: dict[int, list[Reported]] = {}
         self.metrics: dict[int, dict[str, Any]] = {}  # trial id -> what was recorded beside values
-        self.asked_count = 0
-        self.rounds = 0
+        self.plates = PlateBook()
+        self.asked_count = self.rounds = 0
         self.models: tuple[dict[str, Any], ...] | None = None
         # Fingerprint of a space that was left -> the hyper-parameters of the last batch in it.
         self._of_space: dict[str, tuple[dict[str, Any], ...] | None] = {}
         self.lock = threading.RLock()
         for event in events:
-            check(event, self.trials)
+            self.check(event)
             self.apply(event)
+
+    def check(self, event: Event) -> None:
+        """Raise HistoryError unless the event may come next."""
+        check(event, self.trials)
+        if isinstance(event, Measured):
+            self.plates.check(event, self.trials)
+        if isinstance(event, Asked) and event.plates is not None:
+            self.plates.require_new(event.plates)
 
     def apply(self, event: Event) -> None:
         """Append an event that ``check`` has passed."""
@@ -132,6 +141,8 @@ class Ledger:
             made = Batch("asked", self.rounds, first, points, place, event.strategy)
             made = replace(made, modelled=bool(event.models), after=event.after)
             made = replace(made, reasons=event.reasons, nats=event.nats)
+            if event.plates is not None:
+                self.plates.create(event.plates, first)
         else:
             origin: Origin = "enqueued" if isinstance(event, Enqueued) else "added"
             made = Batch(origin, None, first, points, place)
@@ -141,7 +152,17 @@ class Ledger:
         if isinstance(event, Added):
             self._record(event, made.ids)
 
+    def _measure(self, event: Measured) -> None:
+        done, lost = self.plates.measure(event, self.trials)
+        for trial in done:
+            self.trials[trial.id] = trial
+            self.reasons.pop(trial.id, None)
+        self.reasons |= {i: given_up(len(self.plates.wells_of(i))) for i in lost}
+
     def _change(self, event: Changing) -> None:
+        if isinstance(event, Measured):
+            self._measure(event)
+            return
         trials = [self.trials[i] for i in ids_in(event)]
         if isinstance(event, Amended):  # what was recorded of it before stays
             self.trials[event.id] = trials[0].amended(event.value, event.sem)
@@ -207,9 +228,7 @@ class History:
     def check(self, event: Event) -> None:
         """Raise HistoryError unless the event may come next; changes nothing."""
         with self._ledger.lock:
-            if self._newest:
-                return check(event, self._ledger.trials)
-        return check(event, self.trials)
+            self._as_it_stood().check(event)
 
     def then(self, event: Event) -> History:
         """This history and one more event.
@@ -219,7 +238,7 @@ class History:
         """
         with self._ledger.lock:
             ledger = self._as_it_stood()
-            check(event, ledger.trials)
+            ledger.check(event)
             ledger.apply(event)
             return History.__new__(History)._stamp(ledger)
 
@@ -285,6 +304,12 @@ class History:
         """Why this trial is in its batch, in words; empty if the log does not say."""
         id, batches = self._id(trial), self.batches
         return batches[bisect_right(batches, id, key=attrgetter("first")) - 1].why(id)
+
+    @property
+    def plates(self) -> PlateBook:
+        """The plates of the log, with what stands in their wells and what was measured there."""
+        with self._ledger.lock:
+            return self._as_it_stood().plates.snapshot()
 
     def _id(self, trial: Trial | int) -> int:
         (id,) = trial_ids([trial.id if isinstance(trial, Trial) else trial])

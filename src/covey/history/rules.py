@@ -26,6 +26,7 @@ from covey.history.events import (
     ids_in,
 )
 from covey.history.trial import Point, Trial
+from covey.history.wells import Measured
 
 
 def check(event: Event, trials: Sequence[Trial]) -> None:
@@ -118,7 +119,7 @@ def _any(_trial: Trial) -> None:
 
 
 _RULES: dict[type[Event], Callable[[Trial], None]] = {
-    **dict.fromkeys((Asked, Enqueued, Added, Extended, Noted, Reported, Told), _any),
+    **dict.fromkeys((Asked, Enqueued, Added, Extended, Measured, Noted, Reported, Told), _any),
     **dict.fromkeys((Failed, Cancelled, Lost, Dispatched), _require_pending),
     **dict.fromkeys((Amended, Late), _require_told),
     Retried: _require_failed,

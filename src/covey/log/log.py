@@ -44,6 +44,7 @@ from covey.space import Pool, Space
 from covey.space.extending import former_spaces
 
 if TYPE_CHECKING:
+    from covey.plates.choosing import PlateOrder
     from covey.propose import Request
 
 
@@ -224,7 +225,11 @@ class Logbook:
         """
         if key not in self._keys:
             return None
-        self._require_batch(key, request.k, request.name, self._space.to_json(request.fixed))
+        held = self._space.to_json(request.fixed)
+        if request.plates is None:
+            self._require_batch(key, request.k, request.name, held)
+        else:
+            self._require_plates(key, request.plates, request.name, held)
         return [self.history.trial(i) for i in self._made[key]]
 
     def _require_batch(self, key: str, k: int, strategy: str, fixed: Mapping[str, Any]) -> None:
@@ -243,6 +248,22 @@ class Logbook:
                 f"the key {key!r} was used before, for another batch: {then}, not "
                 f"{_in_words(k, strategy, fixed)}. Give each batch a key of its own, and repeat a "
                 "key only to repeat its ask."
+            )
+
+    def _require_plates(
+        self, key: str, order: PlateOrder, strategy: str, fixed: Mapping[str, Any]
+    ) -> None:
+        """Refuse a key that was used for other plates, or for something else."""
+        first = self._keys[key]
+        if not isinstance(first, Asked) or first.plates is None:
+            raise _used(key)
+        wanted, then = order.layout.describe(), first.plates["layout"]
+        count = len({row[0] for row in (*first.plates["wells"], *first.plates["controls"])})
+        if (then, count, first.strategy, first.fixed) != (wanted, order.count, strategy, fixed):
+            raise HistoryError(
+                f"the key {key!r} was used before, for other plates ({count} by {first.strategy} "
+                f"in the layout {then}). Give each request a key of its own, and repeat a key only "
+                "to repeat its request."
             )
 
     def refresh(self) -> None:

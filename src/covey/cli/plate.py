@@ -1,0 +1,264 @@
+"""`covey plate`: ask for whole plates, tell what a reader measured, show them, write pick lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from covey.cli.options import FILE, Config, DryRun, Json, Out, Strategy
+from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say
+from covey.cli.settings import Settings, read_settings
+from covey.cli.sheets import sheet_bytes
+from covey.cli.show import end, look_at
+from covey.errors import several
+
+if TYPE_CHECKING:
+    from covey.plates import Layout, Plate
+    from covey.study import Study
+
+Name = Annotated[str, typer.Argument(metavar="PLATE", help="The name of a plate, such as p1.")]
+
+
+def ask_plates(
+    config: Config = FILE,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many plates.")] = 1,
+    strategy: Strategy = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for a table and a map of each.")
+    ] = None,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Choose the next plates by the layout in [plate] of covey.toml, and place their wells.
+
+    \b
+    covey plate ask
+    covey plate ask -n 2 --out plates
+    covey plate ask --dry-run --json
+    """
+    settings = read_settings(config)
+    layout = _layout(settings)
+    study = _in_memory(settings) if dry_run else settings.study()
+    say(f"filling {several(count, 'plate')}: {layout.sum_in_words} ...")
+    made = study.ask_plates(count, layout, strategy=strategy)
+    if out is not None and not dry_run:
+        _write(made, out, settings)
+    _print(made, as_json=as_json, dry_run=dry_run, silent=out is not None and not dry_run)
+    for plate in made:
+        say(f"{plate.name}: {several(len(plate.trials), 'trial')}; {plate.balance}")
+    if not dry_run:
+        say(f"next: covey plate tell reader.csv --plate {made[0].name}")
+    return end(study)
+
+
+def _print(made: Sequence[Plate], *, as_json: bool, dry_run: bool, silent: bool) -> None:
+    if as_json:
+        rows = [{"name": p.name, "trials": list(p.trials), "wells": p.rows()} for p in made]
+        put_json("covey.plates/1", {"plates": rows, "dry_run": dry_run})
+    elif not silent:
+        for plate in made:
+            put(_picture(plate))
+
+
+def _in_memory(settings: Settings) -> Study:
+    """The study with its log in memory, so that nothing is written."""
+    copy = settings.on(None)
+    for event in look_at(settings).history.events if settings.journal.exists() else ():
+        copy.note(event)
+    return copy
+
+
+def tell_plate(
+    readings: Annotated[Path, typer.Argument(help="A reader's file: a long table or a matrix.")],
+    config: Config = FILE,
+    plate: Annotated[str | None, typer.Option("--plate", "-p", help="Which plate it is.")] = None,
+    mark: Annotated[
+        list[str], typer.Option(metavar="WELL=WHY", help="What went wrong there.")
+    ] = [],
+    part: Annotated[bool, typer.Option("--part", help="Wells may be missing.")] = False,
+    day: Annotated[str | None, typer.Option(help="Day of the measurement.")] = None,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Record what a reader measured on a plate: all of it or none.
+
+    The file has a column well and one for each outcome (value), perhaps plate and mark; or it is a
+    matrix as the plate looks, with or without letters and numbers around it.
+
+    \b
+    covey plate tell --dry-run reader.csv --plate p1 --mark A3=bubble
+    covey plate tell reader.csv --plate p1
+    covey plate tell p1.csv --part
+    """
+    settings = read_settings(config)
+    if not settings.journal.exists():
+        missing = f"there is no {settings.journal} yet; `covey plate ask` starts it."
+        raise Stop(ExitCode.CONFLICT, missing)
+    study = _in_memory(settings) if dry_run else settings.study()
+    name = plate or _only_open(study, readings)
+    marks = dict(_pair(word) for word in mark)
+    before = len(study.history.told)
+    known = len(study.history.events)
+    study.tell_plate(name, readings, marks=marks, part=part, day=day)
+    told, new = len(study.history.told) - before, len(study.history.events) > known
+    left = study.history.plates.records[name].missing
+    if as_json:
+        fields = {"plate": name, "told": told, "missing": list(left), "dry_run": dry_run}
+        put_json("covey.plate.tell/1", fields)
+    else:
+        verb = "would be told" if dry_run else "told"
+        nothing = "" if new else "; everything in it was recorded before"
+        put(f"plate {name}: {several(told, 'trial')} {verb}{nothing}")
+    say(f"{several(len(left), 'well')} still to come" if left else "next: covey plate ask")
+    return end(study)
+
+
+def _only_open(study: Study, path: Path) -> str:
+    """The plate that a file names, or the only one that is not measured yet."""
+    from covey.plates.reader import plate_named_in
+
+    named = plate_named_in(path)
+    if named is not None:
+        return named
+    records = study.history.plates.records
+    waiting = [name for name, one in records.items() if one.missing] or [*records]
+    if len(waiting) == 1:
+        return waiting[0]
+    which = ", ".join(waiting) or "none was asked for yet"
+    raise Stop(ExitCode.USAGE, f"which plate is it? {which}; name one with --plate.")
+
+
+def _pair(word: str) -> tuple[str, str]:
+    well, equals, why = word.partition("=")
+    if not equals or not why.strip():
+        raise Stop(ExitCode.USAGE, f"--mark is WELL=WHY, such as A3=bubble; got {word!r}.")
+    return well, why
+
+
+def show_plate(
+    plate: Name,
+    config: Config = FILE,
+    out: Out = None,
+    page: Annotated[
+        Path | None, typer.Option("--map", help="Write a page to print, as HTML.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show a plate: what stands where, what was measured, how even it is.
+
+    \b
+    covey plate show p1
+    covey plate show p1 --map p1.html
+    covey plate show p1 --out p1.csv
+    """
+    settings = read_settings(config)
+    study = _opened(settings)
+    shown = study.plate(plate)
+    if out is not None:
+        output = Output(out, settings.files)
+        output.require_sheet()
+        output.write(sheet_bytes(out, shown.columns, shown.rows()))
+    if page is not None:
+        Output(page, settings.files, ours=_is_map).write(shown.map())
+    if as_json:
+        put_json("covey.plate/1", {"name": shown.name, "wells": shown.rows()})
+    elif out is None and page is None:
+        put(_picture(shown))
+    say(f"{shown.name}: {shown.balance}")
+    if shown.missing:
+        say(f"{several(len(shown.missing), 'well')} without a reading yet")
+    return end(study)
+
+
+def pick(
+    plate: Name,
+    stocks: Annotated[Path, typer.Option("--stocks", help="CSV of materials and their wells.")],
+    config: Config = FILE,
+    machine: Annotated[
+        str, typer.Option("--for", help="echo, opentrons, hamilton or generic.")
+    ] = "generic",
+    out: Out = None,
+    slot: Annotated[str, typer.Option(help="Slot of the plate (opentrons).")] = "",
+    labware: Annotated[str, typer.Option(help="Labware of the plate (opentrons).")] = "",
+) -> None:
+    """Write what a liquid handler is to transfer, by the rules in [[dispense]] of covey.toml.
+
+    \b
+    covey plate pick p1 --for echo --stocks stocks.csv --out p1-echo.csv
+    """
+    from covey.plates.picking import pick_list
+
+    settings = read_settings(config)
+    study = _opened(settings)
+    to = {"slot": slot, **({"type": labware} if labware else {})}
+    made = pick_list(study.plate(plate), machine, stocks, settings.dispense, to)
+    if out is None:
+        put_exactly(made.table())
+    else:
+        Output(out, (*settings.files, stocks)).write(made.table())
+    if made.rounded:
+        worst = max(made.rounded, key=lambda t: abs(t.volume - t.wanted) / max(t.wanted, 1e-9))
+        say(
+            f"{several(len(made.rounded), 'volume')} rounded to what {machine} can do; the most in "
+            f"{worst.well}: {worst.volume:g} instead of {worst.wanted:.4g} µL of "
+            f"{worst.source.material}"
+        )
+    say(f"{several(len(made.transfers), 'transfer')}")
+    return end(study)
+
+
+def _opened(settings: Settings) -> Study:
+    if not settings.journal.exists():
+        missing = f"there is no {settings.journal} yet; `covey plate ask` starts it."
+        raise Stop(ExitCode.CONFLICT, missing)
+    return look_at(settings)
+
+
+def _layout(settings: Settings) -> Layout:
+    from covey.plates import Layout
+
+    if settings.plate is None:
+        raise Stop(
+            ExitCode.INVALID,
+            f"{settings.path} has no table [plate], which says how a plate is filled; write one, "
+            'such as [plate] with plate = 96 and shared = {temperature = "plate"}.',
+        )
+    return Layout.from_description(settings.plate)
+
+
+def _write(made: Sequence[Plate], folder: Path, settings: Settings) -> None:
+    """Write a table and a map for each plate into a folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Stop(ExitCode.FAILED, f"cannot make {folder}: {error.strerror}.") from error
+    for plate in made:
+        Output(folder / f"{plate.name}.csv", settings.files).write(plate.table())
+        Output(folder / f"{plate.name}.html", settings.files, _is_map).write(plate.map())
+        say(f"wrote {folder / plate.name}.csv and {plate.name}.html, a page to print")
+
+
+def _is_map(file: Any) -> bool:
+    """Whether a file is a map, which can be made again."""
+    return b"<title>Plate " in file.read(400)
+
+
+def _picture(plate: Plate) -> str:
+    """The plate in letters: trials by their ids, controls by their names."""
+    grid = plate.grid
+    texts = []
+    for well in plate.wells:
+        what = "." if well.order is None else str(well.trial)
+        if well.role.startswith("control:"):
+            what = well.role.removeprefix("control:")[:6]
+        texts.append(what + ("*" if well.value is not None else "!" if well.mark else ""))
+    wide = max(len(text) for text in texts) + 1
+    lines = [f"{plate.name:<4}" + "".join(f"{c + 1:>{wide}}" for c in range(grid.columns))]
+    for row in range(grid.rows):
+        cells = texts[row * grid.columns : (row + 1) * grid.columns]
+        name = plate.wells[row * grid.columns].row
+        lines.append(f"{name:<4}" + "".join(f"{text:>{wide}}" for text in cells))
+    return "\n".join(lines)

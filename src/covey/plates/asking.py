@@ -1,0 +1,156 @@
+"""`OnPlates`: the part of a study that is about plates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from covey.errors import HistoryError, did_you_mean
+from covey.history import Measured, PlateRecord, Trial
+from covey.plates.choosing import PlateOrder
+from covey.plates.reader import Readings, news, read_readings
+from covey.plates.wells import Plate, plate_of
+
+if TYPE_CHECKING:
+    from covey.history import History
+    from covey.learn import Recipe
+    from covey.outcomes import Outcomes
+    from covey.plates.layout import Layout
+    from covey.space import Pool, Space
+
+
+class _Host(Protocol):
+    """What the study has that these methods are part of."""
+
+    @property
+    def history(self) -> History: ...
+    @property
+    def space(self) -> Space | Pool: ...
+    @property
+    def outcomes(self) -> Outcomes: ...
+    @property
+    def recipe(self) -> Recipe: ...
+    def _request(self, k: int, strategy: Any, fixed: Any = None, seconds: Any = None) -> Any: ...
+    def _asked(self, request: Any, key: str | None) -> list[Trial]: ...
+    def _commit(self, event: Any, key: str | None = None) -> list[Trial]: ...
+    def predict(self, points: Any) -> Any: ...
+    def refresh(self) -> None: ...
+
+
+class OnPlates:
+    """Asks for whole plates and is told what a reader measured."""
+
+    def ask_plates(
+        self: _Host,
+        count: int,
+        layout: Layout,
+        *,
+        strategy: Any = None,
+        fixed: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> list[Plate]:
+        """The next plates: points that keep the layout, each in its wells, and the controls.
+
+        Values that a plate, row or column shares are chosen too. All of it is one event: half a
+        plate cannot exist.
+
+        Args:
+            count: how many plates.
+            layout: what a plate has room for; see `covey.Layout`.
+            strategy: another strategy, for these plates only.
+            fixed: parameters held at these values, for these plates only.
+            key: names this request: asked again with the same key, the same plates are returned.
+        """
+        order = PlateOrder(layout, count)
+        layout.against(self.space)
+        request = replace(self._request(1, strategy, fixed), plates=order)
+        trials = self._asked(request, key)
+        book = self.history.plates
+        names = dict.fromkeys(plate for t in trials for plate, _ in book.wells_of(t.id))
+        predicted = _predicted(self, trials)
+        return [_plate(self, book.records[name], predicted) for name in names]
+
+    def plate(self: _Host, name: str) -> Plate:
+        """One plate as it stands, with what is predicted and measured."""
+        record = _record(self, name)
+        ids = {use.trial for use in record.uses.values() if use.trial is not None}
+        return _plate(self, record, _predicted(self, [self.history.trial(i) for i in sorted(ids)]))
+
+    @property
+    def plates(self: _Host) -> list[Plate]:
+        """All plates of the study, in order, without predictions."""
+        return [_plate(self, record, {}) for record in self.history.plates.records.values()]
+
+    def tell_plate(
+        self: _Host,
+        plate: str | Plate,
+        readings: Any,
+        *,
+        marks: Mapping[str, str] | None = None,
+        part: bool = False,
+        day: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Record what a reader measured on a plate, in your own sign: all of it or none.
+
+        A trial is told once all its wells are measured or marked: its value is the mean, its
+        standard error that of the mean. The model learns from every well, and a shift of the
+        plate with them. What is recorded already is passed over.
+
+        Args:
+            plate: its name, or the plate.
+            readings: a file, as a long table or a matrix; a dict by well; or an array of the
+                shape of the plate.
+            marks: by well, what went wrong there; its value does not count.
+            part: whether wells may be missing that come later.
+            day: of the measurement, where the layout has such an effect.
+            key: names this message: sent again with the same key, it is taken once.
+        """
+        name = plate.name if isinstance(plate, Plate) else plate
+        record = _record(self, name)
+        grid = _plate(self, record, {}).grid
+        found = read_readings(readings, grid, _names(self), name)
+        if found.plate is not None and found.plate != name:
+            raise HistoryError(f"the readings are of plate {found.plate}, not of {name}.")
+        more = {grid.name(grid.index(well)): said for well, said in (marks or {}).items()}
+        found = replace(found, marks={**found.marks, **more})
+        _tell(self, news(found, record, part=part), record, day, key)
+
+
+def _tell(
+    study: _Host, found: Readings, record: PlateRecord, day: str | None, key: str | None
+) -> None:
+    wells = tuple(well for well in record.uses if well in found.values or well in found.marks)
+    if not wells:
+        return
+    goal = None if study.recipe.outcomes is None else study.outcomes.only
+    values = tuple(found.values.get(well) for well in wells)
+    study._commit(Measured(record.name, wells, values, found.marks, goal, day), key)
+
+
+def _names(study: _Host) -> tuple[str, ...]:
+    return ("value",) if study.recipe.outcomes is None else study.outcomes.names
+
+
+def _record(study: _Host, name: str) -> PlateRecord:
+    if name not in study.history.plates.records:
+        study.refresh()
+    records = study.history.plates.records
+    if name not in records:
+        there = f"there are {', '.join(records)}" if records else "none was asked for yet"
+        raise HistoryError(f"there is no plate {name!r}; {there}.{did_you_mean(name, records)}")
+    return records[name]
+
+
+def _plate(study: _Host, record: PlateRecord, predicted: Mapping[int, float]) -> Plate:
+    return plate_of(record, study.history, study.space.names, _names(study), predicted)
+
+
+def _predicted(study: _Host, trials: list[Trial]) -> dict[int, float]:
+    """What the model expects of trials, by id; nothing while there is no model of one goal."""
+    if study.recipe.outcomes is not None or not study.history.counted or not trials:
+        return {}
+    found = study.predict([dict(trial.point) for trial in trials])
+    means = zip(trials, found.mean, strict=True)
+    return {trial.id: float(mean) for trial, mean in means}

@@ -1,0 +1,435 @@
+"""Choosing the points of plates: shared values first, then points that keep the budgets.
+
+All of it works on candidates and a belief about them: `Offer` says which candidates share what,
+`choose` goes from plate to plate, and `filled` puts what was chosen into wells. How candidates are
+made and what is known about them is the business of `propose`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covey.belief import Belief
+from covey.errors import ExhaustedError, SpaceError, is_whole, several
+from covey.plates.layout import Layout
+from covey.plates.placement import TRIES, Scaffold, placed, scaffold_of
+from covey.policies import UCB, judge
+
+if TYPE_CHECKING:
+    from covey.arrays import Array, Indices, Mask
+
+BEST = 5  # upper bounds whose mean ranks a level
+_BETA = 4.0  # of these bounds
+_SLACK = 1e-9  # of a total, for sums of decimals
+_STREAM = 7  # of the random numbers of wells, apart from those of points
+
+Pick = Callable[[Belief, int], Sequence[int]]
+"""Chooses k candidates of a belief: a strategy, or a design."""
+Rank = Callable[[Belief, "Indices", "Mask", int], Mapping[int, float]]
+"""Ranks the levels (n,) of free candidates (n,); the last argument counts calls."""
+
+
+@dataclass(frozen=True)
+class PlateOrder:
+    """So many plates of a layout."""
+
+    layout: Layout
+    count: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.layout, Layout):
+            raise SpaceError(f"a layout is made with covey.Layout(...); got {self.layout!r}.")
+        if not is_whole(self.count, 1):
+            raise SpaceError(f"the number of plates is a whole number >= 1; got {self.count!r}.")
+        if self.layout.spread == "plates" and self.count % self.layout.replicates:
+            raise SpaceError(
+                f"with the {self.layout.replicates} copies of a point on different plates, plates "
+                f"come in sets of {self.layout.replicates}; got {self.count}."
+            )
+
+    @property
+    def constrained(self) -> bool:
+        """Whether the layout has a say in which points are chosen."""
+        return bool(self.layout.shared or self.layout.distinct or self.layout.total)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Plates that hold the same points, before these are chosen: one, or a set of copies."""
+
+    names: tuple[str, ...]
+    scaffolds: tuple[Scaffold, ...]
+    rngs: tuple[np.random.Generator, ...] = field(repr=False)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Points of each block."""
+        return self.scaffolds[0].places
+
+    @property
+    def points(self) -> int:
+        """Points of each plate."""
+        return sum(self.places)
+
+
+def drafted(order: PlateOrder, seed: int, before: int) -> list[Draft]:
+    """The plates to fill, named p1, p2, ... after the ``before`` plates that there are."""
+    layout = order.layout
+    together = layout.replicates if layout.spread == "plates" else 1
+    drafts, patterns = [], set[frozenset[tuple[int, str]]]()
+    for first in range(before + 1, before + 1 + order.count, together):
+        numbers = range(first, first + together)
+        rngs = tuple(np.random.default_rng([seed, number, _STREAM]) for number in numbers)
+        scaffolds: list[Scaffold] = []
+        for rng in rngs:
+            # Copies of one block stand in the same column of every plate of a set.
+            again = bool(scaffolds) and layout.blocks_by is not None
+            scaffolds.append(scaffolds[0] if again else scaffold_of(layout, rng, patterns))
+            patterns.add(scaffolds[-1].pattern)
+        drafts.append(Draft(tuple(f"p{n}" for n in numbers), tuple(scaffolds), rngs))
+    return drafts
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What candidates share: ids (n,) of their plate level and their block level, and budgets."""
+
+    plate: Indices  # (n,): candidates of one plate level may share a plate
+    block: Indices  # (n,): candidates of one block level may share a row or column
+    groups: Mapping[str, Indices] = field(default_factory=dict)  # under `distinct`: value ids
+    amounts: Mapping[str, Array] = field(default_factory=dict)  # under `total`: of one point
+    words: Mapping[int, str] = field(default_factory=dict)  # plate level -> its values
+    at: Array | None = None  # (levels, e): coordinates of plate levels, for a design
+
+    def __len__(self) -> int:
+        return len(self.plate)
+
+
+def offer_of(
+    layout: Layout,
+    at: Array,
+    columns: Callable[[str], slice],
+    points: Callable[[Sequence[int]], Sequence[Mapping[str, Any]]],
+) -> Offer:
+    """The offer of candidates (n, d); ``columns`` finds those of a parameter."""
+    plate, first = _ids(at, [columns(name) for name in layout.shared_by("plate")])
+    by_block = layout.shared_by("row", "column")
+    block, _ = _ids(at, [columns(name) for name in (*layout.shared_by("plate"), *by_block)])
+    shared = layout.shared_by("plate")
+    shown = points(first.tolist()) if shared else ()
+    words = {i: _in_words({n: point[n] for n in shared}) for i, point in enumerate(shown)}
+    groups = {name: _ids(at, [columns(name)])[0] for name in layout.distinct}
+    amounts: dict[str, Array] = {}
+    if layout.total:
+        every = points(range(len(at)))
+        for name in layout.total:
+            values = np.array([float(point.get(name) or 0.0) for point in every])
+            amounts[name] = values * layout.copies
+    spots = [at[first][:, columns(name)] for name in shared]
+    return Offer(plate, block, groups, amounts, words, np.hstack(spots) if spots else None)
+
+
+def _ids(at: Array, columns: Sequence[slice]) -> tuple[Indices, Indices]:
+    """For each row (n,) the id of its values in these columns, and the first row of each id."""
+    if not columns:
+        return np.zeros(len(at), dtype=np.intp), np.zeros(min(len(at), 1), dtype=np.intp)
+    some = np.round(np.hstack([at[:, one] for one in columns]), 9) + 0.0
+    _, first, ids = np.unique(some, axis=0, return_index=True, return_inverse=True)
+    return ids.reshape(-1), first
+
+
+def _in_words(values: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in values.items()
+    )
+
+
+class Budgets:
+    """At most so many distinct values, at most so much in total, over the points of a plate."""
+
+    def __init__(self, layout: Layout, offer: Offer) -> None:
+        self._layout, self._offer = layout, offer
+
+    def __bool__(self) -> bool:
+        return bool(self._offer.groups or self._offer.amounts)
+
+    def open(self, some: Indices, chosen: Sequence[int], lacking: int) -> Mask:
+        """Which of some free candidates (m,) may come next, so that ``lacking`` can follow in all.
+
+        The look ahead is greedy where values and totals are bound at once.
+        """
+        out, layout = np.ones(len(some), dtype=bool), self._layout
+        for name, ids in self._offer.groups.items():
+            used = np.unique(ids[list(chosen)]).astype(np.intp)
+            out &= _few_values(ids[some], used, lacking, layout.distinct[name])
+        for name, amounts in self._offer.amounts.items():
+            left = self._left(name, chosen)
+            out &= _affordable(amounts[some], lacking, left)
+            for kind, ids in self._offer.groups.items():
+                held = {*ids[list(chosen)].tolist()}
+                within = held, layout.distinct[kind]
+                out &= _cheap_values(ids[some], amounts[some], within, lacking, left)
+        return out
+
+    def _left(self, name: str, chosen: Sequence[int]) -> float:
+        """What is left of a total."""
+        total = self._layout.total[name]
+        used = float(self._offer.amounts[name][list(chosen)].sum())
+        return total + _SLACK * abs(total) - used
+
+    def why_not(self, free: Mask, need: int) -> str:
+        """Why so many points cannot be chosen among free candidates; empty if they can."""
+        some = np.flatnonzero(free)
+        if len(some) < need:
+            return f"{several(len(some), 'candidate')} left for {several(need, 'point')}"
+        for name, ids in self._offer.groups.items():
+            most = self._layout.distinct[name]
+            counts = np.sort(np.bincount(ids[some]))[::-1]
+            if int(counts[:most].sum()) < need:
+                return f"{several(most, 'value')} of {name} have too few candidates"
+        for name, amounts in self._offer.amounts.items():
+            least = float(np.sort(amounts[some])[:need].sum())
+            if least > self._left(name, ()):
+                total = self._layout.total[name]
+                return f"the total of {name} would be {least:.4g} or more, and {total:g} is allowed"
+        return "" if self.open(some, (), need).any() else "the budgets exclude one another"
+
+
+def _few_values(ids: Indices, used: Indices, lacking: int, most: int) -> Mask:
+    """Candidates with value ids (m,) after which at most ``most`` values can give ``lacking``."""
+    rest = most - len(used)
+    if rest <= 0:
+        return np.isin(ids, used)
+    counts = np.bincount(ids, minlength=int(max(ids.max(initial=0), used.max(initial=0))) + 1)
+    have = int(counts[used].sum())
+    counts[used] = 0
+    ranked = np.sort(counts)[::-1]
+    # With this value, and then the values that have most candidates, enough are left.
+    top = ranked[min(rest, len(ranked)) - 1]
+    best = np.where(counts >= top, ranked[:rest].sum(), counts + ranked[: rest - 1].sum())
+    enough = have + best >= lacking
+    enough[used] = have + ranked[:rest].sum() >= lacking
+    return np.asarray(enough[ids])
+
+
+def _affordable(amounts: Array, lacking: int, left: float) -> Mask:
+    """Candidates (m,) with which ``lacking`` in all, the others cheapest, still fit in ``left``."""
+    cheapest = np.sort(amounts)[:lacking]
+    if len(cheapest) < lacking:
+        return np.zeros(len(amounts), dtype=bool)
+    cost = np.where(
+        amounts <= cheapest[-1], cheapest.sum(), amounts + cheapest[: lacking - 1].sum()
+    )
+    return np.asarray(cost <= left)
+
+
+def _cheap_values(
+    ids: Indices, amounts: Array, within: tuple[set[int], int], lacking: int, left: float
+) -> Mask:
+    """Candidates (m,) whose value, with those held and the cheapest others, keeps a total."""
+    used, most = within
+    out, values = np.ones(len(ids), dtype=bool), np.unique(ids).tolist()
+    cost = {v: np.sort(amounts[ids == v])[:lacking].mean() for v in values}
+    cheap = sorted(values, key=cost.__getitem__)
+    for value in values:
+        held = used | {value}
+        held |= {*[v for v in cheap if v not in held][: max(most - len(held), 0)]}
+        together, mine = np.isin(ids, [*held]), ids == value
+        fits = np.zeros(len(ids), dtype=bool)
+        fits[together] = _affordable(amounts[together], lacking, left)
+        out[mine] = fits[mine]
+    return out
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Candidates chosen for each draft, block by block, and why its level was."""
+
+    picks: list[list[int]]
+    reasons: list[str]
+
+
+def choose(
+    offer: Offer,
+    layout: Layout,
+    drafts: Sequence[Draft],
+    belief: Belief,
+    pick: Pick,
+    rank: Rank,
+) -> Chosen:
+    """Choose the points of every plate: its level first, then points at that level.
+
+    The level is the one that ``rank`` puts first, among those with room for a plate: by a model
+    the one whose `BEST` highest upper bounds have the highest mean. Then, one level down, those of
+    its rows or columns. After each, the belief is
+    the one after looking at what was chosen, so that the next plate differs.
+    """
+    budgets, free = Budgets(layout, offer), np.ones(len(offer), dtype=bool)
+    picks, reasons, turn = [], [], 0
+    for number, draft in enumerate(drafts):
+        level = _level(offer, budgets, free, draft, rank(belief, offer.plate, free, number))
+        on_plate: list[int] = []
+        for block, places in enumerate(draft.places):
+            allowed = free & (offer.plate == level)
+            if layout.blocks_by is not None:
+                ranks = rank(belief, offer.block, allowed, turn)
+                allowed &= offer.block == _block(offer, allowed, places, ranks, draft, layout)
+            # The look ahead is over candidates of one level, so over one block where these differ.
+            lacking = places if layout.blocks_by is not None else sum(draft.places[block:])
+            chosen = _within(budgets, belief, allowed, on_plate, (places, lacking), pick)
+            on_plate += chosen
+            free[chosen] = False
+            belief = looked_at(belief, chosen)
+            turn += 1
+        picks.append(on_plate)
+        said = offer.words.get(level, "")
+        reasons.append(f"on a plate with {said}" if said else "")
+    return Chosen(picks, reasons)
+
+
+def looked_at(belief: Belief, chosen: Sequence[int]) -> Belief:
+    """The belief once these will have been observed, which are under way from now on."""
+    at = np.asarray(belief.at[list(chosen)])
+    under_way = at if belief.under_way is None else np.vstack([belief.under_way, at])
+    return replace(belief.after_looking_at(list(chosen)), under_way=under_way)
+
+
+def upper_bounds(belief: Belief) -> Array:
+    """What candidates may reach, (n,); of several goals, what their bounds add to the front."""
+    return judge(UCB(beta=_BETA), belief).scores
+
+
+def by_upper_bounds(belief: Belief, ids: Indices, free: Mask, turn: int) -> Mapping[int, float]:
+    """The mean of the five highest upper bounds of each level."""
+    del turn
+    scores = upper_bounds(belief)
+    found = {}
+    for level in np.unique(ids[free]).tolist():
+        some = scores[free & (ids == level)]
+        found[level] = float(np.sort(some)[-BEST:].mean())
+    return found
+
+
+def by_sobol(at: Array | None, seed: int, before: int) -> Rank:
+    """For a design: levels in the order of a Sobol sequence over their coordinates (levels, e)."""
+    from scipy.stats import qmc
+
+    def rank(belief: Belief, ids: Indices, free: Mask, turn: int) -> dict[int, float]:
+        levels = np.unique(ids[free])
+        if at is None or len(at) <= levels.max(initial=0):  # blocks, or nothing shared by plate
+            spots = np.array([np.asarray(belief.at)[ids == level].mean(axis=0) for level in levels])
+        else:
+            spots = at[levels]
+        engine, place = qmc.Sobol(spots.shape[1], scramble=True, rng=seed), before + turn
+        target = engine.random_base2(place.bit_length())[place]
+        gaps = np.square(spots - target).sum(axis=1)
+        return dict(zip(levels.tolist(), (-gaps).tolist(), strict=True))
+
+    return rank
+
+
+def _level(
+    offer: Offer, budgets: Budgets, free: Mask, draft: Draft, ranks: Mapping[int, float]
+) -> int:
+    """The best plate level that has room for all points of a plate."""
+    why = ""
+    for level in sorted(ranks, key=lambda one: (-ranks[one], one)):
+        reason = budgets.why_not(free & (offer.plate == level), draft.points)
+        if not reason:
+            return level
+        why = why or reason
+    raise ExhaustedError(
+        f"plate {draft.names[0]} has room for {several(draft.points, 'point')}, and no value of "
+        f"what is shared allows as many that are new and keep the layout: "
+        f"{why or 'no candidate is left'}. Use a smaller plate, more controls or replicates, or "
+        "relax the layout.",
+        left=int(free.sum()),
+    )
+
+
+def _block(
+    offer: Offer,
+    allowed: Mask,
+    places: int,
+    ranks: Mapping[int, float],
+    draft: Draft,
+    layout: Layout,
+) -> int:
+    """The best level of a row or column that has room for its points."""
+    for level in sorted(ranks, key=lambda one: (-ranks[one], one)):
+        if int((allowed & (offer.block == level)).sum()) >= places:
+            return level
+    raise ExhaustedError(
+        f"plate {draft.names[0]}: a {layout.blocks_by} has room for {several(places, 'point')}, "
+        "and no value of what it shares allows as many new ones; use fewer wells in it.",
+        left=int(allowed.sum()),
+    )
+
+
+def _within(
+    budgets: Budgets,
+    belief: Belief,
+    allowed: Mask,
+    before: Sequence[int],
+    wanted: tuple[int, int],
+    pick: Pick,
+) -> list[int]:
+    """Points of one block: picks in turn, less those that would break a budget; then again.
+
+    ``wanted`` is how many it has, and how many its plate still lacks. A value of `distinct` counts
+    once, so a full group stays open.
+    """
+    k, lacking = wanted
+    chosen: list[int] = []
+    every = np.flatnonzero(allowed)
+    while len(chosen) < k:
+        free = np.setdiff1d(every, chosen)
+        some = free
+        if budgets:
+            some = free[budgets.open(free, [*before, *chosen], lacking - len(chosen))]
+        if not len(some):
+            raise ExhaustedError(
+                f"{several(len(chosen), 'point')} of {k} keep distinct and total of the layout, "
+                "and no candidate is left that would; relax one of them.",
+                left=len(chosen),
+            )
+        now = belief.after_looking_at(chosen, on=some) if chosen else belief.on(some)
+        for place in pick(now, min(k - len(chosen), len(some))):
+            i = int(some[place])
+            if budgets and chosen:
+                free = np.setdiff1d(every, chosen)
+                still = budgets.open(free, [*before, *chosen], lacking - len(chosen))
+                if not still[np.searchsorted(free, i)]:
+                    continue
+            chosen.append(i)
+    return chosen
+
+
+def filled(
+    layout: Layout, drafts: Sequence[Draft], features: Sequence[Array], tries: int = TRIES
+) -> dict[str, Any]:
+    """The wells of all plates as an event holds them; ``features`` (n, q) of the points of each.
+
+    Points are numbered through, draft by draft and block by block.
+    """
+    wells: list[list[Any]] = []
+    controls: list[list[Any]] = []
+    first, name_of = 0, layout.grid.name
+    for draft, values in zip(drafts, features, strict=True):
+        plates = zip(draft.names, draft.scaffolds, draft.rngs, strict=True)
+        for copy, (name, scaffold, rng) in enumerate(plates, start=1):
+            found = placed(layout, scaffold, values, rng, tries)
+            for place, row in enumerate(found.wells.tolist()):
+                for replicate, well in enumerate(row, start=copy):
+                    order = found.order[well]
+                    wells.append([name, name_of(well), first + place, replicate, order])
+            for well, control, replicate in scaffold.controls:
+                row = [name, name_of(well), control, replicate, found.order[well]]
+                controls.append(row)
+        first += draft.points
+    return {"layout": layout.describe(), "wells": wells, "controls": controls}

@@ -1,0 +1,421 @@
+"""Pick lists: what a liquid handler is to transfer into the wells of a plate, volumes checked.
+
+A table of stocks says where materials stand; `Dispense` rules say how much of which goes into a
+well; a profile writes the transfers as a machine reads them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from covey.errors import SpaceError, did_you_mean
+from covey.plates.wells import csv_lines, number_in
+
+if TYPE_CHECKING:
+    from covey.plates.wells import Plate, Well
+
+_COLUMNS = (
+    *("material", "plate", "plate_type", "well", "concentration", "unit", "volume_ul", "dead_ul"),
+    "slot",
+)
+_NEEDED = ("material", "plate", "well", "volume_ul")
+_FIELD = re.compile(r"\{([^{}]+)\}")
+_TINY = 1e-9  # µL: rounding of decimals
+
+
+@dataclass
+class Stock:
+    """A material in a well of a source plate, and how much of it is left."""
+
+    material: str
+    plate: str
+    well: str
+    plate_type: str
+    concentration: float | None
+    unit: str
+    slot: str
+    left: float  # µL that can be drawn: the volume less what a machine cannot reach
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in words."""
+        return f"{self.plate} {self.well}"
+
+
+@dataclass(frozen=True)
+class Dispense:
+    """A rule: how much of a material goes into the wells of a role.
+
+    Texts may hold parameters in braces: ``Dispense("{ligand}", volume="{ligand_ul}")``.
+
+    Attributes:
+        material: a name of the table of stocks.
+        volume: in µL.
+        concentration: wanted in the well, in the unit of the stock; ``of`` is the volume there.
+        of: µL in the well, for a concentration.
+        up_to: fill up to so many µL.
+        role: "sample", the name of a control, or "all".
+    """
+
+    material: str
+    volume: str | float | None = None
+    concentration: str | float | None = None
+    of: float | None = None
+    up_to: float | None = None
+    role: str = "sample"
+
+    def __post_init__(self) -> None:
+        given = [w for w in ("volume", "concentration", "up_to") if getattr(self, w) is not None]
+        if len(given) != 1 or (self.concentration is not None) != (self.of is not None):
+            raise SpaceError(
+                f"dispense {self.material!r}: give volume in µL, or up_to in µL, or concentration "
+                f"with of, the volume in the well; got {', '.join(given) or 'none of them'}."
+            )
+
+    @staticmethod
+    def from_table(given: Dispense | Mapping[str, Any]) -> Dispense:
+        """A rule from an entry of [[dispense]] in covey.toml."""
+        if isinstance(given, Dispense):
+            return given
+        known = [one.name for one in fields(Dispense)]
+        for name in given:
+            if name not in known:
+                raise SpaceError(
+                    f"dispense has no {name!r}; it may have {', '.join(known)}."
+                    f"{did_you_mean(name, known)}"
+                )
+        if "material" not in given:
+            raise SpaceError(f"dispense needs a material; got {dict(given)!r}.")
+        return Dispense(**given)
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """So many µL from a well of a stock into a well of the plate."""
+
+    source: Stock
+    plate: str
+    well: str
+    volume: float  # as it will be dispensed
+    wanted: float  # before it was rounded
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How a machine wants its list."""
+
+    header: tuple[str, ...]
+    row: Callable[[Transfer, Mapping[str, str]], tuple[str, ...]]
+    step: float  # µL: volumes are multiples of it; 0: any
+    least: float  # µL: the smallest transfer
+
+
+def _nanolitres(t: Transfer, to: Mapping[str, str]) -> tuple[str, ...]:
+    del to
+    volume = _short(1000.0 * t.volume)
+    return (t.source.plate, t.source.plate_type, t.source.well, t.plate, t.well, volume)
+
+
+def _opentrons(t: Transfer, to: Mapping[str, str]) -> tuple[str, ...]:
+    source = (t.source.plate_type or t.source.plate, t.source.slot, t.source.well, "1")
+    return (*source, to.get("type", t.plate), to.get("slot", ""), t.well, _short(t.volume))
+
+
+def _hamilton(t: Transfer, to: Mapping[str, str]) -> tuple[str, ...]:
+    del to
+    return (t.source.plate, t.source.well, t.plate, t.well, _short(t.volume))
+
+
+def _generic(t: Transfer, to: Mapping[str, str]) -> tuple[str, ...]:
+    del to
+    where = (t.source.material, t.source.plate, t.source.well, t.plate, t.well)
+    return (*where, _short(t.volume), _short(t.wanted))
+
+
+PROFILES = {
+    "echo": Profile(
+        (
+            *("Source Plate Name", "Source Plate Type", "Source Well", "Destination Plate Name"),
+            *("Destination Well", "Transfer Volume"),
+        ),
+        _nanolitres,
+        step=0.0025,
+        least=0.0025,
+    ),
+    "opentrons": Profile(
+        (
+            *("Source Labware", "Source Slot", "Source Well"),
+            "Source Aspiration Height Above Bottom (in mm)",
+            *("Dest Labware", "Dest Slot", "Dest Well", "Volume (in ul)"),
+        ),
+        _opentrons,
+        step=0.1,
+        least=1.0,
+    ),
+    "hamilton": Profile(
+        ("SourceLabware", "SourcePosition", "TargetLabware", "TargetPosition", "Volume"),
+        _hamilton,
+        step=0.1,
+        least=0.5,
+    ),
+    "generic": Profile(
+        (
+            *("material", "source_plate", "source_well", "plate", "well", "volume_ul"),
+            "wanted_ul",
+        ),
+        _generic,
+        step=0.0,
+        least=0.0,
+    ),
+}
+"""Machines by name; volumes in µL, those of an Echo in nL."""
+
+
+@dataclass(frozen=True)
+class PickList:
+    """The transfers that fill a plate."""
+
+    profile: str
+    transfers: tuple[Transfer, ...]
+    destination: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def rounded(self) -> tuple[Transfer, ...]:
+        """Those whose volume is not what was wanted, since a machine has steps."""
+        return tuple(t for t in self.transfers if abs(t.volume - t.wanted) > _TINY)
+
+    def table(self) -> str:
+        """The list as the machine reads it."""
+        out, profile = io.StringIO(newline=""), PROFILES[self.profile]
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(profile.header)
+        writer.writerows(profile.row(transfer, self.destination) for transfer in self.transfers)
+        return out.getvalue()
+
+    def write(self, path: str | Path) -> None:
+        """Write the list to a file."""
+        Path(path).write_text(self.table(), encoding="utf-8", newline="")
+
+
+def pick_list(
+    plate: Plate,
+    profile: str,
+    stocks: Any,
+    dispense: Iterable[Dispense | Mapping[str, Any]],
+    destination: Mapping[str, str] | None = None,
+) -> PickList:
+    """What is to be transferred into a plate, rule by rule and well by well in run order.
+
+    Raises:
+        SpaceError: A volume is below the smallest step, a stock runs dry, a well overflows, or
+            nobody has the material.
+    """
+    if profile not in PROFILES:
+        raise SpaceError(
+            f"there is no profile {profile!r}; there are {', '.join(PROFILES)}."
+            f"{did_you_mean(profile, PROFILES)}"
+        )
+    rules = [Dispense.from_table(one) for one in dispense]
+    if not rules:
+        raise SpaceError("nothing says what is dispensed; give rules, such as [[dispense]].")
+    shelf, machine = read_stocks(stocks), PROFILES[profile]
+    filled: dict[str, float] = {}
+    wanted: list[tuple[Well, str, float]] = []
+    for rule in rules:
+        for well in plate.used:
+            if not _applies(rule, well):
+                continue
+            material = _filled_in(rule.material, well)
+            volume = _volume(rule, well, material, shelf, filled.get(well.name, 0.0))
+            filled[well.name] = filled.get(well.name, 0.0) + volume
+            if volume > _TINY:
+                wanted.append((well, material, volume))
+    _require_enough(shelf, wanted)
+    made = [_drawn(shelf, well, (material, v), machine, profile) for well, material, v in wanted]
+    return PickList(profile, tuple(made), dict(destination or {}))
+
+
+def _applies(rule: Dispense, well: Well) -> bool:
+    if rule.role == "all":
+        return True
+    if rule.role == "sample":
+        return well.point is not None
+    return well.role == f"control:{rule.role}"
+
+
+def _filled_in(text: object, well: Well) -> str:
+    """A text with the parameters of the well's point in place of their names."""
+
+    def value(found: re.Match[str]) -> str:
+        point: Mapping[str, Any] = well.point or {}
+        if found[1] not in point:
+            raise SpaceError(
+                f"well {well.name}: dispense names {{{found[1]}}}, which "
+                f"{'is no parameter' if well.point else 'a control outside the space has not'}"
+                f"{'; those are ' + ', '.join(point) if point else ''}."
+                f"{did_you_mean(found[1], point)}"
+            )
+        return str(point[found[1]])
+
+    return _FIELD.sub(value, str(text))
+
+
+def _volume(
+    rule: Dispense, well: Well, material: str, shelf: Mapping[str, list[Stock]], there: float
+) -> float:
+    """µL of the material that a rule puts into a well that has ``there`` µL."""
+    if rule.up_to is not None:
+        if there > rule.up_to + _TINY:
+            raise SpaceError(
+                f"well {well.name}: {there:g} µL are dispensed, more than the {rule.up_to:g} µL "
+                f"that {material} is to fill it up to."
+            )
+        return rule.up_to - there
+    told = rule.volume if rule.volume is not None else rule.concentration
+    where = f"well {well.name}, {material}"
+    number = _number(_filled_in(told, well), where)
+    if rule.concentration is None:
+        return number
+    stock = _stocks_of(shelf, material, well.name)[0]
+    if stock.concentration is None or rule.of is None:
+        raise SpaceError(f"{where}: the stock in {stock.place} has no concentration; give one.")
+    return number * rule.of / stock.concentration
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise SpaceError(f"{where}: {text!r} is no volume in µL.") from error
+    if not 0.0 <= number < math.inf:
+        raise SpaceError(f"{where}: a volume is at least 0 µL; got {text}.")
+    return number
+
+
+def _stocks_of(shelf: Mapping[str, list[Stock]], material: str, well: str) -> list[Stock]:
+    if material not in shelf:
+        raise SpaceError(
+            f"well {well}: there is no stock of {material!r}; there are {', '.join(shelf)}."
+            f"{did_you_mean(material, shelf)}"
+        )
+    return shelf[material]
+
+
+def _require_enough(
+    shelf: Mapping[str, list[Stock]], wanted: Sequence[tuple[Well, str, float]]
+) -> None:
+    """Raise if a stock would run dry, and say by how much."""
+    needed: dict[str, float] = {}
+    for well, material, volume in wanted:
+        _stocks_of(shelf, material, well.name)
+        needed[material] = needed.get(material, 0.0) + volume
+    for material, volume in needed.items():
+        there = sum(stock.left for stock in shelf[material])
+        if volume > there + _TINY:
+            raise SpaceError(
+                f"the stock of {material} runs dry: {volume:.4g} µL are needed, and {there:.4g} µL "
+                f"can be drawn; {volume - there:.4g} µL are missing."
+            )
+
+
+def _drawn(
+    shelf: Mapping[str, list[Stock]],
+    well: Well,
+    what: tuple[str, float],
+    machine: Profile,
+    profile: str,
+) -> Transfer:
+    """One transfer, from the first source well that has enough."""
+    material, wanted = what
+    volume = round(wanted / machine.step) * machine.step if machine.step else wanted
+    volume = round(volume, 6)
+    stock = next((s for s in shelf[material] if s.left >= volume - _TINY), shelf[material][0])
+    if volume < machine.least - _TINY:
+        c = stock.concentration
+        help_ = f"a stock of at most {c * wanted / machine.least:.3g} {stock.unit}" if c else ""
+        raise SpaceError(
+            f"well {well.name}: {wanted:.4g} µL of {material} is less than {profile} transfers, "
+            f"{machine.least:g} µL; use {help_ or 'a more dilute stock'}, or a larger volume."
+        )
+    if stock.left < volume - _TINY:
+        raise SpaceError(
+            f"well {well.name}: no source well has {volume:.4g} µL of {material} left "
+            f"({stock.place}: {stock.left:.4g} µL); pool what is left in one well."
+        )
+    stock.left -= volume
+    return Transfer(stock, well.plate, well.name, volume, wanted)
+
+
+def read_stocks(source: Any) -> dict[str, list[Stock]]:
+    """Stocks by material, from a CSV file or rows: material, plate, well, volume_ul and more."""
+    rows, name = _rows(source)
+    shelf: dict[str, list[Stock]] = {}
+    taken: dict[tuple[str, str], str] = {}
+    for number, row in enumerate(rows, start=2):
+        where = f"{name}:{number}"
+        lacking = [column for column in _NEEDED if not str(row.get(column, "")).strip()]
+        if lacking:
+            raise SpaceError(f"{where}: a stock needs {', '.join(_NEEDED)}; no {lacking[0]}.")
+        made = _stock(row, where)
+        other = taken.setdefault((made.plate, made.well), made.material)
+        if other != made.material:
+            raise SpaceError(
+                f"{where}: {made.place} holds {other} and {made.material}; one well has one "
+                "material."
+            )
+        shelf.setdefault(made.material, []).append(made)
+    if not shelf:
+        raise SpaceError(f"{name} has no stocks.")
+    return shelf
+
+
+def _stock(row: Mapping[str, Any], where: str) -> Stock:
+    def number(column: str) -> float | None:
+        text = str(row.get(column, "") or "").strip()
+        return number_in(text, False, f"{where}, {column}") if text else None
+
+    volume, dead = number("volume_ul") or 0.0, number("dead_ul") or 0.0
+    if volume < 0.0 or dead < 0.0:
+        raise SpaceError(f"{where}: volumes are at least 0 µL; got {volume:g} and {dead:g}.")
+    text = {c: str(row.get(c, "") or "").strip() for c in _COLUMNS}
+    return Stock(
+        *(text["material"], text["plate"], text["well"], text["plate_type"]),
+        concentration=number("concentration"),
+        unit=text["unit"],
+        slot=text["slot"],
+        left=max(volume - dead, 0.0),
+    )
+
+
+def _rows(source: Any) -> tuple[list[Mapping[str, Any]], str]:
+    if not isinstance(source, str | Path):
+        return list(source), "stocks"
+    try:
+        text = Path(source).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpaceError(f"cannot read the stocks in {source}: {error}.") from error
+    lines = csv_lines(text, str(source))
+    heads = [cell.lower() for cell in lines[0]] if lines else []
+    missing = [column for column in _NEEDED if column not in heads]
+    if missing:
+        raise SpaceError(
+            f"{source} has no column {missing[0]!r}; stocks have {', '.join(_COLUMNS)}."
+        )
+    found = [dict(zip(heads, line, strict=False)) for line in lines[1:] if any(line)]
+    return list(found), str(source)
+
+
+def _short(number: float) -> str:
+    """A number as short as it is exact to a millionth.
+
+    >>> _short(27.5), _short(25.0), _short(0.30000000000000004)
+    ('27.5', '25', '0.3')
+    """
+    return f"{round(number, 6):.6f}".rstrip("0").rstrip(".")

@@ -1,0 +1,144 @@
+"""A page to print: the plate as it looks from above, on one sheet of A4 in landscape."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covey.plates.layout import row_name
+
+if TYPE_CHECKING:
+    from covey.plates.wells import Plate, Well
+
+_STYLE = """
+@page { size: A4 landscape; margin: 8mm; }
+* { box-sizing: border-box; -webkit-print-color-adjust: exact; print-color-adjust: exact; }
+body { font: 9pt/1.25 system-ui, sans-serif; color: #111; margin: 0; width: 281mm; }
+header { display: flex; justify-content: space-between; align-items: baseline; height: 9mm; }
+h1 { font-size: 15pt; margin: 0; }
+h1 small { font-size: 10pt; font-weight: normal; margin-left: 4mm; }
+.fill { font-size: 9pt; }
+table { border-collapse: collapse; table-layout: fixed; width: 281mm; height: 164mm; }
+th { font-weight: 600; font-size: 8pt; }
+th:first-child { width: 7mm; }
+td { border: 0.2mm solid #777; padding: 0.4mm; text-align: center; vertical-align: middle;
+  overflow: hidden; font-size: var(--small); line-height: 1.1; height: var(--high); }
+td b { font-size: var(--big); display: block; }
+td i { font-style: normal; color: #333; display: block; white-space: nowrap; overflow: hidden; }
+td.control { border: 0.7mm solid #111; background: repeating-linear-gradient(45deg, #fff 0 1mm,
+  #ddd 1mm 1.4mm); }
+td.empty { background: #f4f4f4; color: #999; }
+td.done { text-decoration: underline; }
+footer { margin-top: 2mm; font-size: 7.5pt; }
+footer p { margin: 0 0 0.6mm; }
+"""
+_SHADES = ("#ffffff", "#eef4fb", "#dceaf7", "#c9dff3", "#b5d3ee")
+
+
+def plate_map(plate: Plate) -> str:
+    """The page as HTML that needs nothing else: print it, or save it as PDF.
+
+    A well shows its trial, copy and run order, and its first parameters where there is room.
+    """
+    grid = plate.grid
+    room = _room(grid.columns)
+    names = _varying(plate)[: room["lines"]]
+    shade = _shades(plate, names)
+    head = "".join(f"<th>{column + 1}</th>" for column in range(grid.columns))
+    rows = []
+    for row in range(grid.rows):
+        wells = plate.wells[row * grid.columns : (row + 1) * grid.columns]
+        cells = "".join(_cell(well, names, shade.get(well.name, "")) for well in wells)
+        rows.append(f"<tr><th>{row_name(row)}</th>{cells}</tr>")
+    sizes = f"--small:{room['small']}pt;--big:{room['big']}pt;--high:{162 / grid.rows - 0.6:.1f}mm"
+    shared = ", ".join(f"{n} = {_short(v)}" for n, v in _shared(plate).items())
+    return (
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        f"<title>Plate {escape(plate.name)}</title><style>{_STYLE}</style></head><body>"
+        f"<header><h1>Plate {escape(plate.name)}<small>{escape(shared)}</small></h1>"
+        "<span class='fill'>Date ______________ &nbsp; Operator ______________ &nbsp; "
+        "A1 is at the top left</span></header>"
+        f"<table style='{sizes}'><thead><tr><th></th>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>{_footer(plate, names)}</body></html>\n"
+    )
+
+
+def _room(columns: int) -> dict[str, Any]:
+    """Sizes of text, and lines of parameters, that fit so many columns."""
+    if columns <= 8:
+        return {"small": 8, "big": 11, "lines": 6}
+    if columns <= 12:
+        return {"small": 6.5, "big": 9, "lines": 4}
+    if columns <= 24:
+        return {"small": 4.2, "big": 5.5, "lines": 1}
+    return {"small": 3, "big": 3.4, "lines": 0}
+
+
+def _cell(well: Well, names: list[str], shade: str) -> str:
+    title = escape(f"{well.name}: {well.role}")
+    if well.order is None:
+        return f"<td class='empty' title='{title}'></td>"
+    lines = [] if well.point is None else [_short(well.point.get(name)) for name in names]
+    done = " done" if well.value is not None or well.mark else ""
+    if well.trial is None:
+        what, kind = well.role.removeprefix("control:"), f"control{done}"
+        lines = []
+    else:
+        copy = f"<small>.{well.replicate}</small>" if (well.replicate or 1) > 1 else ""
+        return (
+            f"<td class='{done.strip()}' style='background:{shade}' title='{title}'>"
+            f"<b>{well.trial}{copy}</b>{''.join(f'<i>{escape(line)}</i>' for line in lines)}"
+            f"<i>#{well.order}</i></td>"
+        )
+    return f"<td class='{kind}' title='{title}'><b>{escape(what)}</b><i>#{well.order}</i></td>"
+
+
+def _shared(plate: Plate) -> dict[str, Any]:
+    """What is the same all over the plate."""
+    points = [well.point for well in plate.wells if well.trial is not None and well.point]
+    names = [
+        n for n in plate.parameters if points and all(p.get(n) == points[0].get(n) for p in points)
+    ]
+    return {name: points[0].get(name) for name in names}
+
+
+def _varying(plate: Plate) -> list[str]:
+    same = _shared(plate)
+    return [name for name in plate.parameters if name not in same]
+
+
+def _shades(plate: Plate, names: list[str]) -> dict[str, str]:
+    """A shade for each well by its prediction; by its first parameter where there is none."""
+    wells = [well for well in plate.wells if well.trial is not None and well.point]
+    if wells and all(well.predicted is not None for well in wells):
+        values: list[Any] = [well.predicted for well in wells]
+    elif names:
+        values = [well.point.get(names[0]) for well in wells if well.point]
+    else:
+        return {}
+    order = sorted({*map(repr, values)}) if not _numeric(values) else None
+    numbers = np.array([order.index(repr(v)) if order else float(v) for v in values], dtype=float)
+    span = float(np.ptp(numbers)) or 1.0
+    places = ((numbers - numbers.min()) / span * (len(_SHADES) - 1)).round().astype(int)
+    return {well.name: _SHADES[place] for well, place in zip(wells, places.tolist(), strict=True)}
+
+
+def _numeric(values: list[Any]) -> bool:
+    return all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+
+
+def _footer(plate: Plate, names: list[str]) -> str:
+    predicted = any(well.predicted is not None for well in plate.wells)
+    by = "prediction" if predicted else names[0] if names else ""
+    shown = f"below it: {', '.join(names)}; " if names else ""
+    legend = f"Bold: trial, .2 its second copy; {shown}#: run order"
+    legend += f"; the darker, the higher the {by}" if by else ""
+    lines = [f"{legend}. Thick frames are controls, grey wells stay empty."]
+    lines.append(f"Balance: {plate.balance}.")
+    return f"<footer>{''.join(f'<p>{escape(line)}</p>' for line in lines)}</footer>"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,258 @@
+"""`Plate`: what stands in each well of a plate and what was measured there; its table of wells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covey.errors import HistoryError, SpaceError
+from covey.history import History, PlateRecord, Point, Trial
+from covey.plates.layout import Grid, Layout, row_name
+from covey.plates.placement import Balance, balance_of, balance_values
+
+if TYPE_CHECKING:
+    from covey.plates.picking import Dispense, PickList
+
+COLUMNS = ("plate", "well", "row", "column", "role", "trial", "replicate", "run_order")
+RESULTS = ("predicted", "value", "mark", "note")
+# What a spreadsheet would take for a formula; numbers are no text and stay as they are.
+_FORMULA = re.compile(r"\A(?=['\"]*[=+\-@\t\r\n])")
+
+
+@dataclass(frozen=True)
+class Well:
+    """One well of a plate."""
+
+    plate: str
+    name: str  # such as A1
+    row: str  # its letters
+    column: int  # from 1
+    role: str  # "sample", "control:<name>" or "empty"
+    trial: int | None = None
+    replicate: int | None = None
+    order: int | None = None  # in which wells are run, from 1
+    point: Point | None = None
+    predicted: float | None = None
+    value: float | Point | None = None
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Plate:
+    """One plate of a study, as it stood when it was read from the log."""
+
+    name: str
+    layout: Layout
+    wells: tuple[Well, ...]  # all of them, row by row, empty ones too
+    parameters: tuple[str, ...]
+    outcomes: tuple[str, ...] = ("value",)
+
+    @property
+    def grid(self) -> Grid:
+        """Its rows and columns."""
+        return self.layout.grid
+
+    @cached_property
+    def used(self) -> tuple[Well, ...]:
+        """The wells that hold something, in the order in which they are run."""
+        return tuple(sorted((w for w in self.wells if w.order is not None), key=_order))
+
+    @property
+    def trials(self) -> tuple[int, ...]:
+        """The ids of its trials, in order."""
+        return tuple(sorted({well.trial for well in self.wells if well.trial is not None}))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Wells in use that are neither measured nor marked yet."""
+        return tuple(w.name for w in self.wells if w.order and w.value is None and not w.mark)
+
+    def well(self, name: object) -> Well:
+        """The well of this name: A1, a01, or (row, column)."""
+        return self.wells[self.grid.index(name)]
+
+    @cached_property
+    def balance(self) -> Balance:
+        """How evenly the plate is filled."""
+        roles = [(self.grid.index(w.name), w.role) for w in self.used]
+        samples = [w for w in self.wells if w.point is not None]
+        shared = [n for n in self.parameters if n not in self.layout.shared]
+        features = _features([w.point for w in samples if w.point is not None], shared)
+        places = [(self.grid.index(w.name), w.trial, w.order) for w in samples]
+        return balance_of(self.grid, roles, *balance_values(self.grid, places, features))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of its table: always all of them."""
+        named = tuple(n for n in self.outcomes if n != "value")
+        results = ("predicted", *(named or ("value",)), "mark", "note")
+        return (*COLUMNS, *(self._heading(name) for name in self.parameters), *results)
+
+    def _heading(self, name: str) -> str:
+        taken = (*COLUMNS, *RESULTS, *self.outcomes)
+        return f"point.{name}" if name in taken else name
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each well, row by row; the order of rows means nothing."""
+        return [self._row(well) for well in self.wells]
+
+    def _row(self, well: Well) -> dict[str, Any]:
+        found: dict[str, Any] = dict(
+            zip(
+                COLUMNS,
+                (
+                    *(self.name, well.name, well.row, well.column, well.role),
+                    *(well.trial, well.replicate, well.order),
+                ),
+                strict=True,
+            )
+        )
+        for name in self.parameters:
+            found[self._heading(name)] = None if well.point is None else well.point.get(name)
+        found |= {"predicted": well.predicted, "mark": well.mark, "note": ""}
+        values = well.value if isinstance(well.value, Point) else {"value": well.value}
+        return found | {name: values.get(name) for name in self.outcomes}
+
+    def table(self) -> str:
+        """Its wells as CSV text."""
+        return csv_text(self.columns, self.rows())
+
+    def write(self, path: str | Path) -> None:
+        """Write its wells as a CSV file."""
+        Path(path).write_text(self.table(), encoding="utf-8", newline="")
+
+    def to_frame(self) -> Any:
+        """Its wells as a pandas frame."""
+        try:
+            import_module = __import__("importlib").import_module
+            pandas = import_module("pandas")
+        except ImportError as error:
+            from covey.errors import MissingExtraError
+
+            raise MissingExtraError("pandas", "frames") from error
+        return pandas.DataFrame(self.rows(), columns=list(self.columns))
+
+    def pick_list(
+        self,
+        profile: str = "generic",
+        *,
+        stocks: Any,
+        dispense: Iterable[Dispense | Mapping[str, Any]],
+    ) -> PickList:
+        """What a liquid handler is to pipette: "echo", "opentrons", "hamilton", ... see docs."""
+        from covey.plates.picking import pick_list
+
+        return pick_list(self, profile, stocks, dispense)
+
+    def map(self) -> str:
+        """A page to print: the plate as it looks from above, one page of paper in HTML."""
+        from covey.plates.sheet import plate_map
+
+        return plate_map(self)
+
+
+def _order(well: Well) -> int:
+    return well.order or 0
+
+
+def _features(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> np.ndarray:
+    """Numbers (n, q) of points: a column for each number, one for each option."""
+    columns: list[np.ndarray] = []
+    for name in names:
+        values = [point.get(name) for point in points]
+        if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+            columns.append(np.array(values, dtype=float))
+            continue
+        options = list(dict.fromkeys(map(repr, values)))
+        columns += [np.array([repr(v) == one for v in values], dtype=float) for one in options]
+    return np.column_stack(columns) if columns else np.zeros((len(points), 0))
+
+
+def plate_of(
+    record: PlateRecord,
+    history: History,
+    parameters: Sequence[str],
+    outcomes: Sequence[str] = ("value",),
+    predicted: Mapping[int, float] | None = None,
+) -> Plate:
+    """A plate as a log knows it; ``predicted`` are values by trial."""
+    layout = Layout.from_description(record.layout)
+    grid, wells = layout.grid, []
+    for index in range(len(grid)):
+        name = grid.name(index)
+        row, column = divmod(index, grid.columns)
+        use = record.uses.get(name)
+        made = Well(record.name, name, row_name(row), column + 1, "empty")
+        if use is not None:
+            trial: Trial | None = None if use.trial is None else history.trial(use.trial)
+            role = "sample" if trial is not None else f"control:{use.control}"
+            control = layout.samples_of_controls.get(use.control)
+            at = None if control is None or control.at is None else Point(control.at)
+            made = Well(
+                *(record.name, name, row_name(row), column + 1, role),
+                trial=use.trial,
+                replicate=use.replicate,
+                order=use.order,
+                point=at if trial is None else trial.point,
+                predicted=(predicted or {}).get(-1 if use.trial is None else use.trial),
+                value=record.readings.get(name),
+                mark=record.marks.get(name, ""),
+            )
+        wells.append(made)
+    return Plate(record.name, layout, tuple(wells), tuple(parameters), tuple(outcomes))
+
+
+# Tables as CSV. Text that a spreadsheet would take for a formula is escaped by an apostrophe.
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as CSV text: numbers exactly, text so that no spreadsheet takes it for a formula."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_cell(name) for name in columns])
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool | int | float | np.number):
+        return str(value)
+    return _FORMULA.sub("'", str(value))
+
+
+def csv_lines(text: str, name: str) -> list[list[str]]:
+    """The cells of a CSV text, with commas, semicolons or tabs, less empty lines at its ends."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    head = text.partition("\n")[0]
+    separator = max(",;\t", key=head.count)
+    try:
+        lines = list(csv.reader(io.StringIO(text), delimiter=separator, strict=True))
+    except csv.Error as error:
+        raise HistoryError(f"{name} is not CSV: {error}. Nothing was recorded.") from error
+    lines = [[cell.strip() for cell in line] for line in lines]
+    while lines and not any(lines[-1]):
+        lines.pop()
+    while lines and not any(lines[0]):
+        lines.pop(0)
+    return lines
+
+
+def number_in(cell: str, decimal_comma: bool, where: str) -> float:
+    """The number in a cell, or an error that names the cell."""
+    from covey.space.names import number_from_text
+
+    text = cell.replace(",", ".") if decimal_comma else cell
+    try:
+        return number_from_text(text)
+    except SpaceError as error:
+        raise HistoryError(f"{where}: {cell!r} is no number. Nothing was recorded.") from error

@@ -1,0 +1,202 @@
+"""`covey plate`: ask, tell, show and pick, and what is refused with an exit code."""
+
+import csv
+import io
+import shlex
+from pathlib import Path
+
+import pytest
+
+TOML = """
+[study]
+seed = 1
+
+[parameters.temperature]
+type = "integer"
+low = 20
+high = 70
+step = 10
+
+[parameters.ligand_ul]
+type = "real"
+low = 1.0
+high = 20.0
+step = 0.5
+
+[parameters.ligand]
+type = "choice"
+options = ["XPhos", "SPhos"]
+
+[plate]
+plate = 24
+shared = {temperature = "plate"}
+controls = {blank = 4}
+replicates = 2
+
+[[dispense]]
+material = "{ligand}"
+volume = "{ligand_ul}"
+
+[[dispense]]
+material = "DMSO"
+up_to = 50
+role = "all"
+"""
+STOCKS = """material,plate,plate_type,well,concentration,unit,volume_ul,dead_ul,slot
+XPhos,S1,384PP_DMSO2,A1,10,mM,900,15,4
+SPhos,S1,384PP_DMSO2,A2,10,mM,900,15,4
+DMSO,S1,384PP_DMSO2,B1,,,9000,15,4
+"""
+
+
+@pytest.fixture
+def bench(call):
+    """A folder with a study on plates and a table of stocks."""
+    Path("covey.toml").write_text(TOML)
+    Path("stocks.csv").write_text(STOCKS)
+    return call
+
+
+def rows_of(name):
+    return list(csv.DictReader(io.StringIO(Path(f"plates/{name}.csv").read_text())))
+
+
+def reader(name, path="reader.csv", skip=()):
+    """A file as a reader writes it: all wells, empty ones too."""
+    lines = ["Well,Value"]
+    for i, row in enumerate(rows_of(name)):
+        if row["well"] not in skip:
+            value = "" if row["role"] == "empty" else 0.1 * i
+            lines.append(f"{row['row']}{int(row['column']):02d},{value}")
+    Path(path).write_text("\n".join(lines) + "\n")
+
+
+def test_a_study_on_plates_from_the_first_to_the_second(bench):
+    done = bench("plate", "ask", "-n", "2", "--out", "plates")
+    assert done.code == 0, done.err
+    assert {p.name for p in Path("plates").iterdir()} == {"p1.csv", "p1.html", "p2.csv", "p2.html"}
+    for name in ("p1", "p2"):
+        rows = rows_of(name)
+        assert len(rows) == 24
+        assert len({r["temperature"] for r in rows if r["role"] == "sample"}) == 1
+        assert sum(r["role"] == "control:blank" for r in rows) == 4
+        reader(name)
+        told = bench("plate", "tell", "reader.csv", "--plate", name, "--json")
+        assert told.json["told"] == 10
+        again = bench("plate", "tell", "reader.csv", "--plate", name)
+        assert "recorded before" in again.out
+    before = Path("covey.jsonl").read_bytes()
+    dry = bench("plate", "ask", "--dry-run", "--json")
+    assert Path("covey.jsonl").read_bytes() == before
+    made = bench("plate", "ask", "--json").json["plates"]
+    assert made == dry.json["plates"]
+    assert made[0]["name"] == "p3"
+    verify = ["journal", "verify", "covey.jsonl"]
+    for words in (["status"], ["export", "--json"], ["best"], ["report"], verify):
+        done = bench(*words)
+        assert done.code == 0, (words, done.err)
+
+
+def test_a_filled_table_names_its_plate(bench):
+    bench("plate", "ask", "-n", "2", "--out", "plates")
+    text = Path("plates/p2.csv").read_text().splitlines()
+    head = text[0].split(",")
+    lines = [text[0]]
+    for line in text[1:]:
+        cells = line.split(",")
+        cells[head.index("value")] = "1.5" if cells[head.index("run_order")] else ""
+        lines.append(",".join(cells))
+    Path("filled.csv").write_text("\n".join(lines))
+    assert "plate p2: 10 trials told" in bench("plate", "tell", "filled.csv").out
+
+
+def test_what_is_wrong_is_said_and_nothing_is_recorded(bench):
+    bench("plate", "ask", "-n", "2", "--out", "plates")
+    before = Path("covey.jsonl").read_bytes()
+    used = [r["well"] for r in rows_of("p1") if r["role"] == "sample"]
+    reader("p1", skip=used[:1])
+    cases = [
+        (["tell", "reader.csv"], 2, "which plate is it? p1, p2"),
+        (["tell", "reader.csv", "-p", "p1"], 5, f"without a reading: {used[0]}"),
+        (["tell", "reader.csv", "-p", "p9"], 5, "there is no plate 'p9'"),
+        (["tell", "none.csv", "-p", "p1"], 5, "cannot read"),
+        (["tell", "reader.csv", "-p", "p1", "--mark", "A3"], 2, "WELL=WHY"),
+        (["show", "p9"], 5, "there is no plate"),
+        (["pick", "p1", "--stocks", "stocks.csv", "--for", "ecko"], 5, "Did you mean 'echo'"),
+        (["pick", "p1", "--stocks", "no.csv"], 5, "cannot read the stocks"),
+    ]
+    for words, code, said in cases:
+        done = bench("plate", *words)
+        assert done.code == code, (words, done.err)
+        assert said in done.err
+        assert Path("covey.jsonl").read_bytes() == before
+    marked = bench("plate", "tell", "reader.csv", "-p", "p1", "--mark", f"{used[0]}=spilt")
+    assert marked.code == 0, marked.err
+    other = Path("reader.csv").read_text().replace(",0.1\n", ",7\n", 1)
+    Path("reader.csv").write_text(other)
+    assert "was told" in bench("plate", "tell", "reader.csv", "-p", "p1").err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("plate = 24", "plate = 25", "plate is a number of wells"),
+        ("replicates = 2", "replicate = 2", "Did you mean 'replicates'"),
+        ("{blank = 4}", "{blank = 24}", "24 controls: 0 left"),
+        ("{blank = 4}", "{blank = 25}", "25 controls: -1 left"),
+        ('{temperature = "plate"}', '{temp = "plate"}', "no parameter of the space"),
+        ("up_to = 50", "upto = 50", "Did you mean 'up_to'"),
+        ("replicates = 2", 'replicates = "2"', "replicates must be int"),
+    ],
+)
+def test_a_wrong_layout_in_the_file_is_said(bench, old, new, said):
+    Path("covey.toml").write_text(TOML.replace(old, new))
+    done = bench("plate", "ask")
+    assert done.code == 5
+    assert said in done.err
+    assert not Path("covey.jsonl").exists()
+
+
+def test_a_file_without_a_layout_is_said(study):
+    done = study("plate", "ask")
+    assert done.code == 5
+    assert "no table [plate]" in done.err
+
+
+def test_shown_as_letters_as_table_and_as_a_page(bench):
+    bench("plate", "ask", "--out", "plates")
+    shown = bench("plate", "show", "p1")
+    assert shown.out.splitlines()[0].split() == ["p1", "1", "2", "3", "4", "5", "6"]
+    assert shown.out.count("blank") == 4
+    assert "largest correlation" in shown.err
+    assert bench("plate", "show", "p1", "--map", "p1.html", "--out", "p1.csv").code == 0
+    page = Path("p1.html").read_text()
+    assert "A4 landscape" in page
+    assert page.count("<td") == 24
+    assert "http" not in page
+    assert Path("p1.csv").read_text() == Path("plates/p1.csv").read_text()
+
+
+def test_pick_lists_of_every_machine(bench):
+    bench("plate", "ask", "--out", "plates")
+    for machine in ("echo", "opentrons", "hamilton", "generic"):
+        words = ["plate", "pick", "p1", "--for", machine, "--stocks", "stocks.csv"]
+        done = bench(*words, "--out", f"{machine}.csv")
+        assert done.code == 0, done.err
+        lines = Path(f"{machine}.csv").read_text().splitlines()
+        assert len(lines) == 1 + 20 + 24  # a header, ligands into samples, solvent into all
+
+
+@pytest.mark.parametrize("command", ["ask", "tell", "show", "pick"])
+def test_every_example_in_the_help_runs(bench, command):
+    found = bench("plate", command, "--help").out.splitlines()
+    lines = [line.strip() for line in found if line.strip().startswith("covey ")]
+    assert lines
+    bench("plate", "ask", "--out", "plates")
+    reader("p1")
+    Path("p1.csv").write_text(Path("reader.csv").read_text())
+    for line in lines:
+        if command == "show":
+            Path("p1.csv").unlink(missing_ok=True)
+        done = bench(*shlex.split(line)[1:])
+        assert done.code == 0, (line, done.err)

@@ -1,0 +1,119 @@
+"""Pick lists: golden files for every profile, and volumes that are checked."""
+
+from pathlib import Path
+
+import pytest
+
+from covey import Choice, Layout, Real, Space, Study
+from covey.errors import SpaceError
+from covey.plates.picking import PROFILES, Dispense, pick_list, read_stocks
+
+GOLDEN = Path(__file__).parent / "golden"
+SPACE = Space({"ligand": Choice(["XPhos", "SPhos"]), "ul": Real(0.0, 10.0, step=0.5)})
+STOCKS = [
+    {"material": "XPhos", "plate": "S1", "plate_type": "384PP", "well": "A1", "slot": "4",
+     "concentration": 10, "unit": "mM", "volume_ul": 60, "dead_ul": 15},
+    {"material": "SPhos", "plate": "S1", "plate_type": "384PP", "well": "A2", "slot": "4",
+     "concentration": 10, "unit": "mM", "volume_ul": 60, "dead_ul": 15},
+    {"material": "DMSO", "plate": "S2", "plate_type": "reservoir", "well": "A1", "slot": "5",
+     "volume_ul": 500},
+]  # fmt: skip
+RULES = [
+    Dispense("{ligand}", volume="{ul}"),
+    {"material": "DMSO", "up_to": 20, "role": "all"},
+]
+
+
+def a_plate():
+    study = Study(SPACE, seed=0)
+    points = [
+        {"ligand": "XPhos", "ul": 5.0},
+        {"ligand": "SPhos", "ul": 2.5},
+        {"ligand": "XPhos", "ul": 10.0},
+        {"ligand": "SPhos", "ul": 1.0},
+    ]
+    from covey.history import Asked, Point
+
+    layout = Layout(plate=6, controls={"blank": 1}, reserved=["B3"], order="listed")
+    wells = [["p1", w, i, 1, i + 1] for i, w in enumerate(("A1", "A2", "A3", "B1"))]
+    plates = {
+        "layout": layout.describe(),
+        "wells": wells,
+        "controls": [["p1", "B2", "blank", 1, 5]],
+    }
+    study.note(Asked(tuple(map(Point, points)), "auto", plates=plates))
+    return study.plate("p1")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_golden_pick_lists(profile):
+    made = pick_list(a_plate(), profile, STOCKS, RULES, {"type": "corning_6", "slot": "2"})
+    assert made.table() == (GOLDEN / f"{profile}.csv").read_text()
+    assert not made.rounded
+
+
+def test_volumes_are_in_nanolitres_for_an_echo_and_in_multiples_of_its_step():
+    rules = [Dispense("DMSO", volume=1.2341)]
+    made = pick_list(a_plate(), "echo", STOCKS, rules)
+    assert {t.volume for t in made.transfers} == {1.235}
+    assert len(made.rounded) == 4
+    assert made.table().splitlines()[1].endswith(",1235")
+
+
+def test_concentrations_become_volumes():
+    rules = [Dispense("XPhos", concentration=0.5, of=100.0)]
+    made = pick_list(a_plate(), "generic", STOCKS, rules)
+    assert {t.volume for t in made.transfers} == {5.0}
+
+
+def test_a_second_source_well_is_used_when_the_first_is_empty():
+    stocks = [{"material": "D", "plate": "S", "well": w, "volume_ul": 10} for w in ("A1", "A2")]
+    made = pick_list(a_plate(), "generic", stocks, [Dispense("D", volume=5.0)])
+    assert [t.source.well for t in made.transfers] == ["A1", "A1", "A2", "A2"]
+
+
+@pytest.mark.parametrize(
+    ("stocks", "rules", "profile", "said"),
+    [
+        (STOCKS, [Dispense("XPhos", volume=0.001)], "echo", "at most 4 mM"),
+        (STOCKS, [Dispense("XPhos", volume=0.2)], "opentrons", "well A1: 0.2 µL of XPhos is less"),
+        (STOCKS, [Dispense("XPhos", volume=20.0)], "echo", "runs dry: 80 µL.*35 µL are missing"),
+        (STOCKS, [Dispense("water", volume=1.0)], "echo", "no stock of 'water'"),
+        (STOCKS, [Dispense("{ligan}", volume=1.0)], "echo", "Did you mean 'ligand'"),
+        (STOCKS, [Dispense("{ligand}", volume=1.0, role="blank")], "echo", "outside the space"),
+        (STOCKS, [Dispense("DMSO", volume="{ligand}")], "echo", "'XPhos' is no volume"),
+        (STOCKS, [Dispense("DMSO", volume=-1.0)], "echo", "at least 0"),
+        (STOCKS, [*RULES[:1], Dispense("DMSO", up_to=3.0)], "echo", "well A1: 5 µL are dispensed"),
+        (STOCKS, [Dispense("DMSO", concentration=1.0, of=10.0)], "echo", "no concentration"),
+        (STOCKS, [], "echo", "nothing says what is dispensed"),
+        (STOCKS, RULES, "ecko", "Did you mean 'echo'"),
+        ([{"material": "XPhos"}], RULES, "echo", "no plate"),
+        ([], RULES, "echo", "no stocks"),
+        (
+            [*STOCKS, {"material": "water", "plate": "S1", "well": "A1", "volume_ul": 1}],
+            RULES,
+            "echo",
+            "S1 A1 holds XPhos and water",
+        ),
+    ],
+)
+def test_what_cannot_be_dispensed_is_refused(stocks, rules, profile, said):
+    with pytest.raises(SpaceError, match=said):
+        pick_list(a_plate(), profile, stocks, rules)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"material": "x"}, {"material": "x", "volume": 1, "up_to": 2}, {"materiel": "x"}]
+)
+def test_rules_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(SpaceError):
+        Dispense.from_table(wrong)
+
+
+def test_a_table_of_stocks_is_read(tmp_path):
+    path = tmp_path / "stocks.csv"
+    path.write_text("Material;plate;well;volume_ul;dead_ul\nXPhos;S1;A1;60;15\n")
+    assert read_stocks(path)["XPhos"][0].left == 45.0
+    path.write_text("material;plate;well\nXPhos;S1;A1\n")
+    with pytest.raises(SpaceError, match="no column 'volume_ul'"):
+        read_stocks(path)

@@ -1,0 +1,315 @@
+"""Readings of plates: files of readers, what is refused, and how trials are told."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from covey import Control, History, Layout, Real, Space, Study
+from covey.errors import HistoryError
+from covey.history import Asked, Measured, Point, event_from_json, event_to_json
+from covey.plates.layout import Grid
+from covey.plates.reader import read_readings
+
+SPACE = Space({"x": Real(0.0, 1.0), "y": Real(0.0, 1.0)})
+LAYOUT = Layout(plate=12, controls={"blank": 2}, replicates=2)
+
+
+def f(point):
+    return round(1.0 - (point["x"] - 0.3) ** 2, 6)
+
+
+def asked(layout=LAYOUT, count=1, **options):
+    study = Study(SPACE, seed=1, **options)
+    return study, study.ask_plates(count, layout)
+
+
+def readings_of(plate, shift=0.0):
+    return {w.name: shift + (f(w.point) if w.point else 0.1) for w in plate.used}
+
+
+def matrix_of(plate, readings, separator=",", comma=False, frame=True):
+    grid, lines = plate.grid, []
+    for row in range(grid.rows):
+        cells = [readings.get(w.name) for w in plate.wells[row * grid.columns :][: grid.columns]]
+        texts = ["" if v is None else str(v).replace(".", "," if comma else ".") for v in cells]
+        lines.append(separator.join([chr(65 + row), *texts] if frame else texts))
+    head = separator.join(["", *(str(c + 1) for c in range(grid.columns))])
+    return "\n".join([head, *lines] if frame else lines) + "\n"
+
+
+def long_of(plate, readings, separator=",", comma=False):
+    lines = [separator.join(("Well", "Value"))]
+    for well, value in readings.items():
+        padded = f"{well[0]}{int(well[1:]):02d}"
+        lines.append(f"{padded}{separator}{str(value).replace('.', ',' if comma else '.')}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("form", ["dict", "array", "long", "matrix", "bare", "long;", "matrix\t"])
+def test_all_forms_of_readings_say_the_same(form, tmp_path):
+    study, (plate,) = asked()
+    readings = readings_of(plate)
+    grid = plate.grid
+    array = np.full((grid.rows, grid.columns), np.nan)
+    for well, value in readings.items():
+        array.flat[grid.index(well)] = value
+    given = {
+        "dict": readings,
+        "array": array,
+        "long": long_of(plate, readings),
+        "matrix": matrix_of(plate, readings),
+        "bare": matrix_of(plate, readings, frame=False),
+        "long;": long_of(plate, readings, ";", comma=True),
+        "matrix\t": matrix_of(plate, readings, "\t", comma=True),
+    }[form]
+    if isinstance(given, str):
+        path = tmp_path / "reader.csv"
+        path.write_text("\ufeff" + given)
+        given = path
+    study.tell_plate("p1", given)
+    for trial in study.history.trials:
+        assert trial.status == "told"
+        assert trial.value == pytest.approx(f(trial.point), abs=1e-12)
+        assert trial.sem == pytest.approx(0.0, abs=1e-12)
+    assert study.history.plates.records["p1"].missing == ()
+
+
+def test_the_table_that_was_written_is_read_back(tmp_path):
+    study, (plate,) = asked()
+    plate.write(tmp_path / "p1.csv")
+    rows = (tmp_path / "p1.csv").read_text().splitlines()
+    head = rows[0].split(",")
+    told, readings = [rows[0]], readings_of(plate)
+    for row in reversed(rows[1:]):  # the order of rows means nothing
+        cells = row.split(",")
+        cells[head.index("value")] = str(readings.get(cells[head.index("well")], ""))
+        told.append(",".join(cells))
+    (tmp_path / "p1.csv").write_text("\n".join(told))
+    study.tell_plate("p1", tmp_path / "p1.csv")
+    assert all(t.status == "told" for t in study.history.trials)
+    assert study.plate("p1").well("A1") == study.plate("p1").well("a01")
+
+
+def test_a_mean_and_its_standard_error():
+    study, (plate,) = asked()
+    readings = readings_of(plate)
+    a, b = [w.name for w in plate.used if w.trial == 0]
+    readings[a], readings[b] = 1.0, 3.0
+    study.tell_plate(plate, readings)
+    assert (study.history[0].value, study.history[0].sem) == (2.0, 1.0)
+
+
+def test_a_plate_told_in_two_parts_is_a_plate_told_at_once():
+    studies = [asked()[0] for _ in range(2)]
+    plate = studies[0].plates[0]
+    readings = readings_of(plate)
+    some = dict(list(readings.items())[:5])
+    studies[0].tell_plate("p1", readings)
+    studies[1].tell_plate("p1", some, part=True)
+    assert any(t.status == "pending" for t in studies[1].history.trials)
+    studies[1].tell_plate("p1", readings)
+    assert studies[0].history.trials == studies[1].history.trials
+    assert [p.table() for p in studies[0].plates] == [p.table() for p in studies[1].plates]
+    a, b = (s.ask(4) for s in studies)
+    assert [t.point for t in a] == [t.point for t in b]
+
+
+def test_marks_leave_wells_out_and_a_trial_without_any_is_lost():
+    study, (plate,) = asked()
+    first = [w.name for w in plate.used if w.trial == 0]
+    other = next(w.name for w in plate.used if w.trial == 1)
+    readings = readings_of(plate) | {other: 99.0}
+    study.tell_plate(plate, readings, marks={other: "bubble", **dict.fromkeys(first, "spilt")})
+    assert study.history[0].status == "lost"
+    assert "2 wells" in study.history.reason(0)
+    assert study.history[1].value == f(study.history[1].point)
+    assert study.history[1].sem is None
+    assert study.plate("p1").well(other).mark == "bubble"
+
+
+def test_what_is_known_already_is_passed_over_and_other_numbers_are_refused():
+    study, (plate,) = asked()
+    readings = readings_of(plate)
+    study.tell_plate(plate, readings)
+    events = study.history.events
+    study.tell_plate(plate, readings)
+    assert study.history.events == events
+    well = plate.used[0].name
+    with pytest.raises(HistoryError, match=f"well {well}.*was told"):
+        study.tell_plate(plate, readings | {well: 0.5})
+    assert study.history.events == events
+
+
+def test_bad_readings_are_refused_by_their_cell_and_nothing_is_recorded(tmp_path):
+    study, (plate,) = asked()
+    readings, grid = readings_of(plate), plate.grid
+    well = plate.used[3].name
+    events = study.history.events
+    without = {w: v for w, v in readings.items() if w != well}
+    text = long_of(plate, readings)
+    cases = [
+        (without, f"1 well without a reading: {well}"),
+        (matrix_of(plate, without), f"without a reading: {well}"),
+        (readings | {well: float("nan")}, f"well {well}: value must be finite"),
+        (text.replace(f"{well[0]}0{well[1:]},", f"{well[0]}0{well[1:]},x"), f"well {well}: 'x"),
+        (text + f"{well},1.0\n", f"well {well} comes twice"),
+        (text + "Z1,1.0\n", "no well Z1"),
+        ("well,absorbance\nA1,1\n", "no column 'value'"),
+        ("1,2\n3,4\n", "neither a table"),
+        (np.zeros((2, 2)), "3 x 4"),
+        (
+            text.replace("Well", "plate,Well").replace("\n", "\np9,", 12),
+            "of plate p9|no reading|without",
+        ),
+    ]
+    for number, (given, said) in enumerate(cases):
+        path = tmp_path / f"{number}.csv"
+        if isinstance(given, str):
+            path.write_text(given)
+        with pytest.raises(HistoryError, match=said):
+            study.tell_plate("p1", path if isinstance(given, str) else given)
+        assert study.history.events == events
+    with pytest.raises(HistoryError, match="no plate 'p2'; there are p1"):
+        study.tell_plate("p2", readings)
+    with pytest.raises(HistoryError, match="cannot read"):
+        study.tell_plate("p1", tmp_path / "missing.csv")
+    assert grid.index(well) >= 0
+
+
+def test_a_word_of_the_reader_is_a_mark():
+    found = read_readings("well,value\nA1,OVRFLW\nA2,1.5\nA3,\n", Grid(3, 4))
+    assert found.marks == {"A1": "OVRFLW"}
+    assert found.values == {"A2": 1.5}
+
+
+def test_a_trial_that_was_told_by_hand_is_not_measured_again():
+    study, (plate,) = asked()
+    study.tell(0, 5.0)
+    with pytest.raises(HistoryError, match=r"trial 0 in well .* was told"):
+        study.tell_plate(plate, readings_of(plate))
+    rest = {w.name: 1.0 for w in plate.used if w.trial != 0}
+    study.tell_plate(plate, rest, part=True)
+    assert study.history[0].value == 5.0
+
+
+def test_a_journal_with_plates_is_read_back(tmp_path):
+    study, (plate,) = asked(journal=tmp_path / "s.jsonl")
+    study.tell_plate(plate, readings_of(plate), marks={plate.used[0].name: "bubble"}, day="monday")
+    lines = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+    assert [line.get("type") for line in lines[1:]] == ["asked", "measured"]
+    assert lines[1]["plates"]["layout"] == LAYOUT.describe()
+    again = Study.load(tmp_path / "s.jsonl")
+    assert again.history.trials == study.history.trials
+    assert again.plate("p1").table() == study.plate("p1").table()
+    assert [t.point for t in again.ask(3)] == [
+        t.point for t in Study.load(tmp_path / "s.jsonl").history.trials[-3:]
+    ]
+
+
+def test_events_are_written_as_the_page_about_journals_says():
+    event = Measured("p1", ("A2", "A3"), (0.81, None), {"A3": "bubble"})
+    written = event_to_json(event, dict, 0)
+    assert written == {
+        "type": "measured",
+        "v": 1,
+        "plate": "p1",
+        "wells": ["A2", "A3"],
+        "values": [0.81, None],
+        "marks": {"A3": "bubble"},
+    }
+    assert event_from_json(written, dict) == event
+    plain = event_to_json(Asked((Point(x=1.0),), "auto"), dict, 0)
+    assert "plates" not in plain
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"plate": ""},
+        {"wells": ()},
+        {"wells": ("A1", "A1"), "values": (1.0, 2.0)},
+        {"values": (1.0, 2.0)},
+        {"values": (None,)},
+        {"values": (math.inf,)},
+        {"marks": {"B1": "x"}},
+        {"marks": {"A1": " "}},
+    ],
+)
+def test_malformed_readings_are_refused(wrong):
+    given = {"plate": "p1", "wells": ("A1",), "values": (1.0,)} | wrong
+    with pytest.raises(HistoryError):
+        Measured(**given)
+
+
+@pytest.mark.parametrize(
+    "plates",
+    [
+        [],
+        {"layout": {}, "wells": []},
+        {"layout": {}, "wells": [["p1", "A1", 0, 1]], "controls": []},
+        {"layout": {}, "wells": [["p1", "A1", 1, 1, 1]], "controls": []},
+        {"layout": {}, "wells": [["p1", "A1", 0, 1, 1], ["p1", "A1", 0, 2, 2]], "controls": []},
+        {"layout": {}, "wells": [], "controls": []},
+    ],
+)
+def test_malformed_plates_are_refused(plates):
+    with pytest.raises(HistoryError):
+        Asked((Point(x=1.0),), "auto", plates=plates)
+
+
+def test_an_older_view_of_a_history_does_not_see_later_readings():
+    study, (plate,) = asked()
+    before = study.history
+    book = before.plates
+    study.tell_plate(plate, readings_of(plate))
+    assert before.plates.records["p1"].readings == {}
+    assert book.records["p1"].readings == {}
+    assert study.history.plates.records["p1"].missing == ()
+    assert History(study.history.events).trials == study.history.trials
+
+
+def test_shifts_of_plates_are_learnt_and_not_predicted():
+    """Plates that read 0, 2 and -3 more; without the effect, predictions are far off."""
+    errors = {}
+    for effects in (("plate",), ()):
+        layout = Layout(plate=24, controls={"blank": 3}, effects=effects)
+        study, plates = asked(layout, 3)
+        for plate, shift in zip(plates, (0.0, 2.0, -3.0), strict=True):
+            study.tell_plate(plate, readings_of(plate, shift))
+        points = [{"x": x, "y": 0.5} for x in np.linspace(0.0, 1.0, 21)]
+        apart = study.predict(points).mean - np.array([f(p) for p in points])
+        errors[effects] = float(np.std(apart))
+        study.ask(2)
+        logged = study.history.models[0].get("shifts", {})
+        assert set(logged) == set(effects)
+    assert errors[("plate",)] < 0.05
+    assert errors[()] > 0.1
+
+
+def test_controls_in_the_space_are_results():
+    at = {"x": 0.9, "y": 0.9}
+    layout = Layout(plate=12, controls={"reference": Control(4, at=at)})
+    study, (plate,) = asked(layout)
+    study.tell_plate(plate, {w.name: 7.0 if w.trial is None else f(w.point) for w in plate.used})
+    assert study.predict([at]).mean[0] == pytest.approx(7.0, abs=1.0)
+    assert len(study.history) == 8
+
+
+def test_amended_values_are_taken_as_they_are():
+    study, (plate,) = asked()
+    study.tell_plate(plate, readings_of(plate))
+    study.amend(0, 9.0, "typing error")
+    point = study.history[0].point
+    assert study.predict([point]).mean[0] > 2.0
+
+
+def test_the_only_goal_may_have_a_name():
+    study = Study(SPACE, goal={"yield": "max"}, record=["note"], seed=1)
+    (plate,) = study.ask_plates(1, LAYOUT)
+    study.tell_plate(plate, readings_of(plate))
+    assert study.history[0].values == {"yield": pytest.approx(f(study.history[0].point))}
+    study.ask(2)
+    study.exclude(0, "spilt")
+    study.ask(2)

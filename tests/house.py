@@ -40,7 +40,7 @@ BUDGETS = {
         "and choice 860.",
     ),
     "files": Budget(
-        175,
+        180,
         120,
         "earlier studies; running: slots, budgets, standing, bars, watching, early stopping; "
         "values in steps; "

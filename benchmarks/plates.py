@@ -1,9 +1,9 @@
 """Plates: what a rule for shared values costs, and what shifts between plates do to a model.
 
-`python -m benchmarks.plates --rows rows.jsonl --seeds 120 --processes 8` prints two Markdown
-tables. The file holds a line for each run, and those in it are not run again, so that it can be
-stopped and gone on with. A seed of the first table takes about half a minute for each rule on one
-core, a seed of the second some seconds.
+`python -m benchmarks.plates --rows rows.jsonl --seeds 120 --processes 8` prints three Markdown
+tables: the rules with shifts between plates in the model, as they are by default, and without; and
+what shifts do. The file holds a line for each run, and those in it are not run again, so that it
+can be stopped and gone on with; of a packed file (.gz) only the tables are printed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from unittest import mock
 
 import numpy as np
 
+from benchmarks.race.runner import read
 from covey import Integer, Layout, Real, Space, Study
 from covey import propose as proposing
 from covey.gp import GP, Sharing, condition, fit, observe
@@ -65,14 +66,15 @@ def ranked(rule: str, seed: int) -> Any:
 
 
 RULES = ("five best bounds", "best bound", "random level")
+RACES: dict[str, tuple[str, ...]] = {"rules": ("plate",), "rules, no shifts": ()}
 
 
-def regrets(rule: str, seed: int) -> list[float]:
+def regrets(rule: str, seed: int, effects: tuple[str, ...]) -> list[float]:
     """What the best point tried lacks of the maximum, after each plate."""
     f, noise = two_peaks(seed), np.random.default_rng([seed, 19])
     space = Space({f"x{i}": Real(0.0, 1.0) for i in range(FACTORS)} | {"level": Integer(0, 5)})
     study = Study(space, seed=seed)
-    layout = Layout(plate=WELLS, shared={"level": "plate"})
+    layout = Layout(plate=WELLS, shared={"level": "plate"}, effects=effects)
     best, found = 0.0, []
     other = rule != "five best bounds"
     for _ in range(PLATES):
@@ -144,8 +146,9 @@ def effects(tau: float, seed: int) -> dict[str, Any]:
 def run(job: tuple[str, str, int]) -> dict[str, Any]:
     """One row: a rule or a way, and a seed."""
     table, name, seed = job
-    if table == "rules":
-        return {"table": table, "name": name, "seed": seed, "regrets": regrets(name, seed)}
+    if table in RACES:
+        found = regrets(name, seed, RACES[table])
+        return {"table": table, "name": name, "seed": seed, "regrets": found}
     return {"table": table, "name": name, "seed": seed, **effects(float(name), seed)}
 
 
@@ -153,18 +156,18 @@ def jobs(tables: list[str], seeds: int) -> list[tuple[str, str, int]]:
     """All rows that are wanted, seed by seed."""
     wanted = []
     for seed in range(seeds):
-        wanted += [("rules", rule, seed) for rule in RULES if "rules" in tables]
+        wanted += [(table, rule, seed) for table in RACES if table in tables for rule in RULES]
         few = seed < 24
         wanted += [("effects", str(tau), seed) for tau in TAUS if "effects" in tables and few]
     return wanted
 
 
-def rules_table(rows: list[dict[str, Any]]) -> str:
+def rules_table(rows: list[dict[str, Any]], table: str) -> str:
     """Mean regret after some plates, with its standard error."""
-    lines = ["| rule for the level | " + " | ".join(map(str, SHOWN)) + " | seeds |"]
+    lines = [f"| {table} | " + " | ".join(map(str, SHOWN)) + " | seeds |"]
     lines.append("|---" * (len(SHOWN) + 2) + "|")
     for rule in RULES:
-        mine = [row["regrets"] for row in rows if row["table"] == "rules" and row["name"] == rule]
+        mine = [row["regrets"] for row in rows if row["table"] == table and row["name"] == rule]
         if not mine:
             continue
         values = np.array(mine)[:, [n - 1 for n in SHOWN]]
@@ -190,30 +193,29 @@ def effects_table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file; none if there is no such file."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
-
-
 def main() -> None:
     """Run what is missing, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=120)
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--tables", nargs="*", default=["rules", "effects"])
+    parser.add_argument("--tables", nargs="*", default=[*RACES, "effects"])
     given = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if given.rows.suffix != ".gz":  # else kept results: nothing is added
+        run_missing(given)
+    rows = read(given.rows)
+    print(*(rules_table(rows, table) for table in RACES), effects_table(rows), sep="\n\n")
+
+
+def run_missing(given: argparse.Namespace) -> None:
+    """Add the rows that there are not yet, over processes."""
     done = {(row["table"], row["name"], row["seed"]) for row in read(given.rows)}
     left = [job for job in jobs(given.tables, given.seeds) if job not in done]
     with ProcessPoolExecutor(given.processes) as pool, given.rows.open("a") as file:
         for future in as_completed([pool.submit(run, job) for job in left]):
             file.write(json.dumps(future.result()) + "\n")
             file.flush()
-    rows = read(given.rows)
-    print(rules_table(rows), effects_table(rows), sep="\n\n")
 
 
 if __name__ == "__main__":

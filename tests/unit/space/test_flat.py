@@ -63,6 +63,42 @@ def test_what_is_moved_to_the_equalities_satisfies_them_and_stays(name):
     np.testing.assert_allclose(flat.project(kept), kept, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("highs", "options"),
+    [
+        ((0.5, 0.4, 0.7, 0.3), {"parts": (1, 2), "least": 0.1, "step": 0.05}),
+        ((0.5, 0.4, 0.7, 0.3), {"parts": (1, 2), "least": 0.1}),
+        ((0.5, 0.4, 0.7, 0.3), {"parts": 2}),
+        ((1.0, 1.0, 1.0, 1.0), {"parts": 3}),
+        ((1.0, 1.0, 1.0, 1.0), {"parts": (2, 3), "step": 0.1}),
+    ],
+)
+def test_every_point_is_moved_to_a_mixture_whatever_its_bounds(highs, options):
+    ranges = {name: Real(0, high) for name, high in zip(NAMES, highs, strict=True)}
+    found = Space(ranges, where=[Mixture(NAMES, **options)])
+    flat, rng = Flat(found, {}), np.random.default_rng(0)
+    corners = np.eye(4)[rng.integers(4, size=50)]
+    for u in (rng.random((500, 4)), rng.random((500, 4)) ** 8, corners):
+        assert found.feasible(flat.project(u)).all()
+    assert found.feasible(flat.draw(300, rng)).all()
+
+
+def test_a_part_fixed_at_0_is_absent_and_takes_no_place():
+    """With a at 0 two of the other three may be present: as often as one alone is."""
+    found = Space(SHARES, where=[Mixture(NAMES, parts=(1, 2))])
+    at = Flat(found, {"a": 0.0}).draw(600, np.random.default_rng(0))
+    assert (at[:, 0] == 0.0).all()
+    assert ((at > 0.0).sum(axis=1) == 2).mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_candidates_in_steps_are_uniform_over_the_compositions():
+    names = [f"x{i}" for i in range(6)]
+    found = Space({n: Real(0, 1) for n in names}, where=[Mixture(names, step=0.2)])
+    at = found.decode(Flat(found, {}).draw(8000, np.random.default_rng(0)))
+    pure = np.mean([max(point.values()) == 1.0 for point in at])
+    assert pure == pytest.approx(6 / 252, abs=0.007)
+
+
 def test_steps_sum_up_in_decimals():
     found = SPACES["steps"]
     at = Flat(found, {}).project(np.random.default_rng(2).random((300, found.width)))

@@ -11,7 +11,7 @@ from scipy.stats import kstest
 import covey
 from covey.catalog import STRATEGIES
 from covey.errors import ExhaustedError
-from covey.space.flat import Flat
+from covey.space.flat import Flat, with_one_changed
 
 NAMES = ("a", "b", "c")
 SHARES = {name: covey.Real(0, 1) for name in NAMES}
@@ -147,3 +147,17 @@ def test_several_goals_are_traded_off_on_the_mixture():
         study.tell(batch, told)
     best = study.recommend(anywhere=True).point
     assert space.check(best) == best
+
+
+def test_a_slice_moves_only_what_is_tied_even_where_the_best_lies_outside():
+    """A best point from before the space was narrowed: its T is at nine times what is left."""
+
+    def space(high):
+        ranges = {"a": covey.Real(0, 1), "b": covey.Real(0, 1), "T": covey.Real(20, high)}
+        return covey.Space(ranges, [covey.Mixture(["a", "b"])])
+
+    study = covey.Study(space(120), seed=0)
+    study.add([{"a": 0.5, "b": 0.5, "T": 110.0}], [1.0])
+    study.extend(space(30), "it boils")
+    at = with_one_changed(study.space, study.best.point, "a", [0.4, 0.5, 0.6])
+    np.testing.assert_allclose(at, [[0.4, 0.6, 9.0], [0.5, 0.5, 9.0], [0.6, 0.4, 9.0]], atol=1e-12)

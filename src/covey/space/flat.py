@@ -316,23 +316,47 @@ def with_one_changed(
     """Coordinates (n, d) of a point with other values of one parameter.
 
     What equalities tie to it makes up for the change: the other parts of a mixture in proportion
-    (Cox's direction), all else by the shortest way. Where there is no such point, the row breaks a
-    constraint.
+    (Cox's direction), all else by the shortest way. Nothing else moves, even where it lies outside
+    its range. Where there is no such point, or only one with other parts than these proportions
+    have, the row breaks a constraint.
     """
     at = space.encode([{**point, name: value} for value in values])
     if not tied_to(space, name):
         return at
     mixture = next((m for m in space.mixtures if name in m.names), None)
+    every = np.arange(space.width)
+    moving = np.concatenate([every[space.columns_of(other)] for other in _reached(space, name)])
     for i, value in enumerate(values):
         if value == point[name]:
             continue
-        for other, x in () if mixture is None else _in_proportion(mixture, point, name, value):
+        shares = {} if mixture is None else dict(_in_proportion(mixture, point, name, value))
+        for other, x in shares.items():
             at[i, space.columns_of(other)] = space.parameters[other].nearest(np.array([x]))[0]
         try:
-            at[i] = Flat(space, {name: value}).project(at[[i]])[0]
+            found = Flat(space, {name: value}).project(at[[i]])
         except SpaceError:  # nothing is left for the others: the row stays, and breaks the sum
             continue
+        if _same_parts(space, found, shares):
+            at[i, moving] = found[0, moving]
     return at
+
+
+def _reached(space: Space, name: str) -> list[str]:
+    """The parameters that equalities tie to one, directly or through others."""
+    found = [name]
+    for one in found:  # which grows meanwhile
+        found += [other for other in tied_to(space, one) if other not in found]
+    return found[1:]
+
+
+def _same_parts(space: Space, u: Array, shares: Mapping[str, float]) -> bool:
+    """Whether a point (1, d) has the parts of some shares, but for less than half a step."""
+    for name, x in shares.items():
+        there = float(space.parameters[name].numbers(u[:, space.columns_of(name)])[0]) > 0.0
+        dropped = x > 0.0 and x >= 0.5 * (space.parameters[name].step or 0.0) and not there
+        if dropped or (there and not x > 0.0):
+            return False
+    return True
 
 
 def _in_proportion(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9  # of the total: by this much the sum of a point may miss it
 _SNUG = Fraction(1, 10**8)  # of a step: three steps of 1/3 make 1
+_TRACE = 1e-6  # of the total: the least of a part that is present, if nothing else says so
 _MOST_STEPS = 100_000  # of a total; finer ones are as good as none
 
 
@@ -167,8 +168,9 @@ class Mixture:
         first = max(first, self.least or 0.0)
         if unit is not None:
             first, last = float(_units(first, unit, ceil)), float(_units(last, unit, floor))
-            first = max(first, 1.0) if may else first
-        return first, last, may
+        # A part that is present is above 0, else parts=(2, 2) would be met by one alone.
+        trace = _TRACE * self.total if unit is None else 1.0
+        return (first or trace) if may else first, last, may
 
     def amounts(self, columns: Array, parameters: Mapping[str, Parameter]) -> Array:
         """Amounts (n, p) at the encoded columns (n, p) of the parts, in units of the simplex."""

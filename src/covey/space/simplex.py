@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from covey.arrays import Array, Mask
+    from covey.arrays import Array, Indices, Mask
 
 _SWEEPS = 60  # of moves of pairs; their chain forgets its start in about log p of them
 
@@ -55,27 +55,40 @@ def settled(x: Array, low: Array, high: Array, total: Array) -> Array:
     return found
 
 
-def uniform_shares(low: Array, high: Array, total: Array, rng: np.random.Generator) -> Array:
+def uniform_shares(
+    low: Array, high: Array, total: Array, rng: np.random.Generator, *, whole: bool = False
+) -> Array:
     """Points (n, p), each uniform on the simplex that its row of bounds leaves.
 
     Without an upper bound that matters they are shares of a stick broken at random. With one, a
     Gibbs chain moves pairs of shares, all pairs of a random matching at once: the sum of a pair
     stays, and its split is uniform between the bounds. (Such chains forget their start in O(log p)
     sweeps: Smith 2014, Ann. Appl. Probab. 24, for the simplex without upper bounds.)
+
+    With ``whole`` the bounds and totals are whole, and every point of whole shares is as likely as
+    any other: units fall at random on the pieces of the stick (a Dirichlet-multinomial with
+    weights 1 is uniform), and the chain splits pairs into whole numbers. Rounding would not do: it
+    makes zeros half as likely, and pure components far rarer than that.
     """
     room = high > low
     loose = (total - low.sum(axis=1))[:, None]
     broken = np.where(room, rng.standard_exponential(low.shape), 0.0)
-    shares = low + loose * broken / np.maximum(broken.sum(axis=1, keepdims=True), 1e-300)
+    broken /= np.maximum(broken.sum(axis=1, keepdims=True), 1e-300)
+    shares = low + loose * broken
     bounded = (room & (high - low < loose)).any(axis=1)
+    some = low[bounded], high[bounded]
+    shares[bounded] = nearest_shares(shares[bounded], *some, total[bounded])
+    if whole:
+        free = ~bounded & room.any(axis=1)
+        units = np.rint(loose[free, 0]).astype(np.int64)
+        shares[free] = low[free] + rng.multinomial(units, broken[free])
+        shares[bounded] = whole_shares(shares[bounded], total[bounded])
     if bounded.any():
-        some = (low[bounded], high[bounded])
-        start = nearest_shares(shares[bounded], *some, total[bounded])
-        shares[bounded] = _mixed(start, *some, rng)
-    return settled(shares, low, high, total)
+        shares[bounded] = _mixed(shares[bounded], *some, rng, whole=whole)
+    return shares if whole else settled(shares, low, high, total)
 
 
-def _mixed(x: Array, low: Array, high: Array, rng: np.random.Generator) -> Array:
+def _mixed(x: Array, low: Array, high: Array, rng: np.random.Generator, *, whole: bool) -> Array:
     """The shares after sweeps of pair moves; those without room are paired with one another."""
     pairs = x.shape[1] // 2
     stuck = ~(high > low)
@@ -88,15 +101,16 @@ def _mixed(x: Array, low: Array, high: Array, rng: np.random.Generator) -> Array
         )
         both = a + b
         least, most = np.maximum(al, both - bh), np.minimum(ah, both - bl)
-        split = least + rng.random(a.shape) * np.maximum(most - least, 0.0)
+        drawn, wide = rng.random(a.shape), np.maximum(most - least, 0.0)
+        split = least + (np.floor(drawn * (wide + 1.0)) if whole else drawn * wide)
         x = x.copy()
         np.put_along_axis(x, ours, np.clip(split, al, ah), axis=1)
         np.put_along_axis(x, theirs, np.clip(both - split, bl, bh), axis=1)
     return x
 
 
-def whole_shares(x: Array, total: int) -> Array:
-    """Whole numbers (n, p) that sum to ``total``, from shares (n, p) that do, by largest remainder.
+def whole_shares(x: Array, total: Array | int) -> Array:
+    """Whole numbers (n, p) that sum to the totals (n,), from shares that do, by largest remainder.
 
     Whole bounds of the shares hold for the result.
 
@@ -122,24 +136,71 @@ def present_parts(
     """Which shares (n, p) are present at a point with at most and at least so many, near ``x``.
 
     They are the largest. ``low`` and ``high`` hold for shares that are present, and those that are
-    not ``optional`` always are. Their number is the closest to that of ``x`` with which the total
-    can be reached; a row without such a number is all False.
+    not ``optional`` always are; the others have one ``low``. Their number is the closest to that of
+    ``x`` with which the total can be reached. If the largest reach it with no number, as upper
+    bounds may have it, those take their place that do; a row without any is all False.
     """
-    p = x.shape[1]
     closed = high < low  # can never be present
     key = np.where(closed, np.inf, np.where(optional, -x, -np.inf))
     order = np.argsort(key, axis=1, kind="stable")
-    lows, highs = (np.take_along_axis(b, order, axis=1).cumsum(axis=1) for b in (low, high))
+    wanted = ((x >= 0.5 * low) & (x > 0.0) & ~closed).sum(axis=1)
+    fewest = np.maximum(parts[0], (~optional).sum(axis=1))
+    most = np.minimum(parts[1], (~closed).sum(axis=1))
+    number = _able_number(order, (low, high), total, (fewest, most), wanted)
+    there = np.asarray(np.argsort(order, axis=1, kind="stable") < number[:, None])
+    short = number == 0
+    if short.any():
+        widest = np.where(np.isfinite(key), -high, key)[short]
+        number = _able_number(
+            np.argsort(widest, axis=1, kind="stable"),
+            (low[short], high[short]),
+            total[short],
+            (fewest[short], most[short]),
+            wanted[short],
+        )
+        there[short] = parts_that_reach(key[short], high[short], total[short], number)
+    return there
+
+
+def _able_number(
+    order: Indices,
+    bounds: tuple[Array, Array],
+    total: Array,
+    allowed: tuple[Indices, Indices],
+    wanted: Indices,
+) -> Indices:
+    """How many shares (n,), in an order (n, p), reach the total; nearest to ``wanted``, or 0."""
+    lows, highs = (np.take_along_axis(b, order, axis=1).cumsum(axis=1) for b in bounds)
+    p = order.shape[1]
     count = np.arange(1, p + 1)
     able = (lows <= total[:, None] + _slack(total)) & (highs >= total[:, None] - _slack(total))
-    able &= (count >= parts[0]) & (count <= parts[1])
-    able &= (count >= (~optional).sum(axis=1)[:, None]) & (count <= (~closed).sum(axis=1)[:, None])
-    wanted = ((x >= 0.5 * low) & (x > 0.0) & ~closed).sum(axis=1)
+    able &= (count >= allowed[0][:, None]) & (count <= allowed[1][:, None])
     apart = np.where(able, np.abs(count - wanted[:, None]), p + 1)
-    chosen = apart.argmin(axis=1)
-    chosen = np.where(able.any(axis=1), chosen, -1)
-    rank = np.argsort(order, axis=1, kind="stable")
-    return np.asarray(rank <= chosen[:, None])
+    return np.asarray(np.where(able.any(axis=1), apart.argmin(axis=1) + 1, 0))
+
+
+def parts_that_reach(key: Array, high: Array, total: Array, number: Indices) -> Mask:
+    """Which shares (n, p) are present, so many of each row, that together reach its total.
+
+    They are taken by their ``key``, the lowest first, unless the widest of the others could not
+    make up for the choice; those at -inf always are, those at inf never.
+    """
+    left, there = np.asarray(key < np.inf), np.zeros(key.shape, dtype=bool)
+    widest = np.argsort(-high, axis=1, kind="stable")
+    sorted_high = np.take_along_axis(high, widest, axis=1)
+    need, room = total * (1.0 - 1e-12), number.copy()
+    for place in np.argsort(key, axis=1, kind="stable").T[:, :, None]:
+        mine = np.take_along_axis(high, place, axis=1)[:, 0]
+        able = np.take_along_axis(left, place, axis=1)[:, 0]
+        np.put_along_axis(left, place, False, axis=1)
+        others = np.take_along_axis(left, widest, axis=1)
+        others &= others.cumsum(axis=1) < room[:, None]
+        must = np.take_along_axis(key, place, axis=1)[:, 0] == -np.inf
+        reached = mine + np.where(others, sorted_high, 0.0).sum(axis=1) >= need
+        taken = able & (room > 0) & (must | reached)
+        np.put_along_axis(there, place, taken[:, None], axis=1)
+        need, room = need - np.where(taken, mine, 0.0), room - taken
+    return there
 
 
 def _slack(total: Array) -> Array:
@@ -247,10 +308,9 @@ class Simplex:
         return np.where(there, low, 0.0), np.where(there, high, 0.0)
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Shares (count, p), uniform on a random face."""
+        """Shares (count, p), uniform on a random face, steps and all."""
         low, high = self.draw_faces(count, rng)
-        found = uniform_shares(low, high, np.full(count, self.total), rng)
-        return whole_shares(found, round(self.total)) if self.whole else found
+        return uniform_shares(low, high, np.full(count, self.total), rng, whole=self.whole)
 
     def draw_faces(self, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Bounds (count, p) of random faces: the number of parts uniform, then which they are.
@@ -268,10 +328,13 @@ class Simplex:
         there = np.zeros(shape, dtype=bool)
         short = np.ones(count, dtype=bool)
         for attempt in range(_REDRAWS + 1):
-            key = rng.random((int(short.sum()), shape[1])) - 2.0 * ~self.optional + 2.0 * closed
-            if attempt == _REDRAWS:  # those with the highest bounds, which do reach it
-                best = np.where(closed, np.inf, np.where(self.optional, -self.high, -np.inf))
-                key = np.broadcast_to(best, key.shape)
+            key = rng.random((int(short.sum()), shape[1]))
+            if attempt == _REDRAWS:  # few reach it: in a random order, those that still can
+                key = np.where(closed, np.inf, np.where(self.optional, key, -np.inf))
+                each = high[short], np.full(len(key), self.total), wanted[short, 0]
+                there[short] = parts_that_reach(key, *each)
+                break
+            key = key - 2.0 * ~self.optional + 2.0 * closed
             rank = np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1, kind="stable")
             there[short] = rank < wanted[short]
             short = np.where(there, high, 0.0).sum(axis=1) < self.total * (1.0 - 1e-12)

@@ -63,6 +63,42 @@ def test_what_is_moved_to_the_equalities_satisfies_them_and_stays(name):
     np.testing.assert_allclose(flat.project(kept), kept, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("highs", "options"),
+    [
+        ((0.5, 0.4, 0.7, 0.3), {"parts": (1, 2), "least": 0.1, "step": 0.05}),
+        ((0.5, 0.4, 0.7, 0.3), {"parts": (1, 2), "least": 0.1}),
+        ((0.5, 0.4, 0.7, 0.3), {"parts": 2}),
+        ((1.0, 1.0, 1.0, 1.0), {"parts": 3}),
+        ((1.0, 1.0, 1.0, 1.0), {"parts": (2, 3), "step": 0.1}),
+    ],
+)
+def test_every_point_is_moved_to_a_mixture_whatever_its_bounds(highs, options):
+    ranges = {name: Real(0, high) for name, high in zip(NAMES, highs, strict=True)}
+    found = Space(ranges, where=[Mixture(NAMES, **options)])
+    flat, rng = Flat(found, {}), np.random.default_rng(0)
+    corners = np.eye(4)[rng.integers(4, size=50)]
+    for u in (rng.random((500, 4)), rng.random((500, 4)) ** 8, corners):
+        assert found.feasible(flat.project(u)).all()
+    assert found.feasible(flat.draw(300, rng)).all()
+
+
+def test_a_part_fixed_at_0_is_absent_and_takes_no_place():
+    """With a at 0 two of the other three may be present: as often as one alone is."""
+    found = Space(SHARES, where=[Mixture(NAMES, parts=(1, 2))])
+    at = Flat(found, {"a": 0.0}).draw(600, np.random.default_rng(0))
+    assert (at[:, 0] == 0.0).all()
+    assert ((at > 0.0).sum(axis=1) == 2).mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_candidates_in_steps_are_uniform_over_the_compositions():
+    names = [f"x{i}" for i in range(6)]
+    found = Space({n: Real(0, 1) for n in names}, where=[Mixture(names, step=0.2)])
+    at = found.decode(Flat(found, {}).draw(8000, np.random.default_rng(0)))
+    pure = np.mean([max(point.values()) == 1.0 for point in at])
+    assert pure == pytest.approx(6 / 252, abs=0.007)
+
+
 def test_steps_sum_up_in_decimals():
     found = SPACES["steps"]
     at = Flat(found, {}).project(np.random.default_rng(2).random((300, found.width)))
@@ -199,3 +235,32 @@ def test_what_nothing_can_make_up_for_breaks_the_sum():
     at = with_one_changed(found, point, "T", [20.0, 30.0])
     np.testing.assert_array_equal(at[:, :4], np.tile(found.encode([point])[0, :4], (2, 1)))
     assert tied_to(found, "T") == ()
+
+
+def test_what_is_tied_through_others_makes_up_as_well():
+    found = SPACES["tied faces"]
+    point = {"a": 0.4, "b": 0.6, "c": 0.0, "d": 0.0, "T": 30.0, "n": 1, "kind": "u"}
+    at = with_one_changed(found, point, "b", [0.5, 0.6])
+    assert found.feasible(at).all()
+    assert found.decode(at)[0]["T"] == pytest.approx(20.0)
+    assert [p["n"] for p in found.decode(at)] == [1, 1]
+
+
+def test_a_part_that_would_be_one_too_many_is_not_shown_in_place_of_another():
+    """At w = e = 0.5 of at most two parts there is no g in proportion, and e is not dropped."""
+    names = ["w", "e", "g"]
+    for options in ({"parts": (1, 2)}, {"parts": (1, 2), "least": 0.05, "step": 0.01}):
+        found = Space({n: Real(0, 1) for n in names}, where=[Mixture(names, **options)])
+        point = {"w": 0.5, "e": 0.5, "g": 0.0}
+        at = with_one_changed(found, point, "g", [0.0, 0.1, 0.5, 1.0])
+        assert found.feasible(at).tolist() == [True, False, False, True]
+        at = with_one_changed(found, point, "w", [0.0, 0.3, 0.8, 1.0])
+        assert found.feasible(at).all()
+        np.testing.assert_allclose([p["g"] for p in found.decode(at)], 0.0)
+
+
+def test_a_part_too_small_for_least_ends_the_slice():
+    names = ["w", "e", "g"]
+    found = Space({n: Real(0, 1) for n in names}, where=[Mixture(names, least=0.05)])
+    at = with_one_changed(found, {"w": 0.5, "e": 0.4, "g": 0.1}, "w", [0.6, 0.7, 0.9])
+    assert found.feasible(at).tolist() == [True, True, False]

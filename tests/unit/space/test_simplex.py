@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import beta, ks_2samp, kstest
+from scipy.stats import beta, chisquare, ks_2samp, kstest
 
 from covey.space.simplex import (
     Simplex,
     count_compositions,
     list_compositions,
     nearest_shares,
+    parts_that_reach,
     present_parts,
     settled,
     uniform_shares,
@@ -126,6 +127,48 @@ def test_what_is_whole_up_to_rounding_is_left_alone():
     assert whole_shares(x, 10).tolist() == [[3.0, 4.0, 3.0]]
 
 
+# The bounds of compositions: free ones, ones that cut corners off, and different ones.
+WHOLES = {
+    "free": ([0] * 6, [5] * 6, 5),
+    "two": ([0, 1], [7, 9], 9),
+    "capped": ([0, 1, 0, 0], [3, 6, 5, 4], 8),
+    "uneven": ([1, 0, 2], [2, 9, 4], 9),
+}
+
+
+@pytest.mark.parametrize("name", WHOLES)
+def test_whole_shares_are_drawn_uniformly_over_all_of_them(name):
+    """The referee: every composition listed, each as often as any other by a chi-square test."""
+    low, high, total = WHOLES[name]
+    every = list_compositions(
+        tuple((False, a, b) for a, b in zip(low, high, strict=True)), total, (0, len(low))
+    )
+    n = max(2000, 40 * len(every))
+
+    def often(found):
+        rows_of = {tuple(row): i for i, row in enumerate(every.tolist())}
+        return np.bincount([rows_of[tuple(row)] for row in found.tolist()], minlength=len(every))
+
+    bounds = rows(low, n), rows(high, n), np.full(n, float(total))
+    found = uniform_shares(*bounds, np.random.default_rng(0), whole=True)
+    assert chisquare(often(found)).pvalue > 1e-3
+    # The control: uniform shares that are rounded.
+    rounded = whole_shares(uniform_shares(*bounds, np.random.default_rng(0)), total)
+    assert chisquare(often(rounded)).pvalue < 1e-6
+
+
+def test_whole_shares_of_many_parts_are_zero_as_often_as_they_should():
+    """Of 20 parts in hundredths, 5e21 compositions: a part is 0 in 19 of 119 of them."""
+    n, p, total = 2000, 20, 100
+    for high in (100, 99):  # without and with a bound that matters
+        args = rows([0] * p, n), rows([high] * p, n), np.full(n, float(total))
+        found = uniform_shares(*args, np.random.default_rng(1), whole=True)
+        assert (found.sum(axis=1) == total).all()
+        assert (found == 0.0).mean() == pytest.approx(19 / 119, abs=0.008)
+    rounded = whole_shares(uniform_shares(*args, np.random.default_rng(1)), total)
+    assert (rounded == 0.0).mean() < 0.12
+
+
 BOUNDS = (
     (((True, 1, 5), (True, 2, 4), (False, 1, 3)), 5, (1, 2)),
     (((False, 0, 5), (False, 2, 4), (False, 0, 3)), 5, (0, 3)),
@@ -211,3 +254,41 @@ def test_nearness_keeps_to_the_rules_of_faces():
     assert set(present.tolist()) == {2, 3}
     assert found[found > 0.0].min() >= 0.05 - 1e-12
     np.testing.assert_allclose(made.near(found), found, atol=1e-12)
+
+
+def able_sets(high, number, total):
+    sets = combinations(range(len(high)), number)
+    return {s for s in sets if sum(high[j] for j in s) >= total - 1e-12}
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_parts_reach_the_total_whatever_is_wanted(number):
+    """The referee: all sets of so many parts that reach it; the first by their keys is taken."""
+    high, rng = np.array([0.5, 0.4, 0.7, 0.3]), np.random.default_rng(0)
+    able = able_sets(high.tolist(), number, 1.0)
+    key = rng.random((200, 4))
+    there = parts_that_reach(key, rows(high, 200), np.ones(200), np.full(200, number))
+    best = [min(able, key=lambda s: sorted(k[j] for j in s)) for k in key.tolist()]
+    assert [tuple(np.flatnonzero(row).tolist()) for row in there] == best
+    assert set(best) == able
+
+
+def test_nearness_reaches_the_total_where_the_largest_parts_do_not():
+    """a and d together are at most 0.8, whatever a point has most of."""
+    made = simplex([0.1] * 4, [0.5, 0.4, 0.7, 0.3], (1, 2))
+    x = np.random.default_rng(0).random((400, 4))
+    found = made.near(x)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-12)
+    assert set((found > 0.0).sum(axis=1).tolist()) == {2}
+    sets = {tuple(np.flatnonzero(row).tolist()) for row in found > 0.0}
+    assert sets == able_sets([0.5, 0.4, 0.7, 0.3], 2, 1.0)
+    np.testing.assert_allclose(made.near(found), found, atol=1e-12)
+
+
+def test_rare_faces_are_drawn_at_random():
+    """Both wide parts are needed: the third is any of the eighteen narrow ones."""
+    made = simplex([0.001] * 20, [0.5, 0.5] + [0.1] * 18, (2, 3))
+    found = made.draw(1800, np.random.default_rng(0)) > 0.0
+    assert found[:, :2].all()
+    thirds = found[found.sum(axis=1) == 3][:, 2:].sum(axis=0)
+    assert chisquare(thirds).pvalue > 1e-3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from covey.learn import Recipe, reachable_trials, understand_several
 from covey.outcomes import PLAIN, Outcomes, complete
 from covey.policies import weighed
 from covey.space import Pool
+from covey.space.extending import former_spaces
 
 
 class _Moments(NamedTuple):
@@ -74,13 +75,18 @@ def predict(
 
 
 def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Recommendation:
-    """The told trial of best posterior mean; in a pool, one of its rows if any was told."""
+    """The told trial of best posterior mean; in a pool, one of its rows if any was told.
+
+    If an extension left all of them outside, the point of best mean in the space as it is now.
+    """
     told = history.counted
-    if isinstance(recipe.space, Pool):
+    if isinstance(recipe.space, Pool) and not former_spaces(recipe.space):
         places = recipe.space.locate([trial.point for trial in told])
         told = tuple(t for t, place in zip(told, places, strict=True) if place >= 0) or told
     else:
         told = tuple(reachable_trials(recipe.space, told))
+    if not told:
+        return recommend_anywhere(posterior, recipe)
     mean, std = posterior.predict(recipe.space.encode([trial.point for trial in told]))
     i = int(np.argmax(mean))
     return Recommendation(told[i].point, recipe.sign * float(mean[i]), float(std[i]), told[i])
@@ -141,14 +147,18 @@ def recommend_by_weights(
 ) -> Recommendation:
     """The point of best means at these weights: told and keeping the limits, or anywhere.
 
+    If an extension left all that were told outside, it is anywhere, too.
+
     Raises:
         HistoryError: No told trial keeps the limits.
     """
     outcomes = recipe.outcomes or Outcomes({PLAIN: recipe.goal})
-    if anywhere:
+    told = complete(history, outcomes)
+    trials = None if anywhere else reachable_trials(recipe.space, told)
+    points: Sequence[Mapping[str, Any]]
+    if trials is None or (told and not trials):
         points, trials = _likely_points(recipe, history, outcomes), None
     else:
-        trials = reachable_trials(recipe.space, complete(history, outcomes))
         points = [trial.point for trial in trials]
     if not points:
         limits = ", ".join(map(str, outcomes.limits))

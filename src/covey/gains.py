@@ -16,12 +16,13 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.belief import Belief
-from covey.candidates import FiniteSet, candidate_set, excluded
+from covey.candidates import Exclusions, FiniteSet, candidate_set, excluded
 from covey.diagnostics import information_gain
 from covey.errors import ExhaustedError, StrategyError, several
 from covey.gp import Posterior
 from covey.history import History
-from covey.learn import Recipe, understand
+from covey.learn import Recipe, reachable_trials, understand
+from covey.policies import counting
 from covey.space.extending import reachable
 
 if TYPE_CHECKING:
@@ -183,6 +184,7 @@ def expected_gains(
     """
     known = _known(posterior, history, recipe)
     told = len(known) - len(history.pending)
+    least = _least_known(posterior, recipe, told)
     gains: list[Gain] = []
     without = 0.0
     for points in batches:
@@ -193,7 +195,8 @@ def expected_gains(
             fails = _rng(history, recipe).random(values.shape) > belief.weight
             fails[:, :told] = False
             values[fails] = -np.inf
-        before, after = values[:, : len(known)].max(axis=1), values.max(axis=1)
+        before = values[:, : len(known)].max(axis=1, initial=least)
+        after = np.maximum(before, values.max(axis=1))
         without = without if gains else float(before.mean())  # one for all sizes
         gain = max(gains[-1].gain if gains else 0.0, float((after - before).mean()))
         best = recipe.sign * (without + gain)
@@ -235,7 +238,8 @@ def chance_of_more(
         fails = rng.random((len(values), 1)) > there.weight
         fails[:, :told] = False
         values[fails] = -np.inf
-    more = values[:, told:].max(axis=1) - values[:, :told].max(axis=1)
+    least = _least_known(posterior, recipe, told)
+    more = values[:, told:].max(axis=1) - values[:, :told].max(axis=1, initial=least)
     return float((more > worth).mean())
 
 
@@ -246,12 +250,28 @@ def _rng(history: History, recipe: Recipe) -> np.random.Generator:
 def _known(posterior: Posterior, history: History, recipe: Recipe) -> Array:
     """The told points that may be the best, then the points under way, (n, d)."""
     at = posterior.data.at
-    at = at[reachable(recipe.space, at)]
-    mean = posterior.belief(at).mean
-    told = at[np.argsort(-mean, kind="stable")[:_TOLD]]
+    told = at[reachable(recipe.space, at)]
+    if len(told):
+        mean = posterior.belief(told).mean
+        told = told[np.argsort(-mean, kind="stable")[:_TOLD]]
     if not history.pending:
         return told
     return np.vstack([told, recipe.space.encode([t.point for t in history.pending])])
+
+
+def _least_known(posterior: Posterior, recipe: Recipe, told: int) -> float:
+    """What is to beat beside the told points that may be proposed, to maximise: nothing.
+
+    If an extension left all of them outside, the largest mean in the space: without a batch the
+    point where that is would be the one to use.
+    """
+    if told:
+        return -np.inf
+    where = candidate_set(recipe.space, {}, Exclusions((), recipe.seed, 0))
+    at = where.promising(1, posterior, np.random.default_rng(recipe.seed)).at
+    belief = posterior.belief(at)
+    mean = posterior.moments(belief.mean, belief.std)[0]
+    return float(mean[counting(belief)].max())
 
 
 def _worth(posterior: Posterior) -> float:
@@ -266,7 +286,8 @@ def _improvement(history: History, recipe: Recipe) -> float | None:
     if len(batches) <= _LATEST:
         return None
     latest = {i for batch in batches[-_LATEST:] for i in batch.ids}
-    values = {t.id: recipe.sign * float(t.value) for t in history.counted if t.value is not None}
+    inside = reachable_trials(recipe.space, history.counted)
+    values = {t.id: recipe.sign * float(t.value) for t in inside if t.value is not None}
     before = [value for i, value in values.items() if i not in latest]
     return max(0.0, max(values.values()) - max(before)) if before else None
 

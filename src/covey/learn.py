@@ -41,7 +41,7 @@ from covey.history.wells import mean_and_error
 from covey.hypervolume import EXACT, Front, front_of
 from covey.outcomes import Outcomes, Sense, goal_values, history_of_outcome
 from covey.space import Pool, Space
-from covey.space.extending import reachable
+from covey.space.extending import reachable, some_inside
 
 if TYPE_CHECKING:
     from covey.earlier import Earlier
@@ -372,35 +372,33 @@ def understand_several(
         )
         for limit in outcomes.limits
     )
-    told = [t for t in history.told if not t.excluded and outcomes.goals.keys() <= {*t.values}]
-    told = reachable_trials(recipe.space, told)
-    means = _means(goals, recipe, told)
+    every = [t for t in history.told if not t.excluded and outcomes.goals.keys() <= {*t.values}]
+    told = reachable_trials(recipe.space, every)
+    at = recipe.space.encode([trial.point for trial in told or every])
+    # With no result left inside the front is empty, and its units are those of means inside.
+    at = at if told else some_inside(recipe.space, at)
+    means = np.column_stack([goal.outcome(goal.belief(at).mean) for goal in goals])
     worst = _worst(means, told, outcomes)
     scale = scaled(means, worst)
     kept = np.array([outcomes.keeps(trial.values) for trial in told], dtype=bool)
-    values = front_of(scale(means[kept]))
+    at, means = at[: len(told)][kept], means[: len(told)][kept]
+    values = front_of(scale(means))
     front = Front(values, np.zeros(len(goals)))
     if len(goals) > EXACT:
         front = replace(front, weightings=rng.dirichlet(np.ones(len(goals)), size=_DRAWN))
-    at = recipe.space.encode([trial.point for trial in told])[kept]
     others = tuple(each[name] for name in each if name not in outcomes.goals)
-    made = Posteriors(tuple(outcomes.goals), goals, limits, others, scale, front, at)
+    within = reachable(recipe.space, goals[0].data.at)
+    made = Posteriors(tuple(outcomes.goals), goals, limits, others, scale, front, at, within)
     waiting = [t for t in history.trials if t.status == "pending" or _incomplete(t, outcomes)]
     return replace(made, front=_awaited(made, recipe, waiting)) if waiting else made
 
 
 def reachable_trials(space: Space | Pool, trials: Sequence[Trial]) -> list[Trial]:
-    """The trials whose points may still be proposed; all, if there is none of these."""
+    """The trials whose points may still be proposed."""
     if not trials:
         return []
     kept = reachable(space, space.encode([trial.point for trial in trials]))
     return [trial for trial, one in zip(trials, kept.tolist(), strict=True) if one]
-
-
-def _means(goals: tuple[Posterior, ...], recipe: Recipe, trials: list[Trial]) -> Array:
-    """Posterior means of the goals at trials, in the units of the outcomes, (n, m)."""
-    at = recipe.space.encode([trial.point for trial in trials])
-    return np.column_stack([goal.outcome(goal.belief(at).mean) for goal in goals])
 
 
 def _worst(means: Array, told: list[Trial], outcomes: Outcomes) -> Array:

@@ -51,6 +51,7 @@ from covey.plates.choosing import (
 )
 from covey.plates.layout import Layout
 from covey.plates.offering import at_each_level
+from covey.policies import counting
 from covey.selection import Selection, Strategy, Waits, checked_selection, crowded
 from covey.space import Pool, Space
 from covey.space.extending import reachable
@@ -203,12 +204,18 @@ def resolved(
 
 
 def compared(belief: Belief, posterior: Posterior | Posteriors, space: Space | Pool) -> Belief:
-    """The belief, its best one among known points that may be proposed; see `reachable`."""
+    """The belief, its best one among known points that may be proposed; see `reachable`.
+
+    If there is none of them, the best to beat is what the model expects most of a candidate.
+    """
     if isinstance(posterior, Posteriors):
         return belief
     kept = reachable(space, posterior.data.at)
     if kept.all():
         return belief
+    if not kept.any():
+        best = float(belief.mean[counting(belief)].max())
+        return replace(belief, best=best, told=None, seen_at=None)
     told = None if belief.told is None else (belief.told[0][kept], belief.told[1][kept])
     seen_at = None if belief.seen_at is None else belief.seen_at[kept]
     return replace(

@@ -432,6 +432,8 @@ class Study(OnPlates):
     ) -> Recommendation:
         """The point of best posterior mean among those told; or ``anywhere`` in the space.
 
+        If `extend` left all that were told outside, it is anywhere, too, and its ``trial`` None.
+
         Limits are kept, as far as is known. Of several goals ``weights`` say how much each counts:
         the point comes closest to the best value of every goal at once, the distance in each goal
         being its share of the front's range times its weight.

@@ -9,6 +9,8 @@ from tests.play import points_of
 import covey
 from covey.errors import HistoryError, JournalMismatch, SpaceError, StrategyError
 from covey.history import Asked
+from covey.learn import understand, understand_several
+from covey.propose import compared
 
 REALS = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(1e-3, 1.0, log=True)})
 WIDER = covey.Space({"x": covey.Real(-1.0, 2.0), "y": covey.Real(1e-4, 10.0)})
@@ -118,6 +120,91 @@ def test_what_was_reached_outside_is_no_measure_of_what_can_be_reached():
         batch = study.ask(4)
         study.tell(batch, [f(trial.point["x"]) for trial in batch])
     assert abs(study.recommend().point["x"] - 0.3) < 0.05
+
+
+def left_outside(goal="max", **options) -> covey.Study:
+    """A study whose results, the best ones at the far end, were all cut off."""
+    sign = 1.0 if goal == "max" else -1.0
+    study = covey.Study(covey.Space({"x": covey.Real(0, 1)}), goal=goal, seed=0, **options)
+    study.add([{"x": v} for v in (0.6, 0.7, 0.8, 0.9)], [sign * v for v in (1, 2, 3, 4)])
+    study.extend(covey.Space({"x": covey.Real(0, 0.5)}), "above a half it boils")
+    return study
+
+
+@pytest.mark.parametrize("goal", ["max", "min"])
+def test_with_no_result_left_inside_the_model_says_what_to_use_and_what_to_beat(goal):
+    study = left_outside(goal)
+    found = study.recommend()
+    assert found.trial is None
+    assert found.point["x"] <= 0.5
+    assert found == study.recommend(anywhere=True)
+    advice = study.advice(up_to=4)
+    assert advice.gains[0].gain > 0.0  # the results outside promise nothing that can be beaten
+    assert advice.chance > 0.1
+    assert not advice.stop
+    recipe, rng = study._in(study._log.state), np.random.default_rng(0)
+    posterior = understand(study.history, recipe, rng)
+    belief = posterior.belief(np.array([[0.2], [0.9], [1.0]]))
+    inside = compared(belief, posterior, study.space)
+    assert inside.best == belief.mean.max() < belief.best
+    assert inside.told is None
+
+
+def test_with_one_result_left_inside_it_is_the_one_to_use():
+    study = left_outside()
+    study.add([{"x": 0.1}], [0.5])
+    assert study.recommend().trial is not None
+    assert study.recommend().point["x"] == 0.1
+
+
+def test_with_no_row_left_a_pool_recommends_one_that_it_has():
+    old = covey.Pool([{"t": float(t)} for t in range(8)])
+    study = covey.Study(old, seed=0)
+    study.add([{"t": float(t)} for t in range(4)], [1.0, 2.0, 3.0, 4.0])
+    study.extend(covey.Pool([{"t": float(t)} for t in range(4, 8)]), "used up")
+    assert study.recommend().point["t"] == 4.0
+    assert study.advice(up_to=2).gains[0].gain > 0.0
+
+
+def test_with_no_row_left_several_goals_are_traded_off_among_those_there_are():
+    study = covey.Study(
+        covey.Pool([{"t": float(t)} for t in range(8)]), goal={"a": "max", "b": "min"}, seed=0
+    )
+    study.add([{"t": float(t)} for t in range(4)], [{"a": t, "b": 2.0 * t} for t in range(4)])
+    study.extend(covey.Pool([{"t": float(t)} for t in range(4, 8)]), "used up")
+    assert study.recommend().point["t"] >= 4.0
+    assert all(trial.point["t"] >= 4.0 for trial in study.ask(2))
+
+
+@pytest.mark.parametrize("limits", [{}, {"cost": ("<=", 3.0)}])
+def test_with_several_outcomes_results_outside_are_no_measure_either(limits):
+    goal = {"yield": "max"} if limits else {"yield": "max", "cost": "min"}
+    study = covey.Study(covey.Space({"x": covey.Real(0, 1)}), goal=goal, limits=limits, seed=0)
+    points = [{"x": v} for v in (0.6, 0.7, 0.8, 0.9)]
+    study.add(points, [{"yield": 10 * p["x"] - 5, "cost": p["x"]} for p in points])
+    study.extend(covey.Space({"x": covey.Real(0, 0.5)}), "above a half it boils")
+    assert study.recommend().point["x"] <= 0.5
+    assert study.recommend().trial is None
+    assert all(trial.point["x"] <= 0.5 for trial in study.ask(3))
+
+
+def test_a_goal_with_a_limit_is_compared_with_what_can_be_reached():
+    """The results outside do not count: moving them up changes nothing of the comparison."""
+    study = covey.Study(
+        covey.Space({"x": covey.Real(0, 1)}),
+        goal={"y": "max"},
+        limits={"cost": ("<=", 3.0)},
+        seed=0,
+    )
+    points = [{"x": v} for v in (0.1, 0.3, 0.6, 0.9)]
+    study.add(points, [{"y": p["x"], "cost": 1.0 + p["x"]} for p in points])
+    study.extend(covey.Space({"x": covey.Real(0, 0.5)}), "above a half it boils")
+    recipe, rng = study._in(study._log.state), np.random.default_rng(0)
+    posteriors = understand_several(study.history, recipe, study.outcomes, rng)
+    belief = posteriors.belief(np.array([[0.5]]))
+    values = posteriors.goals[0].data.values
+    assert belief.best == values[1]
+    assert values[1] < values.max()
 
 
 def test_a_new_parameter_has_the_value_that_old_trials_had(tmp_path):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covey.arrays import MEMORY, Array, log_normal_cdf, to_numpy
+from covey.arrays import MEMORY, Array, Mask, log_normal_cdf, to_numpy
 from covey.belief import Belief, Beliefs, Goal
 from covey.hypervolume import Front, chebyshev, front_of, spread_over
 
@@ -111,6 +111,7 @@ class Posteriors:
     scale: Scale
     front: Front
     front_at: Array  # (f, d): points that may be on the front, to look around
+    within: Mask  # (n,): which known points of the first goal may still be proposed
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -178,7 +179,7 @@ class Posteriors:
         return np.asarray(np.exp(np.where(logs < _DEEP, far, logs)))
 
     def _limited(self, belief: Belief) -> Belief:
-        """The belief about the only goal, compared with known points that keep the limits.
+        """The belief about the only goal, compared with known points inside that keep the limits.
 
         Where none does, any point improves on what is known: it is compared with the worst.
         """
@@ -186,7 +187,7 @@ class Posteriors:
             return belief
         mean, std = belief.told
         chance = self.kept(self.goals[0].data.at)
-        keep = np.ones(len(mean), dtype=bool) if chance is None else chance >= _LIKELY
+        keep = self.within if chance is None else (chance >= _LIKELY) & self.within
         if not keep.any():
             keep = np.arange(len(mean)) == int(np.argmin(mean))
         best = float(self.goals[0].data.values[keep].max())

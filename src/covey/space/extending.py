@@ -243,20 +243,28 @@ def grown(
 
 
 def reachable(space: Space | Pool, at: Array) -> Mask:
-    """Which of the points at coordinates (n, d) may be proposed; all, if there is none of them.
+    """Which of the points at coordinates (n, d) may be proposed; it may be none of them.
 
     Those of a space that was never extended all may. Of a space that was narrowed some are left
     outside: they train the model, but what they reached is no measure of what can be reached.
     """
-    every = np.ones(len(at), dtype=np.bool_)
     if isinstance(space, GrownPool):
-        kept = space.holds(at)
-    elif isinstance(space, GrownSpace):
-        kept = np.asarray((np.abs(space.snap(at) - at) <= _ROUNDING).all(axis=1))
-        kept[kept] = space.feasible(at[kept])
-    else:
-        return every
-    return kept if kept.any() else every
+        return space.holds(at)
+    if not isinstance(space, GrownSpace):
+        return np.ones(len(at), dtype=np.bool_)
+    kept = np.asarray((np.abs(space.snap(at) - at) <= _ROUNDING).all(axis=1))
+    kept[kept] = space.feasible(at[kept])
+    return kept
+
+
+def some_inside(space: Space | Pool, at: Array) -> Array:
+    """Coordinates (m, d) in the space: near the points at (n, d), or rows all over a pool."""
+    if isinstance(space, Space):
+        return space.snap(at)
+    return np.asarray(space.rows[:: max(1, space.size // _SOME_ROWS)])
+
+
+_SOME_ROWS = 256
 
 
 def allows(space: Space, point: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ from covey.learn import Recipe, reachable_trials, understand_several
 from covey.outcomes import PLAIN, Outcomes, complete
 from covey.policies import weighed
 from covey.space import Pool
-from covey.space.extending import former_spaces
+from covey.space.extending import former_spaces, without_absent
 
 
 class _Moments(NamedTuple):
@@ -89,7 +89,8 @@ def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Re
         return recommend_anywhere(posterior, recipe)
     mean, std = posterior.predict(recipe.space.encode([trial.point for trial in told]))
     i = int(np.argmax(mean))
-    return Recommendation(told[i].point, recipe.sign * float(mean[i]), float(std[i]), told[i])
+    point = without_absent(recipe.space, told[i].point)
+    return Recommendation(point, recipe.sign * float(mean[i]), float(std[i]), told[i])
 
 
 def recommend_anywhere(posterior: Posterior, recipe: Recipe) -> Recommendation:
@@ -159,7 +160,7 @@ def recommend_by_weights(
     if trials is None or (told and not trials):
         points, trials = _likely_points(recipe, history, outcomes), None
     else:
-        points = [trial.point for trial in trials]
+        points = [without_absent(recipe.space, trial.point) for trial in trials]
     if not points:
         limits = ", ".join(map(str, outcomes.limits))
         raise HistoryError(
@@ -181,7 +182,9 @@ def recommend_by_weights(
     return Recommendation(points[i], *only, None if trials is None else trials[i], expected)
 
 
-def _likely_points(recipe: Recipe, history: History, outcomes: Outcomes) -> list[dict[str, Any]]:
+def _likely_points(
+    recipe: Recipe, history: History, outcomes: Outcomes
+) -> Sequence[Mapping[str, Any]]:
     """Promising points of the whole space that are likelier than not to keep the limits."""
     rng = np.random.default_rng(recipe.seed)
     posteriors = understand_several(history, recipe, outcomes, rng)

@@ -280,7 +280,8 @@ class Extended:
     """The space changes from now on, described as in a header.
 
     ``before`` is the fingerprint of the space that it replaces. ``values`` are those that trials so
-    far had of parameters that are new, and become part of their points.
+    far had of parameters that are new, and become part of their points; those of a conditional
+    parameter only of the trials in whose branch it is, by their ids in ``having``.
     """
 
     space: dict[str, Any]
@@ -288,6 +289,7 @@ class Extended:
     reason: str
     before: str | None = None  # None: that of ``fingerprint``
     values: Point | None = None
+    having: dict[str, list[int]] | None = None  # a name that is not in it: every trial so far
 
     def __post_init__(self) -> None:
         _assign(
@@ -297,7 +299,13 @@ class Extended:
             reason=non_empty_text(self.reason, "reason"),
             before=None if self.before is None else non_empty_text(self.before, "before"),
             values=frozen_point(self.values) if self.values else None,
+            having=plain_object(self.having, "having") if self.having else None,
         )
+
+    def values_of(self, id: int) -> dict[str, Any]:
+        """The values that a trial so far had of new parameters."""
+        having = self.having or {}
+        return {n: v for n, v in (self.values or {}).items() if n not in having or id in having[n]}
 
     @property
     def changes(self) -> bool:

@@ -120,7 +120,7 @@ class Ledger:
             return
         if event.values is not None:
             self.trials = [
-                replace(trial, point=Point({**trial.point, **event.values}))
+                replace(trial, point=Point({**trial.point, **event.values_of(trial.id)}))
                 for trial in self.trials
             ]
         if event.before is not None and event.changes:

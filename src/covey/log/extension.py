@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,21 @@ import numpy as np
 from covey.errors import HistoryError, JournalConflict, JournalMismatch, SpaceError, several
 from covey.history import Extended, History, Point, Trial
 from covey.space import Choice, Parameter, Pool, Space, space_from_description
-from covey.space.changes import differences, require_compatible
+from covey.space.changes import differences, one_value, require_compatible
 from covey.space.constraints import Constraint
 from covey.space.description import as_described, constraint_from, parameter_from
 from covey.space.extending import (
     FormerPool,
     FormerSpace,
+    GrownSpace,
     allows,
     former_spaces,
     grown,
     is_former,
+    is_present,
+    written_conditions,
 )
+from covey.space.names import is_scalar
 
 _FARTHEST = 1e100  # of a coordinate: squares must not overflow
 _NAMED = 8  # trials in a message
@@ -141,12 +145,16 @@ def extension(
     if values is not None and not isinstance(values, Mapping):
         raise SpaceError(f"values is a dict such as {{'pressure': 1.0}}, got {values!r}")
     new = new_names(now, space)
-    if odd := [name for name in values or {} if name not in new]:
+    known = {*new, *_conditional(now)}  # of these, trials may lack one that is present now
+    if odd := [name for name in values or {} if name not in known or name not in space.names]:
         raise SpaceError(
             f"values has {odd[0]!r}, which is no new parameter"
             f"{'; new are ' + ', '.join(new) if new else ', as there are none'}"
         )
-    held = Point(space.check(values, partial=True)) if values else None
+    # One by one, since together conditional parameters may exclude each other.
+    given = (values or {}).items()
+    each = {name: space.check({name: value}, partial=True)[name] for name, value in given}
+    held = Point(each) if each else None
     event = Extended(space.describe(), space.fingerprint, reason, now.fingerprint, held)
     return event, space
 
@@ -173,27 +181,103 @@ def require_possible(
         )
     if after is now:
         return
-    if any(isinstance(s, Space) and s.presence is not None for s in (now, after)):
-        raise SpaceError(
-            "a space with conditions (`when`) does not grow yet: results of before would have or "
-            "lack parameters by other conditions. Start another study, and pass it what you know "
-            "with study.add"
-        )
     require_compatible(now, after)
     values: Mapping[str, Any] = event.values or {}
-    lacking = [name for name in new_names(now, after) if name not in values]
-    if lacking and len(history):
-        name = lacking[0]
-        raise SpaceError(
-            f"the parameter {name!r} is new: say which value the {several(len(history), 'trial')} "
-            f"so far had of it, study.extend(space, reason, values={{{name!r}: ...}}) or `covey "
-            f"extend --set {name}=...`. If it differed among them, start another study, and pass "
-            "it what you know with study.add"
-        )
+    if isinstance(now, Space) and isinstance(after, GrownSpace):
+        _require_written(now, after)
+        _require_branches_gone(now, after, history.trials)
+        _require_values(now, after, values, history.trials)
     for name in values:
         after.check({name: values[name]}, partial=True)
     _require_places(after, history.trials)
-    _require_pending(now, after, history.pending, values)
+    _require_pending(now, after, history.pending)
+
+
+def completed_by(event: Extended, after: Space | Pool, history: History) -> Extended:
+    """The event with the trials that have each value of a conditional parameter."""
+    if event.values is None or not isinstance(after, GrownSpace) or not after.conditions:
+        return event
+    found = [(t.id, after.completed(t.point, event.values), t.point) for t in history.trials]
+    having = {
+        name: [i for i, full, point in found if name in full and name not in point]
+        for name in event.values
+    }
+    return replace(event, having=having)
+
+
+def _conditional(space: Space | Pool) -> list[str]:
+    if isinstance(space, Pool):
+        return []
+    return [name for name, parameter in space.parameters.items() if parameter.when is not None]
+
+
+def _require_written(now: Space, after: Space) -> None:
+    """Raise if a condition names objects, which a log cannot hold to read old trials by."""
+    for space in (now, after):
+        for name, needed in written_conditions(space).items():
+            for parent, values in needed.items():
+                if not all(map(is_scalar, values)):
+                    raise SpaceError(
+                        f"{name!r} is present under options of {parent!r} that are objects, which "
+                        "a log cannot hold; let names stand for them, and extend the space then, "
+                        "or start another study, and pass it what you know with study.add"
+                    )
+
+
+def _require_branches_gone(now: Space, after: Space, trials: Sequence[Trial]) -> None:
+    """Raise if a conditional parameter is gone, and its branch is not: results depend on it."""
+    conditions = written_conditions(now)
+    for name in now.names:
+        if name in after.parameters:
+            continue
+        for trial in trials:
+            had = name in trial.point and is_present(now, trial.point, name, conditions)
+            if had and not _is_gone(trial.point, conditions[name], after):
+                raise SpaceError(
+                    f"the parameter {name!r} is gone, and its branch is not: trial {trial.id} had "
+                    f"{trial.point[name]!r} of it. Keep it with the only value that it shall have, "
+                    f"such as {name!r}: {one_value(now.parameters[name])}"
+                )
+
+
+def _is_gone(point: Mapping[str, Any], parents: Iterable[str], after: Space) -> bool:
+    """Whether a parent has no such value any more; one that is gone itself is looked at alone."""
+    return any(
+        parent not in after.parameters or not _is_value(after.parameters[parent], point[parent])
+        for parent in parents
+    )
+
+
+def _is_value(parameter: Parameter, value: Any) -> bool:
+    try:
+        parameter.check(value)
+    except SpaceError:
+        return False
+    return True
+
+
+def _require_values(
+    now: Space, after: GrownSpace, values: Mapping[str, Any], trials: Sequence[Trial]
+) -> None:
+    """Raise if trials lack a parameter that is present in them from now on."""
+    full = [after.completed(trial.point, values) for trial in trials]
+    for name in after.names:
+        count = sum(name not in point and after.has(point, name) for point in full)
+        if not count:
+            continue
+        new = name not in now.names
+        those = several(count, "trial")
+        said = (
+            f"is new: say which value the {those} so far had of it"
+            if new and count == len(trials)
+            else f"is present now in {those} of before that lack it: say which value they had of it"
+        )
+        raise SpaceError(
+            f"the parameter {name!r} {said}, "
+            f"study.extend(space, reason, values={{{name!r}: ...}}) or `covey "
+            f"extend --set {name}=...`. If it differed among them, start another study, and pass "
+            "it what you know with study.add"
+        )
 
 
 def _require_places(after: Space | Pool, trials: Sequence[Trial]) -> None:
@@ -213,13 +297,11 @@ def _require_places(after: Space | Pool, trials: Sequence[Trial]) -> None:
             )
 
 
-def _require_pending(
-    now: Space | Pool, after: Space | Pool, pending: Sequence[Trial], values: Mapping[str, Any]
-) -> None:
+def _require_pending(now: Space | Pool, after: Space | Pool, pending: Sequence[Trial]) -> None:
     """Raise if trials that are under way, and possible so far, would not be any more."""
     points = [trial.point for trial in pending]
     was = np.ones(len(points), bool) if is_former(now) else _possible(now, points)
-    stays = _possible(after, [{**point, **values} for point in points])
+    stays = _possible(after, points)
     bad = [trial for trial, a, b in zip(pending, was, stays, strict=True) if a and not b]
     if bad:
         ids = ", ".join(str(trial.id) for trial in bad[:_NAMED])
@@ -248,8 +330,7 @@ def preview(
     event, space = extension(now, space, "preview", values or None)
     after = extended(event, now, space)
     require_possible(event, now, after, history)
-    points = [{**trial.point, **values} for trial in history.told]
-    kept = _possible(after, points)
+    kept = _possible(after, [trial.point for trial in history.told])
     outside = [trial.id for trial, one in zip(history.told, kept, strict=True) if not one]
     return differences(now, space), outside
 

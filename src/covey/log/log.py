@@ -32,6 +32,7 @@ from covey.history import (
 from covey.log.disk import Mutex
 from covey.log.extension import (
     Stage,
+    completed_by,
     extended,
     extension,
     former_space,
@@ -336,6 +337,7 @@ class Logbook:
             after = extended(event, self._space, self._given)
             require_known(after, self._given, event.reason)
             require_possible(event, self._space, after, self.history)
+            event = completed_by(event, after, self.history)
             return replace(event, before=self._space.fingerprint)
         if isinstance(event, Enqueued | Added) and former_spaces(self._space):
             # They may have been checked in the space that there was before.

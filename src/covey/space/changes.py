@@ -8,6 +8,7 @@ import numpy as np
 
 from covey.errors import SpaceError
 from covey.space.choice import Choice
+from covey.space.conditions import Condition, shown_when
 from covey.space.constraints import describe_rule
 from covey.space.extending import FormerPool, GrownPool
 from covey.space.names import listed
@@ -23,18 +24,21 @@ def require_compatible(before: Space | Pool, after: Space | Pool) -> None:
     if isinstance(before, Pool) or isinstance(after, Pool):
         raise _other_kind(before, after)
     for name, parameter in before.parameters.items():
+        if name not in after.parameters and parameter.when is not None:
+            continue  # with its branch; whether that is gone depends on the trials
         if name not in after.parameters:
             raise SpaceError(
                 f"the parameter {name!r} is gone, and old results depend on it. Keep it with the "
-                f"only value that it shall have, such as {name!r}: {_one_value(parameter)}; or "
+                f"only value that it shall have, such as {name!r}: {one_value(parameter)}; or "
                 "start another study, and pass it what you know with study.add"
             )
         _require_same_kind(name, parameter, after.parameters[name])
     return None
 
 
-def _one_value(parameter: Parameter) -> str:
-    return f"covey.Choice([{parameter.examples(1)[0]!r}])"
+def one_value(parameter: Parameter) -> str:
+    """How to keep a parameter that is not to be varied any more."""
+    return f"covey.Choice([{parameter.examples(1)[0]!r}]{shown_when(parameter.when)})"
 
 
 def _require_same_kind(name: str, then: Parameter, now: Parameter) -> None:
@@ -44,7 +48,7 @@ def _require_same_kind(name: str, then: Parameter, now: Parameter) -> None:
         raise SpaceError(
             f"{name!r} was {then.words()} and would be {now.words()}, and a value of the one is "
             f"none of the other. Give the new parameter another name, and keep {name!r} with the "
-            f"only value that it shall have, such as {name!r}: {_one_value(then)}"
+            f"only value that it shall have, such as {name!r}: {one_value(then)}"
         )
     if isinstance(then, Choice) and isinstance(now, Choice) and then.opaque:
         kept = Choice(now.options[: then.size], ordered=then.ordered)
@@ -98,7 +102,7 @@ def differences(before: Space | Pool, after: Space | Pool) -> list[str]:
     for name, parameter in after.parameters.items():
         then = before.parameters.get(name)
         if then is None:
-            found.append(f"{name}: new, {parameter.words()}")
+            found.append(f"{name}: new, {parameter.words()}{_when(parameter)}")
         elif then.describe() != parameter.describe():
             found.append(f"{name}: {_changed(then, parameter)}")
     found += [f"{name}: gone" for name in before.parameters if name not in after.parameters]
@@ -112,7 +116,18 @@ def differences(before: Space | Pool, after: Space | Pool) -> list[str]:
     return found
 
 
+def _when(parameter: Parameter) -> str:
+    return "" if parameter.when is None else f", when {Condition.of(parameter.when)}"
+
+
 def _changed(then: Parameter, now: Parameter) -> str:
+    whens = [_when(parameter).removeprefix(", ") or "always" for parameter in (then, now)]
+    said = [f"present {whens[1]} (was {whens[0]})"] if whens[0] != whens[1] else []
+    rest = [{**parameter.describe(), "when": None} for parameter in (then, now)]
+    return "; ".join([_changed_values(then, now)] * (rest[0] != rest[1]) + said)
+
+
+def _changed_values(then: Parameter, now: Parameter) -> str:
     if isinstance(then, Choice) and isinstance(now, Choice) and then.ordered == now.ordered:
         texts = [list(map(repr, choice.options)) for choice in (then, now)]
         new, gone = ([t for t in texts[a] if t not in texts[1 - a]] for a in (1, 0))

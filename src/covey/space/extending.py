@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
 from covey.errors import SpaceError
 from covey.space.choice import Choice
-from covey.space.names import is_number, is_scalar, missing, plain
+from covey.space.conditions import Condition, neutral
+from covey.space.names import is_number, is_scalar, missing, plain, same
 from covey.space.parameters import Integer, Parameter, Real
 from covey.space.pool import Pool
 from covey.space.space import Space
@@ -22,6 +24,8 @@ from covey.space.table import OneHot
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask
+
+    Conditions: TypeAlias = dict[str, dict[str, tuple[Any, ...]]]
 
 _ROUNDING = 1e-9  # of a coordinate
 
@@ -32,6 +36,7 @@ class GrownSpace(Space):
     Points inside have the coordinates of any `Space`. Numbers beyond a range lie outside [0, 1], on
     the same scale; an option that is gone is zero in every column of its choice, and so as far from
     each option that is left; and a parameter that a point lacks has the value of the extension.
+    What is absent by the conditions of now is neutral, whatever value the point had of it then.
 
     >>> now = GrownSpace.of(Space({"x": Real(0, 1)}), Space({"x": Real(0, 4)}), {})
     >>> now.encode([{"x": 0.5}, {"x": 3.0}])
@@ -55,24 +60,54 @@ class GrownSpace(Space):
         """Coordinates (n, d) of n points, of this space or of one before it."""
         if isinstance(points, Mapping):
             return super().encode(points)  # which raises
+        points = [self.completed(point) for point in points]
         u = np.empty((len(points), self.width))
         for name, parameter in self.parameters.items():
-            column = [self._value(point, name) for point in points]
+            rows = self._rows(points, name)
+            column = [points[i][name] for i in rows]
+            u[:, self.columns_of(name)] = neutral(parameter)
             try:
-                u[:, self.columns_of(name)] = parameter.encode(column)
+                u[rows, self.columns_of(name)] = parameter.encode(column)
             except SpaceError:
                 try:
-                    u[:, self.columns_of(name)] = _each(parameter, column, self._older(name))
+                    u[rows, self.columns_of(name)] = _each(parameter, column, self._older(name))
                 except SpaceError as error:
                     raise SpaceError(f"parameter {name!r}: {error}") from error
         return u
 
-    def _value(self, point: Mapping[str, Any], name: str) -> Any:
-        if name in point:
-            return point[name]
-        if name not in self.filled:
-            raise missing([name], self.names, "this space")
-        return self.filled[name]
+    def _rows(self, points: Sequence[Mapping[str, Any]], name: str) -> list[int]:
+        """The points in which a parameter is present; they have it, and no other point does."""
+        rows = []
+        for i, point in enumerate(points):
+            if self.has(point, name):
+                if name not in point:
+                    raise missing([name], self.names, "this space")
+                rows.append(i)
+            elif name in point and not any(is_present(then, point, name) for then in self.before):
+                self.check(point)  # raises: it never was present in such a point
+        return rows
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """The conditions of now."""
+        return written_conditions(self)
+
+    def has(self, point: Mapping[str, Any], name: str) -> bool:
+        """Whether a parameter is present in a point by the conditions of now."""
+        return name not in self.conditions or is_present(self, point, name, self.conditions)
+
+    def completed(
+        self, point: Mapping[str, Any], values: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """The point with values, those of the extensions unless given, of what it lacks."""
+        values = self.filled if values is None else values
+        while more := {
+            name: value
+            for name, value in values.items()
+            if name not in point and name in self.parameters and self.has(point, name)
+        }:
+            point = {**point, **more}  # which may make others present
+        return point
 
     def _older(self, name: str) -> list[Parameter]:
         """The parameter as it was, the latest first."""
@@ -81,11 +116,14 @@ class GrownSpace(Space):
     def to_json(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The point as JSON holds it; values that are no longer allowed as they were written."""
         for name in point:
-            self.columns_of(name)  # raises, naming the parameters there are
-        return {name: self._to_json(name, point[name]) for name in self.names if name in point}
+            if not self._older(name):
+                self.columns_of(name)  # raises, naming the parameters there are
+        names = [*self.names, *(name for name in point if name not in self.parameters)]
+        return {name: self._to_json(name, point[name]) for name in names if name in point}
 
     def _to_json(self, name: str, value: Any) -> Any:
-        kinds = [self.parameters[name], *self._older(name)]
+        now = [self.parameters[name]] if name in self.parameters else []
+        kinds = [*now, *self._older(name)]
         for parameter in kinds[:-1]:
             try:
                 return parameter.to_json(parameter.check(value))
@@ -196,6 +234,9 @@ class FormerPool(Pool):
         )
 
 
+_GROWN = ("before", "filled", "conditions")
+
+
 def former_spaces(space: Space | Pool) -> tuple[Any, ...]:
     """The spaces that were extended to this one, oldest first; () if it never was."""
     return space.before if isinstance(space, GrownSpace | GrownPool) else ()
@@ -208,7 +249,7 @@ def as_given(space: Space | Pool) -> Any:
     known, lost = (Space, FormerSpace) if isinstance(space, GrownSpace) else (Pool, FormerPool)
     kind: Any = lost if is_former(space) else known
     made = kind.__new__(kind)
-    made.__dict__.update({k: v for k, v in vars(space).items() if k not in ("before", "filled")})
+    made.__dict__.update({k: v for k, v in vars(space).items() if k not in _GROWN})
     return made
 
 
@@ -269,11 +310,58 @@ _SOME_ROWS = 256
 
 def allows(space: Space, point: Mapping[str, Any]) -> bool:
     """Whether a point, of this space or of one before it, may be proposed."""
-    filled = space.filled if isinstance(space, GrownSpace) else {}
     try:
-        space.check({**filled, **point})
+        space.check(space.completed(point) if isinstance(space, GrownSpace) else point)
     except SpaceError:
         return False
+    return True
+
+
+def without_absent(space: Space | Pool, point: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A told point as it may be proposed now: without values of what is absent by now.
+
+    As it was told if nothing is absent, or if it is outside even so.
+    """
+    if not isinstance(space, GrownSpace):
+        return point
+    kept = {n: v for n, v in point.items() if n in space.parameters and space.has(point, n)}
+    return kept if len(kept) < len(point) and allows(space, kept) else point
+
+
+# Who is present in a point of another space, by its values: those that are gone have no place.
+
+
+def written_conditions(space: Space) -> Conditions:
+    """The condition of each parameter that has one, its values in canonical form.
+
+    They are those that were written, not only those that decide: an option that is gone is none of
+    the options that are left, though all of these are named.
+    """
+    found: Conditions = {}
+    for name, parameter in space.parameters.items():
+        condition = Condition.of(parameter.when)
+        for parent, values in () if condition is None else condition.items():
+            kept = tuple(space.parameters[parent].check(value) for value in values)
+            found.setdefault(name, {})[parent] = kept
+    return found
+
+
+def is_present(
+    space: Space, point: Mapping[str, Any], name: str, conditions: Conditions | None = None
+) -> bool:
+    """Whether a parameter is present in a point, of any space, by the conditions of this one."""
+    if name not in space.parameters:
+        return False
+    conditions = written_conditions(space) if conditions is None else conditions
+    for parent, values in conditions.get(name, {}).items():
+        if parent not in point or not is_present(space, point, parent, conditions):
+            return False
+        try:
+            value = space.parameters[parent].check(point[parent])
+        except SpaceError:  # it is gone
+            return False
+        if not any(same(value, other) for other in values):
+            return False
     return True
 
 

@@ -154,3 +154,23 @@ def test_without_a_journal_there_is_nothing_to_extend(call):
     assert done.code == 3
     assert "nothing to extend" in done.err
     assert call("extend").code == 2
+
+
+def test_a_new_branch_and_a_new_parameter_in_an_old_one(call):
+    flags = ["--choice", "s=water,thf", "--real", "x=0:1:when=s=thf", "--batch", "4", "--seed", "3"]
+    assert call("init", *flags).code == 0
+    assert call("ask").code == 0
+    assert call("tell", "0=1", "1=2", "2=3", "3=4").code == 0
+    text = Path("covey.toml").read_text().replace('["water", "thf"]', '["water", "thf", "dmf"]')
+    more = '[parameters.p]\ntype = "real"\nlow = 0\nhigh = 2\nwhen = {s = ["thf", "dmf"]}\n\n'
+    Path("covey.toml").write_text(text.replace("[parameters.x]", f"{more}[parameters.x]"))
+    short = call("extend", "--reason", "a pump")
+    assert short.code == 5
+    assert "'p' is present now in 3 trials of before that lack it" in short.err
+    done = call("extend", "--reason", "a pump", "--set", "p=1")
+    assert done.code == 0
+    assert "p: new, real, 0.0 to 2.0, when s is 'thf' or 'dmf'" in done.out
+    assert all((t.point.get("p") == 1.0) == (t.point["s"] == "thf") for t in study().history)
+    assert call("ask").code == 0
+    assert call("report").code == 0
+    assert call("export").code == 0

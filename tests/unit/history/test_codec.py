@@ -94,6 +94,11 @@ A, B = Point(x=1.0), Point(x=2.0)
             {"type": "extended", "space": {"parameters": []}, "fingerprint": "abc"}
             | {"reason": "a pump", "before": "ab", "values": {"p": 1.0}},
         ),
+        (
+            Extended({"parameters": []}, "abc", "a pump", "ab", Point(p=1.0), {"p": [2, 5]}),
+            {"type": "extended", "space": {"parameters": []}, "fingerprint": "abc"}
+            | {"reason": "a pump", "before": "ab", "values": {"p": 1.0}, "having": {"p": [2, 5]}},
+        ),
     ],
 )
 def test_the_shape_of_each_event(event, expected):

@@ -397,7 +397,7 @@ def test_a_continuous_space_without_points_is_an_error():
         ({"strategy": "rndom"}, StrategyError, "Did you mean 'random'"),
         ({"space": {"C": [1.0, 1.0]}}, SpaceError, "parameter 'C'"),
         ({"space": {}}, SpaceError, "at least one parameter"),
-        ({"space": [{"C": [1]}, {"gamma": [1]}]}, SpaceError, "several spaces"),
+        ({"space": [{"C": [1]}, {"gamma": [1]}]}, SpaceError, "a name in all of them"),
         ({"random_state": "x"}, ValueError, "cannot be used to seed"),
         ({"scoring": ["accuracy", "f1_macro"]}, ValueError, "refit must be set to a scorer key"),
     ],
@@ -529,3 +529,12 @@ def test_equal_scores_have_no_fence(study):
     Scores(study).tell(study.ask(5), np.array([1.0, 1.0, 1.0, 1.0, -7.0]))
     assert told(study)[-1] == -7.0
     assert far_out(np.array([])) is None
+
+
+def test_a_list_of_dicts_is_searched_branch_by_branch():
+    rate = loguniform(1e-2, 1e2)
+    branches = [{"kernel": ["linear"], "C": rate}, {"kernel": ["rbf"], "C": rate, "gamma": rate}]
+    found = search(space=branches).fit(*IRIS)
+    for params in found.cv_results_["params"]:
+        assert ("gamma" in params) == (params["kernel"] == "rbf")
+    assert {params["kernel"] for params in found.cv_results_["params"]} == {"linear", "rbf"}

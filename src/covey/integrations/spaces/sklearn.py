@@ -5,16 +5,22 @@ It needs SciPy only, whose distributions these are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError
-from covey.integrations.spaces import inexpressible, refuse_conditions, refuse_features
+from covey.integrations.spaces import (
+    conditioned,
+    inexpressible,
+    refuse_conditions,
+    refuse_features,
+)
 from covey.space import Choice, Parameter
-from covey.space.names import plain
+from covey.space.conditions import Condition
+from covey.space.names import plain, same
 
 _KNOWN = "uniform, loguniform, randint, a range, a list, or covey.Real, Integer, Choice"
 
@@ -25,7 +31,8 @@ def space_from_sklearn(distributions: Any) -> Space:
     """The space of a ``param_distributions`` dict; Covey's own parameters may stand among them.
 
     A list of distinct numbers becomes an ordered Choice, smallest first: 0.1 is nearer to 1 than
-    to 10. Any other list becomes a Choice without order.
+    to 10. Any other list becomes a Choice without order. A list of dicts becomes one space with
+    conditions, if a list that all of them have, such as that of kernels, tells them apart.
 
     >>> from scipy.stats import loguniform, randint
     >>> space_from_sklearn({"C": loguniform(0.1, 10), "degree": randint(1, 4), "tol": [1, 0.1]})
@@ -34,11 +41,12 @@ def space_from_sklearn(distributions: Any) -> Space:
            'degree': Integer(low=1, high=3, log=False, step=1),
            'tol': Choice(options=(0.1, 1), ordered=True)})
     """
-    if isinstance(distributions, list | tuple):
-        raise SpaceError(
-            "a list of dicts is a search over several spaces, and a Space is one; "
-            "search each by itself, or write one dict."
-        )
+    if isinstance(distributions, list | tuple) and distributions:
+        return _from_branches([_parameters(branch) for branch in distributions])
+    return Space(_parameters(distributions))
+
+
+def _parameters(distributions: Any) -> dict[str, Parameter]:
     if not isinstance(distributions, Mapping):
         raise SpaceError(
             f"param_distributions is a dict such as {{'C': loguniform(0.1, 10)}}; "
@@ -50,26 +58,99 @@ def space_from_sklearn(distributions: Any) -> Space:
             parameters[name] = _parameter(given)
         except SpaceError as error:
             raise SpaceError(f"parameter {name!r}: {error}") from error
-    return Space(parameters)
+    return parameters
 
 
-def space_to_sklearn(space: Space) -> dict[str, Any]:
+def _from_branches(branches: Sequence[Mapping[str, Parameter]]) -> Space:
+    """One space of several dicts; the parameter that tells them apart decides what is present."""
+    if len(branches) == 1:
+        return Space(branches[0])
+    names = list(dict.fromkeys(name for branch in branches for name in branch))
+    parent = next((name for name in names if _tells_apart(name, branches)), None)
+    if parent is None:
+        raise SpaceError(
+            "a list of dicts is one space only if a name in all of them has lists without a common "
+            "option, such as 'kernel': ['linear'] in one and 'kernel': ['rbf'] in the other; "
+            "write such a name, or search each dict by itself."
+        )
+    found: dict[str, Parameter] = {}
+    for name in names:
+        there = [branch for branch in branches if name in branch]
+        options = [o for branch in there for o in _options(branch[parent])]
+        if name == parent:
+            found[name] = Choice(options)
+        elif any(branch[name] != there[0][name] for branch in there):
+            raise SpaceError(
+                f"parameter {name!r} is not the same in all dicts that have it, and in a Space it "
+                "is one; give it one range in all of them, or search each dict by itself."
+            )
+        else:
+            always = len(there) == len(branches)
+            found[name] = (
+                there[0][name] if always else _under(name, there[0][name], parent, options)
+            )
+    return Space(found)
+
+
+def _under(name: str, parameter: Parameter, parent: str, options: list[Any]) -> Parameter:
+    if parameter.when is not None:
+        raise SpaceError(f"parameter {name!r} has a condition, and its dict is one already.")
+    return conditioned(parameter, {parent: options})
+
+
+def _options(parameter: Parameter) -> tuple[Any, ...]:
+    return tuple(parameter.options) if isinstance(parameter, Choice) else ()
+
+
+def _tells_apart(name: str, branches: Sequence[Mapping[str, Parameter]]) -> bool:
+    """Whether a name has options in all dicts, and no option in two of them."""
+    if not all(isinstance(branch.get(name), Choice) for branch in branches):
+        return False
+    options = [option for branch in branches for option in _options(branch[name])]
+    return not any(same(a, b) for i, a in enumerate(options) for b in options[:i])
+
+
+def space_to_sklearn(space: Space) -> dict[str, Any] | list[dict[str, Any]]:
     """The ``param_distributions`` that draw uniformly from a space (in logs, where it says so).
 
-    The upper end of a Real is right up to the rounding of ``low + (high - low)``.
+    The upper end of a Real is right up to the rounding of ``low + (high - low)``. Where one choice
+    decides which parameters are present, it is a list of dicts, and each is drawn as often.
 
     >>> space_to_sklearn(Space({"n": Integer(2, 8, step=2), "kernel": Choice(["rbf", "poly"])}))
     {'n': range(2, 9, 2), 'kernel': ['rbf', 'poly']}
     """
     if not isinstance(space, Space):
         raise SpaceError(f"only a covey.Space has distributions; got {type(space).__name__}.")
-    refuse_conditions(space, "param_distributions", "give the space itself to CoveySearchCV.")
     if space.where:
         raise SpaceError(
             "distributions are drawn one by one and cannot hold constraints (`where`): "
             f"{', '.join(map(str, space.where))}."
         )
-    return {name: _distribution(name, p) for name, p in space.parameters.items()}
+    whens = {name: Condition.of(p.when) for name, p in space.parameters.items() if p.when}
+    parents = {parent for when in whens.values() for parent in when or ()}
+    if not parents:
+        return {name: _distribution(name, p) for name, p in space.parameters.items()}
+    parent = min(parents)
+    decides = space.parameters[parent]
+    if len(parents) > 1 or not isinstance(decides, Choice) or parent in whens:
+        refuse_conditions(
+            space,
+            "a list of dicts, one for each branch of one Choice,",
+            "give the space itself to CoveySearchCV.",
+        )
+    refuse_features(decides, "scikit-learn")
+    groups: dict[frozenset[str], list[Any]] = {}
+    for option in _options(decides):
+        absent = (n for n, w in whens.items() if w and not any(same(option, v) for v in w[parent]))
+        groups.setdefault(frozenset(absent), []).append(option)
+    return [
+        {
+            name: options if name == parent else _distribution(name, p)
+            for name, p in space.parameters.items()
+            if name not in absent
+        }
+        for absent, options in groups.items()
+    ]
 
 
 def _parameter(given: Any) -> Parameter:

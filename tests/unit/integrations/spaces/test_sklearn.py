@@ -78,7 +78,11 @@ def test_what_cannot_be_expressed_names_the_parameter_and_the_reason(distributio
 @pytest.mark.parametrize(
     ("distributions", "reason"),
     [
-        ([{"p": [1]}, {"q": [1]}], "a search over several spaces"),
+        ([{"p": [1]}, {"q": [1]}], "a name in all of them"),
+        ([{"k": ["a"]}, {"k": ["a", "b"]}], "without a common option"),
+        ([{"k": ["a"], "p": [1]}, {"k": ["b"], "p": [2]}], "'p' is not the same in all dicts"),
+        ([], "param_distributions is a dict"),
+        ([{"k": ["a"]}, 3], "param_distributions is a dict"),
         (None, "param_distributions is a dict"),
         ({}, "at least one parameter"),
     ],
@@ -152,3 +156,27 @@ def test_random_search_takes_what_is_returned():
     space = Space({"x": Real(0, 1), "n": Integer(2, 8, step=2), "kind": Choice(["a", "b"])})
     drawn = selection.ParameterSampler(space_to_sklearn(space), 20, random_state=0)
     assert all(space.check(point) for point in drawn)
+
+
+def test_a_list_of_dicts_is_a_space_with_branches_and_goes_back():
+    rate = stats.loguniform(0.1, 10)
+    space = space_from_sklearn(
+        [
+            {"kernel": ["linear"], "C": rate},
+            {"kernel": ["rbf", "sigmoid"], "C": rate, "gamma": rate},
+            {"kernel": ["poly"], "C": rate, "gamma": rate, "degree": [2, 3]},
+        ]
+    )
+    assert space == Space(
+        {
+            "kernel": Choice(["linear", "rbf", "sigmoid", "poly"]),
+            "C": Real(0.1, 10, log=True),
+            "gamma": Real(0.1, 10, log=True, when={"kernel": ["rbf", "sigmoid", "poly"]}),
+            "degree": Choice([2, 3], when={"kernel": "poly"}),
+        }
+    )
+    back = space_to_sklearn(space)
+    assert [branch["kernel"] for branch in back] == [["linear"], ["rbf", "sigmoid"], ["poly"]]
+    assert list(back[0]) == ["kernel", "C"]
+    assert space_from_sklearn(back) == space
+    assert space_from_sklearn([{"C": [1, 2]}]) == space_from_sklearn({"C": [1, 2]})

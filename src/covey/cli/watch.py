@@ -134,7 +134,8 @@ def status_lines(view: StudyView) -> Iterator[str]:
     study, now = view.study, view.standing
     batches = several(study.history.rounds, "batch")
     yield f"{view.settings.journal}: {batches}, goal {goal_words(study)}, seed {study.seed}"
-    yield f"trials: {_counted(view.counts, len(view.excluded))}"
+    early = f", {now.stopped} of them stopped early" if now.stopped else ""
+    yield f"trials: {_counted(view.counts, len(view.excluded))}{early}"
     yield from _best_lines(study, view.best)
     yield from _reason_lines(study, view.excluded)
     yield from _reason_lines(study, view.failures)

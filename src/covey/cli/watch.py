@@ -294,7 +294,7 @@ def _in_lines(look: Reader, every: float, *, as_json: bool) -> None:
         view = look()
         now = view.standing
         key = repr((now.done, now.failed, now.running and [r.id for r in now.running], now.trouble))
-        key += repr([(r.step, r.value) for r in now.running])
+        key += repr([now.runner is None, *((r.step, r.value) for r in now.running)])
         if key != last or time.monotonic() - said > _SILENCE:
             last, said = key, time.monotonic()
             if as_json:

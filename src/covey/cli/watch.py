@@ -134,7 +134,8 @@ def status_lines(view: StudyView) -> Iterator[str]:
     study, now = view.study, view.standing
     batches = several(study.history.rounds, "batch")
     yield f"{view.settings.journal}: {batches}, goal {goal_words(study)}, seed {study.seed}"
-    yield f"trials: {_counted(view.counts, len(view.excluded))}"
+    early = f", {now.stopped} of them stopped early" if now.stopped else ""
+    yield f"trials: {_counted(view.counts, len(view.excluded))}{early}"
     yield from _best_lines(study, view.best)
     yield from _reason_lines(study, view.excluded)
     yield from _reason_lines(study, view.failures)
@@ -293,7 +294,7 @@ def _in_lines(look: Reader, every: float, *, as_json: bool) -> None:
         view = look()
         now = view.standing
         key = repr((now.done, now.failed, now.running and [r.id for r in now.running], now.trouble))
-        key += repr([(r.step, r.value) for r in now.running])
+        key += repr([now.runner is None, *((r.step, r.value) for r in now.running)])
         if key != last or time.monotonic() - said > _SILENCE:
             last, said = key, time.monotonic()
             if as_json:

@@ -122,7 +122,6 @@ class Trial:
         """
         rare: dict[str, Any] = {} if self.named is None else {"values": self.values}
         rare |= {"excluded": True} if self.excluded else {}
-        rare |= {"reason": self.reason} if self.reason else {}
         return {
             "id": self.id,
             "status": self.status,

@@ -526,8 +526,7 @@ def test_a_trial_says_why_it_failed_as_long_as_that_is_so():
     failed = History(events)
     assert failed[0].reason == failed.reason(0) == "too hot"
     assert "reason='too hot'" in repr(failed[0])
-    assert failed[0].to_json()["reason"] == "too hot"
-    assert (failed[1].reason, "reason" in failed[1].to_json()) == ("", False)
+    assert failed[1].reason == ""
     again = failed.then(Retried((0,)))
     assert again[0].reason == ""
     told = again.then(Told((0,), (1.0,)))

@@ -1,8 +1,8 @@
+import fcntl
 import os
 import socket
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -180,33 +180,27 @@ def test_the_name_a_journal_was_staged_under_is_no_second_one(journal):
 
 
 @pytest.mark.parametrize("defect", [False, True])
-def test_whoever_looks_keeps_nobody_from_running(tmp_path, monkeypatch, defect):
-    """To look is to hold the lock for a moment; `covey watch` looks every second."""
+def test_whoever_looks_keeps_nobody_from_running(journal, monkeypatch, defect):
+    """To look is to hold the lock for a moment; here the moment in which a run wants it."""
     module = sys.modules["covey.log.running"]
+    real, looks = module.try_lock, iter([True, True])
+
+    def looked_at(fd):
+        looking = os.open(lock_path(journal), os.O_RDONLY)
+        if next(looks, False):
+            fcntl.flock(looking, fcntl.LOCK_SH)
+        taken = real(fd)
+        os.close(looking)
+        return taken
+
+    monkeypatch.setattr(module, "try_lock", looked_at)
     if defect:
         monkeypatch.setattr(module, "_LOOKS", 0)
-    over, refusals = threading.Event(), 0
-    watchers = [threading.Thread(target=_look, args=(tmp_path, over)) for _ in range(2)]
-    for watcher in watchers:
-        watcher.start()
-    for number in range(60):
-        journal = tmp_path / f"{number % 2}.jsonl"
-        lock_path(journal).write_text("")  # as before the first run: nothing says that it is free
-        try:
-            with running(journal):
-                pass
-        except JournalConflict:
-            refusals += 1
-    over.set()
-    for watcher in watchers:
-        watcher.join()
-    assert (refusals > 0) == defect
-
-
-def _look(folder, over):
-    while not over.is_set():
-        for number in range(2):
-            holder(folder / f"{number}.jsonl")
+        with pytest.raises(JournalConflict), running(journal):
+            pass
+    else:
+        with running(journal):
+            assert next(looks, False) is False
 
 
 def test_a_plan_is_noted_by_the_holder_alone(journal):

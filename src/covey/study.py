@@ -432,11 +432,9 @@ class Study(OnPlates):
     ) -> Recommendation:
         """The point of best posterior mean among those told; or ``anywhere`` in the space.
 
-        If `extend` left all that were told outside, it is anywhere, too, and its ``trial`` None.
-
-        Limits are kept, as far as is known. Of several goals ``weights`` say how much each counts:
-        the point comes closest to the best value of every goal at once, the distance in each goal
-        being its share of the front's range times its weight.
+        If `extend` left all that were told outside, it is anywhere too. Limits are kept, as far as
+        is known. Of several goals ``weights`` say how much each counts: the point comes closest to
+        the best of every goal, by distances in shares of the front's range times these weights.
 
         With noise this is a better answer than `best`, which may owe its value to luck. The mean is
         that of a measurement, as of `predict`. Noise is taken to be alike everywhere (after the

@@ -54,7 +54,8 @@ def _morgan(molecule: Any) -> Any:
 def _descriptors(molecule: Any) -> list[float]:
     from rdkit.Chem import Descriptors
 
-    return [float(value) for value in Descriptors.CalcMolDescriptors(molecule).values()]
+    every: Any = Descriptors.CalcMolDescriptors  # without types, whether it is installed or not
+    return [float(value) for value in every(molecule).values()]
 
 
 _KINDS: dict[str, Callable[[Any], Any]] = {"morgan": _morgan, "rdkit": _descriptors}

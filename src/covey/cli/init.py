@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import inspect
-import json
 import math
 import os
 import re
@@ -38,9 +37,11 @@ from covey.cli.options import (
     Priors,
     Reals,
     Records,
+    Rules,
 )
 from covey.cli.outcomes import goal_in_words, limits_in_words
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say, sentence
+from covey.cli.rules import rule_lines, rules_from, toml_key, toml_value
 from covey.cli.settings import parse_settings
 from covey.errors import SpaceError
 from covey.log.journal import read
@@ -66,6 +67,7 @@ def init(
     integer: Integers = [],
     choice: Choices = [],
     mixture: Mixtures = [],
+    rule: Rules = [],
     features: FeatureFiles = [],
     pool: PoolFile = None,
     label: Labels = [],
@@ -90,6 +92,7 @@ def init(
     covey init --force --choice model=tree,net --integer depth=1:12:when=model=tree
     covey init --force --real T=20:80:step=5 --choice 'solvent="1,4-dioxane",THF'
     covey init --force --mixture 'water+ethanol+glycerol=1:step=0.01:parts=1-2' --real T=20:80
+    covey init --force --choice solvent=THF,DMF --real T=20:120 --rule 'solvent=THF: T<=60'
     covey init --force --choice ligand=@ligands.csv --real T=20:80
     covey init --force --choice ligand=XPhos,SPhos --features ligand=ligands.csv
     covey init --dry-run --pool candidates.csv --batch 12
@@ -111,7 +114,7 @@ def init(
         _space_lines(parameters, mixtures, config)
         if pool is None
         else _pool_lines(pool, label, log, config)
-    )
+    ) + rule_lines(rules_from(rule, parameters, pool))
     text = "\n".join([*lines, *_run_lines(command or [])]) + "\n"
     _require_utf8(text)
     settings = parse_settings(text, config)  # what is written must be readable, the pool included
@@ -357,10 +360,12 @@ def _outcome_lines(limits: Mapping[str, Sequence[object]], record: Sequence[str]
     """The lines about limits and records, if there are any."""
     lines = []
     if limits:
-        bounds = ", ".join(f"{_key(name)} = {_text_of(list(it))}" for name, it in limits.items())
+        bounds = ", ".join(
+            f"{toml_key(name)} = {toml_value(list(it))}" for name, it in limits.items()
+        )
         lines.append(f"limits = {{{bounds}}}  # bounds that outcomes have to keep")
     if record:
-        lines.append(f"record = {_text_of(list(record))}  # told beside them, kept and shown")
+        lines.append(f"record = {toml_value(list(record))}  # told beside them, kept and shown")
     return lines
 
 
@@ -371,13 +376,13 @@ def _prior_lines(prior: Sequence[Path], path: Path) -> list[str]:
         raise Stop(ExitCode.USAGE, f"--prior names a journal; there is no file {str(missing)!r}.")
     if not prior:
         return []
-    return [f"prior = {_text_of([_from(file, path) for file in prior])}  # earlier studies"]
+    return [f"prior = {toml_value([_from(file, path) for file in prior])}  # earlier studies"]
 
 
 def _goal_line(goal: str | Mapping[str, str]) -> str:
     if isinstance(goal, str):
         return f'goal = "{goal}"          # max or min'
-    senses = ", ".join(f'{_key(name)} = "{sense}"' for name, sense in goal.items())
+    senses = ", ".join(f'{toml_key(name)} = "{sense}"' for name, sense in goal.items())
     return f"goal = {{{senses}}}"
 
 
@@ -396,13 +401,13 @@ def _study_lines(goal: str | Mapping[str, str], batch: int, seed: int) -> list[s
 
 
 def _pool_lines(pool: Path, labels: Sequence[str], log: Sequence[str], path: Path) -> list[str]:
-    said = f"labels = {_text_of(list(labels))}"
+    said = f"labels = {toml_value(list(labels))}"
     return [
         "[pool]",
-        f"file = {_text_of(_from(pool, path))}",
+        f"file = {toml_value(_from(pool, path))}",
         f"{'' if labels else '# '}{said}  # columns that the model does not see",
         "# inputs = []  # those it sees; else all others",
-        f"{'' if log else '# '}log = {_text_of(list(log))}  # those it sees in logs",
+        f"{'' if log else '# '}log = {toml_value(list(log))}  # those it sees in logs",
         "",
     ]
 
@@ -412,10 +417,10 @@ def _space_lines(
 ) -> list[str]:
     lines: list[str] = []
     for name, parameter in parameters.items():
-        lines += [f"[parameters.{_key(name)}]", *_lines(parameter)]
+        lines += [f"[parameters.{toml_key(name)}]", *_lines(parameter)]
         described = getattr(parameter, "features", None)
         if described is not None:  # the numbers are read from the file again
-            lines.append(f"features = {_text_of(_from(Path(described.source), path))}")
+            lines.append(f"features = {toml_value(_from(Path(described.source), path))}")
         lines.append("")
     return [
         *lines,
@@ -435,7 +440,7 @@ def _space_lines(
 
 def _run_lines(command: Sequence[str]) -> list[str]:
     example = '["python", "train.py", "--lr={x.lr}"]'
-    said = f"command = {_text_of(list(command))}"
+    said = f"command = {toml_value(list(command))}"
     return [
         "[run]",
         said if command else f"# command = {example}  # for `covey run`",
@@ -462,18 +467,6 @@ def _from(file: Path, path: Path) -> str:
     return os.path.relpath(file.absolute(), here)
 
 
-def _text_of(value: object) -> str:
-    """A string, number, boolean, list or table in TOML: as in JSON, but DEL is escaped."""
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_key(key)} = {_text_of(one)}' for key, one in value.items())}}}"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _key(name: str) -> str:
-    """A name as a TOML key, without quotes where TOML allows it."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text_of(name)
-
-
 def _lines(parameter: Parameter) -> Sequence[str]:
     """The lines of a parameter's table: the fields that are not as they are by default."""
     entry = parameter.describe()
@@ -485,4 +478,4 @@ def _lines(parameter: Parameter) -> Sequence[str]:
     # The order of options is by default what they are; false is said where it is not.
     if entry.get("ordered") is False and made(**{**entry, "ordered": None}) == parameter:
         told.remove("ordered")
-    return [f'type = "{kind}"', *(f"{key} = {_text_of(entry[key])}" for key in told)]
+    return [f'type = "{kind}"', *(f"{key} = {toml_value(entry[key])}" for key in told)]

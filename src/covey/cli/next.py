@@ -37,6 +37,7 @@ from covey.cli.options import (
     Out,
     PoolFile,
     Reals,
+    Rules,
     SkipUnknown,
     Strategy,
     ValueColumn,
@@ -45,6 +46,7 @@ from covey.cli.options import (
 )
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
 from covey.cli.recording import check_intake, record_intake
+from covey.cli.rules import rules_from
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import point_from_text, point_to_json
 from covey.cli.tables import Expected, SheetRow, SheetTable, no_column, read_table
@@ -52,7 +54,8 @@ from covey.errors import SpaceError, several
 
 if TYPE_CHECKING:
     from covey.history import Trial
-    from covey.space import Mixture, Parameter, Pool, Space
+    from covey.space import Parameter, Pool, Space
+    from covey.space.constraints import Constraint
     from covey.study import Study
 
 
@@ -98,6 +101,7 @@ def next(
     integer: Integers = [],
     choice: Choices = [],
     mixture: Mixtures = [],
+    rule: Rules = [],
     features: FeatureFiles = [],
     pool: PoolFile = None,
     label: Labels = [],
@@ -127,15 +131,21 @@ def next(
     covey next --in results.csv --value value --batch 4
     covey next --in results.csv --batch 4 --journal plates.jsonl
     covey next --mixture 'water+ethanol=1:step=0.01' --batch 4
+    covey next --choice solvent=THF,DMF --real T=20:120 --rule 'solvent=THF: T<=60' --batch 4
     covey next --pool candidates.csv --batch 3
     covey next --pool candidates.csv --label id --batch 3
     """
     named = {"labels": tuple(label), "log": tuple(log)}
     mixtures = mixtures_from(mixture)
     parameters = with_parts(parameters_of(real, integer, choice, features), mixtures)
-    settings = _settings(parameters, mixtures, pool, named, config)
-    better = None if goal is None else goal.value
-    wanted = {"goal": better, "batch": batch, "strategy": strategy, "seed": seed}
+    where: list[Constraint] = [*mixtures, *rules_from(rule, parameters, pool)]
+    settings = _settings(parameters, where, pool, named, config)
+    wanted = {
+        "goal": None if goal is None else goal.value,
+        "batch": batch,
+        "strategy": strategy,
+        "seed": seed,
+    }
     settings = _with(settings, journal=journal, **wanted)
     output = None if out is None or dry_run else _output(settings, results, out)
     for line in space_lines(settings.space):
@@ -195,7 +205,7 @@ def _asked(study: Study, settings: Settings) -> list[Trial]:
 
 def _settings(
     parameters: dict[str, Parameter],
-    mixtures: Sequence[Mixture],
+    where: Sequence[Constraint],
     pool: Path | None,
     roles: Mapping[str, Sequence[str]],
     config: Path,
@@ -203,7 +213,7 @@ def _settings(
     """Settings from the flags, from a pool, or from covey.toml."""
     require_one_space(parameters, pool, **roles)
     if parameters:
-        return Settings(config, covey.Space(parameters, where=mixtures), seed=0)
+        return Settings(config, covey.Space(parameters, where=where), seed=0)
     if pool is not None:
         return Settings(config, covey.Pool(pool, **roles), seed=0)
     settings = read_settings(config)

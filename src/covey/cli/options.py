@@ -81,6 +81,14 @@ Mixtures = Annotated[
         help="Parts that sum to a total.",
     ),
 ]
+Rules = Annotated[
+    list[str],
+    typer.Option(
+        "--rule",
+        metavar="NAME=VALUE: OTHER<=BOUND",
+        help="What holds under a category; repeatable.",
+    ),
+]
 PoolFile = Annotated[Path | None, typer.Option("--pool", help="CSV or Parquet of candidates.")]
 Labels = Annotated[
     list[str], typer.Option("--label", metavar="COLUMN", help="Column the model does not see.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -114,7 +114,7 @@ class Mixture:
                     f"{part.low!r} and {part.high!r}, the bounds of {name!r}; widen them, or leave "
                     "the part out"
                 )
-            found[name] = replace(part, low=_decimal(first, self.step), step=self.step)
+            found[name] = part.in_steps(_decimal(first, self.step), self.step)
         return found
 
     def unit(self, parameters: Mapping[str, Parameter]) -> float | None:
@@ -332,6 +332,20 @@ def mixtures_of(where: Sequence[Constraint | Predicate]) -> tuple[Mixture, ...]:
                 )
             owner[name] = mixture
     return found
+
+
+def parts_as_given(
+    parameters: Mapping[str, Parameter], mixtures: Sequence[Mixture]
+) -> dict[str, Parameter]:
+    """Parameters without the steps that a mixture of another space gave to parts of these.
+
+    So `Space({**space.parameters}, where=...)` may have another step, or none.
+    """
+    parts = {name for mixture in mixtures for name in mixture.names}
+    return {
+        name: parameter.given if name in parts and isinstance(parameter, Real) else parameter
+        for name, parameter in parameters.items()
+    }
 
 
 def is_equality(rule: Constraint | Predicate) -> bool:

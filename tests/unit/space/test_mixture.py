@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from decimal import Decimal
 from itertools import product
 
@@ -246,6 +247,26 @@ def test_the_parts_have_the_step_of_the_mixture_and_move_together():
     assert fine.resolution(0.01)[0] == pytest.approx(0.5 / 1001)
     uneven = Space({"a": Real(0.033, 1), "b": Real(0, 1)}, where=[Mixture(["a", "b"], step=0.01)])
     assert uneven.parameters["a"].span == (0.04, 1.0)
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_its_parameters_make_a_space_with_another_step_or_none(loaded):
+    """The step that a mixture gave its parts goes with it, as docs/extending.md has it."""
+    ranges = {**PARTS, "T": Real(20, 80, step=0.5)}
+    fine = Space(ranges, where=[Mixture(NAMES, step=0.01)])
+    if loaded:
+        fine = space_from_description(json.loads(json.dumps(fine.describe())))
+    for step in (0.05, None, 0.01):
+        where = [Mixture(NAMES, step=step)]
+        again = Space({**fine.parameters, "p": Real(1, 2)}, where=where)
+        assert again == Space({**ranges, "p": Real(1, 2)}, where=where)
+        assert again.parameters["water"].step == step
+        assert again.parameters["T"].step == 0.5
+    own = Space({n: Real(0, 1, step=0.1) for n in NAMES}, where=[Mixture(NAMES)])
+    assert Space({**own.parameters}, where=[Mixture(NAMES)]).parameters["water"].step == 0.1
+    copy = pickle.loads(pickle.dumps(fine.parameters["water"]))
+    assert copy == fine.parameters["water"]
+    assert copy.given == Real(0, 1)
 
 
 # Points

@@ -137,6 +137,20 @@ class Flat:
 
     # Mixtures.
 
+    def kinds(self, u: Array) -> Indices:
+        """Numbers (n,) that are equal for points (n, d) with as many parts in each mixture.
+
+        Mixtures in which any number of parts may be present do not count.
+        """
+        present = [
+            (self._amounts(u, mixture) > 0.0).sum(axis=1)
+            for mixture, simplex in self._blends
+            if simplex.faces
+        ]
+        if not present:
+            return np.zeros(len(u), dtype=np.intp)
+        return np.unique(np.stack(present, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
     def _columns(self, mixture: Mixture) -> Indices:
         every = np.arange(self.space.width)
         return np.concatenate([every[self.space.columns_of(name)] for name in mixture.names])
@@ -389,16 +403,25 @@ def _axis(parameter: Parameter) -> tuple[float, float] | None:
     return low - 0.5 * step, parameter.size * step
 
 
-def farthest(at: Array, others: Array, k: int) -> list[int]:
-    """Indices of k rows of (n, d), each the farthest from those before it and from ``others``."""
+def farthest(at: Array, others: Array, k: int, groups: Indices | None = None) -> list[int]:
+    """Indices of k rows of (n, d), each the farthest from those before it and from ``others``.
+
+    ``groups`` are numbers of the rows and of the others behind them: each row is one of the group
+    that had the fewest so far.
+    """
     distance = np.full(len(at), np.inf)
     for other in others:
         distance = np.minimum(distance, np.square(at - other).sum(axis=1))
+    group = np.zeros(len(at) + len(others), dtype=np.intp) if groups is None else groups
+    had = np.bincount(group[len(at) :], minlength=int(group.max(initial=0)) + 1)
+    group = group[: len(at)]
     chosen: list[int] = []
     for _ in range(k):
-        chosen.append(int(np.argmax(distance)))
+        left = np.setdiff1d(np.arange(len(at)), chosen)
+        turn = left[had[group[left]] == had[group[left]].min()]
+        chosen.append(int(turn[np.argmax(distance[turn])]))
+        had[group[chosen[-1]]] += 1
         distance = np.minimum(distance, np.square(at - at[chosen[-1]]).sum(axis=1))
-        distance[chosen] = -np.inf
     return chosen
 
 

@@ -246,8 +246,10 @@ class ContinuousSet:
         rng = np.random.default_rng([self.excluded.seed, self.excluded.asked])
         if self._flat is not None:
             at = self._gather(blocks, _DESIGN * k, rng, k)
+            before = self.space.encode(self.excluded.points)
+            kinds = self._flat.kinds(np.vstack([at, before]))
             short = self.space.condensed(at)
-            return self._candidates(at[farthest(short, self._excluded_at, k)])
+            return self._candidates(at[farthest(short, self._excluded_at, k, kinds)])
         return self._candidates(self._gather(blocks, k, rng))
 
     def scattered(self, k: int, rng: np.random.Generator, /) -> Candidates:

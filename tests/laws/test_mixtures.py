@@ -96,6 +96,22 @@ def test_the_first_points_are_spread_out_and_go_on():
     assert gaps.min() > np.quantile(chance, 0.98)
 
 
+@pytest.mark.parametrize("beside", [0, 3])
+def test_the_first_points_have_each_number_of_parts_as_often(beside):
+    """Distances alone would take pure components first, since these are the farthest apart."""
+    names = "abcde"
+    ranges = {name: covey.Real(0, 1) for name in names}
+    others = {f"x{i}": covey.Real(0, 1) for i in range(beside)}
+    where = [covey.Mixture(list(names), parts=(1, 4), step=0.01)]
+    study = covey.Study(covey.Space({**ranges, **others}, where), seed=0)
+    for batch in (study.ask(8), study.ask(6), study.ask(2)):
+        counts = [sum(trial.point[name] > 0.0 for name in names) for trial in batch]
+        often = [counts.count(m) for m in (1, 2, 3, 4)]
+        assert max(often) - min(often) <= 1
+    counts = [sum(t.point[name] > 0.0 for name in names) for t in study.history.trials]
+    assert [counts.count(m) for m in (1, 2, 3, 4)] == [4, 4, 4, 4]
+
+
 def test_a_finite_mixture_ends_honestly():
     space = covey.Space(SHARES, [covey.Mixture(NAMES, parts=(1, 2), step=0.25)])
     assert space.size == 12

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from covey.errors import SpaceError
@@ -10,7 +11,7 @@ from covey.space.choice import Choice
 from covey.space.constraints import Constraint, Linear
 from covey.space.features import Features
 from covey.space.mixture import Mixture
-from covey.space.parameters import Parameter, registered
+from covey.space.parameters import Parameter, Real, registered
 from covey.space.pool import Pool
 from covey.space.rules import Implies
 from covey.space.space import Space
@@ -48,7 +49,14 @@ def space_from_description(description: Mapping[str, Any]) -> Space | Pool:
 
 def _space(description: Mapping[str, Any]) -> Space:
     parameters = {entry["name"]: parameter_from(entry) for entry in description["parameters"]}
-    return Space(parameters, where=[constraint_from(entry) for entry in description["where"]])
+    where = [constraint_from(entry) for entry in description["where"]]
+    # A part was written with the step of its mixture, which gives it the same again.
+    steps = {n: rule.step for rule in where if isinstance(rule, Mixture) for n in rule.names}
+    for name, step in steps.items():
+        part = parameters.get(name)
+        if isinstance(part, Real) and step is not None and part.step == step:
+            parameters[name] = replace(part, step=None)
+    return Space(parameters, where=where)
 
 
 def parameter_from(entry: Mapping[str, Any]) -> Parameter:

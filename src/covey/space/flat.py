@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covey.errors import SpaceError
+from covey.errors import ExhaustedError, SpaceError
 from covey.space.constraints import Linear
-from covey.space.inside import half_spaces, scatter
+from covey.space.inside import corners_on, half_spaces, scatter
 from covey.space.mixture import is_equality
 from covey.space.parameters import Parameter, Real
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _CORRECTIONS = 40  # of a point that shall satisfy linear equalities
 _EXACT = 1e-14  # of a row of unit length
 _MOST_FACES = 24  # that are sampled by chains of their own, each of which needs linear programs
+_MOST_TRIED = 4 * _MOST_FACES  # faces, of which some may be empty
+_HELD = 1e-9  # by which values that are all held may miss a constraint
 _ITERATIONS = 40  # of an ascent
 _MOST_BLOCKS = 16  # before the set is declared too small
 _LOOSE = 0.1  # of points drawn at random: with fewer inside the constraints, chains do better
@@ -71,7 +74,29 @@ class Flat:
                 tight, block = True, None
             if block is None:
                 block = self.draw_within(count, rng)
+            if block is None:
+                self.refuse_empty()
             yield self.draw(count, rng) if block is None else block
+
+    def refuse_empty(self) -> None:
+        """Raise if a linear program proves that no point satisfies the linear constraints.
+
+        Parts that may be absent have any amount up to their high in it, so what it finds may still
+        be none.
+        """
+        faces = [
+            (np.where(simplex.optional, 0.0, simplex.low), np.maximum(simplex.high, 0.0))
+            for _, simplex in self._blends
+        ]
+        if self._polytope(self._spans(faces)).empty:
+            rules = "; ".join(map(str, [*(m for m, _ in self._blends), *self.space.linear]))
+            given = ", ".join(f"{name}={value!r}" for name, value in self.fixed.items())
+            raise ExhaustedError(
+                f"no point satisfies these constraints together{f' with {given}' if given else ''} "
+                f"and the ranges of the parameters: {rules}. A linear program proves it; widen or "
+                "remove one of them" + (", or fix less" if given else ""),
+                left=0,
+            )
 
     def _kept(self, u: Array) -> Mask:
         """Which of the points satisfy the linear constraints."""
@@ -89,13 +114,14 @@ class Flat:
         faces = [simplex.draw_faces(count, rng) for _, simplex in self._blends]
         bounds = np.hstack([np.hstack(face) for face in faces]) if faces else np.zeros((count, 0))
         _, first, counts = np.unique(bounds, axis=0, return_index=True, return_counts=True)
-        order = np.argsort(-counts, kind="stable")[:_MOST_FACES]
-        share = math.ceil(count / len(order))
-        found = []
-        for i in first[order].tolist():
-            spans = self._spans([(low[i], high[i]) for low, high in faces])
-            some = self._scattered(spans, share, rng)
-            found += [] if some is None else [some]
+        polytopes: list[_Polytope] = []
+        for i in first[np.argsort(-counts, kind="stable")][:_MOST_TRIED].tolist():
+            made = self._polytope(self._spans([(low[i], high[i]) for low, high in faces]))
+            polytopes += [] if made.empty else [made]
+            if len(polytopes) == _MOST_FACES:
+                break
+        share = math.ceil(count / max(len(polytopes), 1))
+        found = [self._scattered(made, share, rng) for made in polytopes]
         return self.project(np.vstack(found)[:count]) if found else None
 
     def _spans(self, faces: list[tuple[Array, Array]]) -> dict[str, tuple[float, float]]:
@@ -108,9 +134,8 @@ class Flat:
         held = {name: (float(v), float(v)) for name, v in self.fixed.items() if name in spans}
         return spans | held
 
-    def _scattered(
-        self, spans: Mapping[str, tuple[float, float]], count: int, rng: np.random.Generator
-    ) -> Array | None:
+    def _polytope(self, spans: Mapping[str, tuple[float, float]]) -> _Polytope:
+        """What all linear constraints leave of these ranges, each scaled to [0, 1]."""
         free = [name for name, (low, high) in spans.items() if high > low]
         held = {name: low for name, (low, high) in spans.items() if not high > low}
         ranges = np.array([spans[name] for name in free], dtype=np.float64).reshape(-1, 2)
@@ -119,16 +144,15 @@ class Flat:
         # An equality comes as two half-spaces, of which the first is enough.
         sides = [half_spaces([row], free, ranges, held) for row in equal]
         flat = tuple(np.concatenate([side[k][:1] for side in sides]) for k in (0, 1))
+        return _Polytope(free, held, ranges, rows, (flat[0], flat[1]))
+
+    def _scattered(self, within: _Polytope, count: int, rng: np.random.Generator) -> Array:
         u = self.space.hold(rng.random((count, self.space.width)), self.fixed)
-        shares: Array | None = np.empty((count, 0))
-        if free:
-            shares = scatter(*rows, count, rng, equal=(flat[0], flat[1]))
-        if shares is None:
-            return None
-        values = ranges[:, 0] + shares * np.ptp(ranges, axis=1)
-        for j, name in enumerate(free):
+        shares = within.spread(count, rng)
+        values = within.ranges[:, 0] + shares * np.ptp(within.ranges, axis=1)
+        for j, name in enumerate(within.free):
             u[:, self.space.columns_of(name)] = self._nearest(name, values[:, j])
-        for name, value in held.items():
+        for name, value in within.held.items():
             u[:, self.space.columns_of(name)] = self._nearest(name, np.full(count, value))
         return u
 
@@ -136,6 +160,20 @@ class Flat:
         return self.space.parameters[name].nearest(x)
 
     # Mixtures.
+
+    def kinds(self, u: Array) -> Indices:
+        """Numbers (n,) that are equal for points (n, d) with as many parts in each mixture.
+
+        Mixtures in which any number of parts may be present do not count.
+        """
+        present = [
+            (self._amounts(u, mixture) > 0.0).sum(axis=1)
+            for mixture, simplex in self._blends
+            if simplex.faces
+        ]
+        if not present:
+            return np.zeros(len(u), dtype=np.intp)
+        return np.unique(np.stack(present, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
 
     def _columns(self, mixture: Mixture) -> Indices:
         every = np.arange(self.space.width)
@@ -304,6 +342,36 @@ class Flat:
                 yield normal, here + (row.lower - now) / scale, here + (row.upper - now) / scale
 
 
+@dataclass(frozen=True, eq=False)
+class _Polytope:
+    """Linear constraints over ranges of parameters, the free ones scaled to [0, 1]."""
+
+    free: list[str]
+    held: Mapping[str, float]
+    ranges: Array  # (p, 2), of the free ones
+    rows: tuple[Array, Array]  # A t <= b
+    equal: tuple[Array, Array]  # E t = e
+
+    @cached_property
+    def corners(self) -> Array | None:
+        return corners_on(self.rows, self.equal) if self.free else None
+
+    @property
+    def empty(self) -> bool:
+        if self.free:
+            return self.corners is None
+        # Nothing is free: what is held satisfies each row, which is then 0 <= b, or does not.
+        sides = self.rows[1] >= -_HELD, np.abs(self.equal[1]) <= _HELD
+        return not all(side.all() for side in sides)
+
+    def spread(self, count: int, rng: np.random.Generator) -> Array:
+        """Points (count, p) all over it; it is not empty."""
+        if not self.free:
+            return np.empty((count, 0))
+        at = scatter(*self.rows, count, rng, equal=self.equal, corners=self.corners)
+        return np.empty((0, len(self.free))) if at is None else at
+
+
 def tied_to(space: Space, name: str) -> tuple[str, ...]:
     """The other parameters of the equalities that a parameter is in."""
     rules = [rule for rule in space.constraints if is_equality(rule) and name in rule.names]
@@ -389,16 +457,25 @@ def _axis(parameter: Parameter) -> tuple[float, float] | None:
     return low - 0.5 * step, parameter.size * step
 
 
-def farthest(at: Array, others: Array, k: int) -> list[int]:
-    """Indices of k rows of (n, d), each the farthest from those before it and from ``others``."""
+def farthest(at: Array, others: Array, k: int, groups: Indices | None = None) -> list[int]:
+    """Indices of k rows of (n, d), each the farthest from those before it and from ``others``.
+
+    ``groups`` are numbers of the rows and of the others behind them: each row is one of the group
+    that had the fewest so far.
+    """
     distance = np.full(len(at), np.inf)
     for other in others:
         distance = np.minimum(distance, np.square(at - other).sum(axis=1))
+    group = np.zeros(len(at) + len(others), dtype=np.intp) if groups is None else groups
+    had = np.bincount(group[len(at) :], minlength=int(group.max(initial=0)) + 1)
+    group = group[: len(at)]
     chosen: list[int] = []
     for _ in range(k):
-        chosen.append(int(np.argmax(distance)))
+        left = np.setdiff1d(np.arange(len(at)), chosen)
+        turn = left[had[group[left]] == had[group[left]].min()]
+        chosen.append(int(turn[np.argmax(distance[turn])]))
+        had[group[chosen[-1]]] += 1
         distance = np.minimum(distance, np.square(at - at[chosen[-1]]).sum(axis=1))
-        distance[chosen] = -np.inf
     return chosen
 
 

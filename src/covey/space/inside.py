@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -65,18 +66,23 @@ def scatter(
     count: int,
     rng: np.random.Generator,
     equal: tuple[Array, Array] | None = None,
+    corners: Array | None = None,
 ) -> Array | None:
     """Points (count, p) spread over {t in [0, 1]^p : A t <= b, E t = e}; None if it is empty.
 
     Linear programs with random objectives find corners; random mixtures of these start as many
     chains of hit-and-run. Their directions are differences between chains, so they adapt to the
-    shape of the polytope, however thin it is. (Our choice.)
+    shape of the polytope, however thin it is. (Our choice.) ``corners`` that are known save the
+    linear programs.
 
     With equalities a direction is projected to their null space and normalised, and one that is
     only rounding is dropped: the difference of two chains that are close is off by a rounding
     error, which the long step along it would blow up, to a sum that is off by more than one.
     """
-    corners = _corners(normals, bounds, rng, equal)
+    if corners is None:
+        corners = _corners(
+            normals, bounds, rng.standard_normal((_CORNERS, normals.shape[1])), equal
+        )
     if corners is None:
         return None
     p = normals.shape[1]
@@ -137,17 +143,43 @@ class Equalities:
         return np.where(size > _TINY, along / np.maximum(size, _TINY), 0.0)
 
 
+def corners_on(rows: tuple[Array, Array], equal: tuple[Array, Array]) -> Array | None:
+    """Corners (m, p) of the polytope of some rows and equalities; None if it is empty.
+
+    They depend on nothing else, so those of the last thousand polytopes are remembered: each costs
+    up to 16 linear programs or twice as many as it has dimensions, and an ask meets the same
+    faces of a mixture again and again.
+    """
+    packed = [(part.shape, part.tobytes()) for part in (*rows, *equal)]
+    return _known_corners(*(piece for pair in packed for piece in pair))
+
+
+@lru_cache(maxsize=1024)
+def _known_corners(*packed: Any) -> Array | None:
+    parts = [
+        np.frombuffer(data, dtype=np.float64).reshape(shape)
+        for shape, data in zip(packed[::2], packed[1::2], strict=True)
+    ]
+    normals, bounds, matrix, _ = parts
+    p = normals.shape[1]
+    free = p - int(np.linalg.matrix_rank(matrix, tol=1e-10))
+    # In opposite pairs, so that two are enough for the ends of a line.
+    half = min(max(_CORNERS // 4, 2 * p) // 2, max(2 * free, 1))
+    ways = np.random.default_rng(0).standard_normal((half, p))
+    found = _corners(normals, bounds, np.stack([ways, -ways], axis=1).reshape(-1, p), parts[2:])
+    if found is not None:
+        found.setflags(write=False)
+    return found
+
+
 def _corners(
-    normals: Array,
-    bounds: Array,
-    rng: np.random.Generator,
-    equal: tuple[Array, Array] | None = None,
+    normals: Array, bounds: Array, objectives: Array, equal: Sequence[Array] | None = None
 ) -> Array | None:
     from scipy.optimize import linprog
 
     rows, values = (None, None) if equal is None else equal
-    found, many = [], _CORNERS if equal is None else max(_CORNERS // 4, 2 * normals.shape[1])
-    for objective in rng.standard_normal((many, normals.shape[1])):
+    found = []
+    for objective in objectives:
         answer = linprog(
             objective, A_ub=normals, b_ub=bounds, A_eq=rows, b_eq=values, bounds=(0.0, 1.0)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +24,9 @@ ROUNDING = 1e-9  # of the total: by this much the sum of a point may miss it
 _SNUG = Fraction(1, 10**8)  # of a step: three steps of 1/3 make 1
 _TRACE = 1e-6  # of the total: the least of a part that is present, if nothing else says so
 _MOST_STEPS = 100_000  # of a total; finer ones are as good as none
+
+# A part: its name, the least and the most of it, whether it may be absent, whether it always is.
+_Row = tuple[str, float, float, bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,11 @@ class Mixture:
         object.__setattr__(self, "parts", _checked_parts(self.parts, len(self.names)))
         if self.least is not None:
             object.__setattr__(self, "least", _positive(self.least, "least"))
+            if self.least > self.total:
+                raise SpaceError(
+                    f"the least={self.least!r} of a part that is present in a Mixture is above its "
+                    f"total={self.total!r}, so none could be; lower `least`"
+                )
         if self.step is not None:
             object.__setattr__(self, "step", _positive(self.step, "step"))
             _units_of_total(self.total, self.step)
@@ -85,7 +93,8 @@ class Mixture:
         if parameter.low < 0:
             raise SpaceError(
                 f"Mixture: the part {name!r} has low={parameter.low!r}, and no part of a whole is "
-                "below 0; raise it, or write Linear with lower == upper instead"
+                "below 0; raise it, or write Linear with lower == upper instead (in covey.toml "
+                "`weights` and `equal`)"
             )
 
     def refined(self, parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
@@ -105,7 +114,7 @@ class Mixture:
                     f"{part.low!r} and {part.high!r}, the bounds of {name!r}; widen them, or leave "
                     "the part out"
                 )
-            found[name] = replace(part, low=_decimal(first, self.step), step=self.step)
+            found[name] = part.in_steps(_decimal(first, self.step), self.step)
         return found
 
     def unit(self, parameters: Mapping[str, Parameter]) -> float | None:
@@ -204,42 +213,69 @@ class Mixture:
                     f"{where}: the part {name!r} is always present and at most {b * unit:.12g}, "
                     f"below least={self.least!r}; lower `least`, or raise the part"
                 )
-        must = [(name, a) for name, a, b, may, _ in rows if not may]
+        always = [name for name, a, _, may, _ in rows if not may and a > 0]
+        most = simplex.parts[1]
+        if self.parts is not None and len(always) > most:
+            raise SpaceError(
+                f"{where}: at most {several(most, 'part')} may be present, and {listed(always)} "
+                "always are; raise the most of `parts`, or set their low to 0"
+            )
+        if not simplex.numbers_of_parts():
+            raise SpaceError(f"{where}: {self._obstacle(rows, simplex, unit, bool(given))}")
+
+    def _obstacle(self, rows: Sequence[_Row], simplex: Simplex, unit: float, given: bool) -> str:
+        """What keeps the parts from the total: their number, their lows, their highs, or a gap."""
+        must = [row for row in rows if not row[3]]
+        can = sorted((b for _, _, b, may, never in rows if may and not never), reverse=True)
         fewest, most = simplex.parts
-        if (self.parts is not None) and len([a for _, a in must if a > 0]) > most:
-            raise SpaceError(
-                f"{where}: at most {several(most, 'part')} may be present, and "
-                f"{listed(name for name, a in must if a > 0)} always are; raise the most of "
-                "`parts`, or set their low to 0"
+        first, last = max(fewest, len(must), 1), min(most, len(must) + len(can))
+        less = "fix less, or " if given else ""
+        if last < first:
+            return (
+                f"at least {several(first, 'part')} must be present, and {last} can be; "
+                f"{less}lower the least of `parts`, or `least`, or raise a high"
             )
-        if simplex.numbers_of_parts():
-            return
-        can = sorted((b for *_, b, may, no in rows if may and not no), reverse=True)
-        count = len(must) + len(can)
-        if count < fewest:
-            raise SpaceError(
-                f"{where}: at least {fewest} parts are asked for, and {count} can be present; "
-                "lower the least of `parts`, or `least`"
+        each = next((a for _, a, _, may, never in rows if may and not never), 0.0)
+        numbers = range(first, last + 1)
+        lows = {m: sum(row[1] for row in must) + each * (m - len(must)) for m in numbers}
+        highs = {m: sum(row[2] for row in must) + sum(can[: m - len(must)]) for m in numbers}
+        if lows[first] > simplex.total:
+            return self._too_heavy(must, (first, each), unit, less)
+        if highs[last] < simplex.total:
+            bounds = listed(f"{name} {b * unit:.12g}" for name, _, b, _, never in rows if not never)
+            return (
+                f"the parts sum to at most {highs[last] * unit:.12g} (bounds from above: {bounds}"
+                + (f"; at most {several(most, 'part')}" if most < len(self.names) else "")
+                + f"), below total={self.total!r}; "
+                + ("fix less" if given else "raise a high or the most of `parts`")
             )
-        first = max(fewest, len(must))
-        lows = sum(a for _, a in must) + max(0, first - len(must)) * (
-            max((a for _, a, _, may, no in rows if may and not no), default=0.0)
+        few = max(m for m in numbers if highs[m] < simplex.total)
+        return (
+            f"with {several(few, 'part')} the sum is at most {highs[few] * unit:.12g}, and with "
+            f"{few + 1} at least {lows[few + 1] * unit:.12g}, since each that is present is "
+            f"at least {each * unit:.12g}; total={self.total!r} lies between; {less}lower `least`, "
+            "or widen a bound"
         )
-        highs = sum(b for _, _, b, may, _ in rows if not may) + sum(can[: max(0, most - len(must))])
-        if lows > simplex.total:
-            heavy = listed(f"{name} {a * unit:.12g}" for name, a in must if a > 0)
-            raise SpaceError(
-                f"{where}: the parts sum to at least {lows * unit:.12g}"
-                + (f" (bounds from below: {heavy})" if heavy else f" ({first} parts)")
-                + f", above total={self.total!r}; "
-                + ("fix less" if given else "lower a low, `least` or the least of `parts`")
+
+    def _too_heavy(
+        self, must: Sequence[_Row], others: tuple[int, float], unit: float, less: str
+    ) -> str:
+        """Why so many parts in all, those beside ``must`` with so much each, exceed the total."""
+        number, each = others
+        more, heavy = number - len(must), sum(row[1] for row in must) * unit
+        bounds = [f"{name} {a * unit:.12g}" for name, a, *_ in must if a > 0]
+        if more and self.least is None and heavy <= self.total * (1.0 + ROUNDING):
+            return (
+                f"what is always present ({listed(bounds)}) leaves too little for "
+                f"{several(more, 'more part')}, and at least {number} are asked for; {less}lower "
+                "the least of `parts`"
             )
-        bounds = listed(f"{name} {b * unit:.12g}" for name, _, b, _, no in rows if not no)
-        raise SpaceError(
-            f"{where}: the parts sum to at most {highs * unit:.12g} (bounds from above: {bounds}"
-            + (f"; at most {several(most, 'part')}" if most < len(self.names) else "")
-            + f"), below total={self.total!r}; "
-            + ("fix less" if given else "raise a high or the most of `parts`")
+        if more:
+            bounds.append(f"{several(more, 'part')} of at least {each * unit:.12g}")
+        return (
+            f"the parts sum to at least {heavy + more * each * unit:.12g} (bounds from below: "
+            f"{listed(bounds)}), above total={self.total!r}; "
+            + ("fix less" if less else "lower a low, `least` or the least of `parts`")
         )
 
     def holds(self, columns: Mapping[str, Array], parameters: Mapping[str, Parameter]) -> Mask:
@@ -291,10 +327,25 @@ def mixtures_of(where: Sequence[Constraint | Predicate]) -> tuple[Mixture, ...]:
             if name in owner:
                 raise SpaceError(
                     f"the part {name!r} is in two mixtures ({owner[name]}; {mixture}); a part "
-                    "belongs to one. Write the other as Linear with lower == upper"
+                    "belongs to one. Write the other as a sum with weights: Linear with lower == "
+                    "upper, in covey.toml `weights` and `equal`"
                 )
             owner[name] = mixture
     return found
+
+
+def parts_as_given(
+    parameters: Mapping[str, Parameter], mixtures: Sequence[Mixture]
+) -> dict[str, Parameter]:
+    """Parameters without the steps that a mixture of another space gave to parts of these.
+
+    So `Space({**space.parameters}, where=...)` may have another step, or none.
+    """
+    parts = {name for mixture in mixtures for name in mixture.names}
+    return {
+        name: parameter.given if name in parts and isinstance(parameter, Real) else parameter
+        for name, parameter in parameters.items()
+    }
 
 
 def is_equality(rule: Constraint | Predicate) -> bool:

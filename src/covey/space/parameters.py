@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -45,8 +45,10 @@ class Real(Parameter):
     step: float | None = None
     when: Mapping[str, Any] | None = None
     _steps: Steps | None = field(init=False, compare=False)
+    _given: Real | None = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_given", None)
         object.__setattr__(self, "low", number(self.low, "the low of a Real"))
         object.__setattr__(self, "high", number(self.high, "the high of a Real"))
         object.__setattr__(self, "log", bool(self.log))
@@ -65,6 +67,17 @@ class Real(Parameter):
                 f"{' in logs' if self.log else ''}. Choose another range or unit."
             )
         object.__setattr__(self, "_steps", self._checked_steps())
+
+    def in_steps(self, low: float, step: float) -> Real:
+        """The same with a step that is not its own, such as that of a mixture it is a part of."""
+        made = replace(self, low=low, step=step)
+        object.__setattr__(made, "_given", self)
+        return made
+
+    @property
+    def given(self) -> Real:
+        """The parameter as it was before `in_steps`."""
+        return self if self._given is None else self._given
 
     def _checked_steps(self) -> Steps | None:
         if self.step is None:

@@ -24,7 +24,7 @@ from covey.space.constraints import (
     singles_of,
 )
 from covey.space.kinds import all_levels, checked_parameters
-from covey.space.mixture import Mixture, is_equality, mixtures_of
+from covey.space.mixture import Mixture, is_equality, mixtures_of, parts_as_given
 from covey.space.names import digest, missing, unknown
 from covey.space.parameters import Parameter, Real
 from covey.space.rules import Implies
@@ -49,8 +49,8 @@ class Space:
     def __init__(
         self, parameters: Mapping[str, Parameter], where: Sequence[Constraint | Predicate] = ()
     ) -> None:
-        self._parameters = checked_parameters(parameters)
         self._where = checked_where(where)
+        self._parameters = parts_as_given(checked_parameters(parameters), self.mixtures)
         for rule in self.constraints:
             rule.validate(self._parameters)
         for mixture in self.mixtures:

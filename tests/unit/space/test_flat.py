@@ -6,8 +6,10 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.stats import beta, kstest
 
+from covey.errors import ExhaustedError
 from covey.space import Choice, Integer, Linear, Mixture, Real, Space
 from covey.space.flat import Flat, farthest, tied_to, with_one_changed
 
@@ -135,6 +137,46 @@ def test_chains_within_linear_constraints_are_uniform(parts):
 def test_nothing_within_contradictions():
     found = space(Mixture(NAMES), Linear({"a": 1, "b": 1, "c": 1, "d": 1}, upper=0.5))
     assert Flat(found, {}).draw_within(10, np.random.default_rng(0)) is None
+    with pytest.raises(ExhaustedError, match=r"a \+ b \+ c \+ d = 1; .* <= 0.5. A linear program"):
+        next(Flat(found, {}).blocks(10, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("options", [{}, {"parts": (1, 2), "least": 0.1}, {"step": 0.1}])
+def test_what_is_fixed_and_contradicts_the_constraints_is_told_so_at_once(options):
+    found = space(Mixture(NAMES, **options), Linear({"a": 1, "b": -2}, lower=0, upper=0))
+    assert len(next(Flat(found, {"a": 0.6}).blocks(10, np.random.default_rng(0)))) == 10
+    with pytest.raises(ExhaustedError, match=r"with a=0.8 .*proves it; .*or fix less") as caught:
+        next(Flat(found, {"a": 0.8}).blocks(10, np.random.default_rng(0)))
+    assert caught.value.left == 0
+
+
+def test_faces_that_linear_constraints_leave_empty_take_no_share():
+    """Of the pairs of four parts only those with a and another satisfy a >= 0.3 and a <= 0.7."""
+    found = space(Mixture(NAMES, parts=2, least=0.1), Linear({"a": 1}, lower=0.3, upper=0.7))
+    at = Flat(found, {}).draw_within(300, np.random.default_rng(0))
+    assert len(at) == 300
+    present = numbers(found, at) > 0.0
+    assert present[:, 0].all()
+    assert present[:, 1:].sum(axis=0).min() == 100
+
+
+def test_corners_are_sought_once_for_each_face(monkeypatch):
+    """Linear programs dominate an ask; their answers depend on the face alone."""
+    solved = []
+
+    def counted(*args, **options):
+        solved.append(1)
+        return linprog(*args, **options)
+
+    monkeypatch.setattr("scipy.optimize.linprog", counted)
+    where = [Mixture(NAMES, parts=(2, 3), least=0.11), Linear({"a": 1, "b": -1}, lower=0, upper=0)]
+    found = Space(SHARES, where=where)
+    first = Flat(found, {}).draw_within(200, np.random.default_rng(0))
+    often = len(solved)
+    assert 0 < often < 80
+    again = Flat(Space(SHARES, where=where), {}).draw_within(200, np.random.default_rng(0))
+    assert len(solved) == often
+    np.testing.assert_array_equal(first, again)
 
 
 def test_blocks_turn_to_chains_where_little_is_left():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from decimal import Decimal
 from itertools import product
 
@@ -20,6 +21,7 @@ from covey.space import (
     space_from_description,
 )
 from covey.space.constraints import Constraint
+from covey.space.flat import Flat
 
 NAMES = ["water", "ethanol", "glycerol"]
 PARTS = {"water": Real(0, 1), "ethanol": Real(0, 1), "glycerol": Real(0, 0.4)}
@@ -44,6 +46,7 @@ LOTION = Space(
         ({"names": ["a", "b"], "parts": "12"}, "from 1 to 2"),
         ({"names": ["a", "b"], "parts": (True, 2)}, "from 1 to 2"),
         ({"names": ["a", "b"], "least": 0}, "least of a Mixture must be above 0"),
+        ({"names": ["a", "b"], "least": 1.5}, "least=1.5 .* above its total=1.0.*lower `least`"),
         ({"names": ["a", "b"], "step": -0.1}, "step of a Mixture must be above 0"),
         ({"names": ["a", "b"], "step": 0.3}, "never sums to total=1.0; .* 0.9 and 1.2"),
         ({"names": ["a", "b"], "step": 1e-7}, "10000000 of them"),
@@ -63,8 +66,9 @@ THREE = {name: Real(0, 0.6) for name in "abc"}
         ({"a": Real(0.5, 1), "b": Real(0.6, 1)}, {}, r"at least 1.1 \(bounds from below: a 0.5, b"),
         ({"a": Real(0, 0.2), "b": Real(0, 0.3)}, {}, r"at most 0.5 \(bounds from above: a 0.2, b"),
         (THREE, {"parts": 1}, r"at most 0.6 .*at most 1 part\), below total=1.0; raise a high"),
-        (THREE, {"parts": 3, "least": 0.4}, r"at least 1.2 \(3 parts\), above total=1.0"),
-        (THREE, {"parts": (3, 3), "least": 0.7}, "at least 3 parts are asked for, and 0 can be"),
+        (THREE, {"parts": 3, "least": 0.4}, r"at least 1.2 \(.*: 3 parts of at least 0.4\), above"),
+        (THREE, {"parts": (3, 3), "least": 0.7}, "at least 3 parts must be present, and 0 can be"),
+        (THREE, {"least": 0.7}, "at least 1 part must be present, and 0 can be; lower .*`least`"),
         ({n: Real(0.1, 1) for n in "abc"}, {"parts": (1, 2)}, "at most 2 parts .* a, b, c always"),
         ({"a": Real(0.1, 0.2), "b": Real(0, 1)}, {"least": 0.3}, "'a' is always present and at mo"),
         ({"a": Real(0, 1), "b": Choice(["u", "v"])}, {}, "'b' is no number"),
@@ -92,7 +96,7 @@ def test_a_part_that_does_not_exist_or_belongs_to_two():
     ):
         Space(PARTS, where=[Mixture(["watr", "ethanol"])])
     twice = [Mixture(["water", "ethanol"]), Mixture(["water", "glycerol"])]
-    with pytest.raises(SpaceError, match="'water' is in two mixtures"):
+    with pytest.raises(SpaceError, match=r"'water' is in two mixtures.*covey.toml.*`equal`"):
         Space(PARTS, where=twice)
 
 
@@ -143,6 +147,69 @@ def test_a_fixed_part_leaves_the_rest():
         LOTION.grid(10_000, {"water": 0.02})
 
 
+@pytest.mark.parametrize(
+    ("options", "fixed", "message"),
+    [
+        (
+            {"parts": (1, 3), "least": 0.1, "step": 0.05},
+            {"a": 0.95},
+            r"with 1 part the sum is at most 0.95, and with 2 at least 1.05, .* at least 0.1; "
+            "total=1.0 lies between; fix less, or lower `least`",
+        ),
+        ({"least": 0.3}, {"a": 0.8}, "at most 0.8, and with 2 at least 1.1.*lower `least`"),
+        (
+            {"parts": 2},
+            {"a": 1.0},
+            r"\(a 1\) leaves too little for 1 more part, and at least 2 are",
+        ),
+        ({"parts": 2, "step": 0.1}, {"a": 1.0}, "leaves too little for 1 more part"),
+        ({"parts": 2}, {"a": 0, "b": 0}, "at least 2 parts must be present, and 1 can .*fix less"),
+        ({"parts": (1, 2)}, {"a": 0.2, "b": 0.3}, r"at most 0.5 .*a 0.2, b 0.3.*below total.*fix"),
+    ],
+)
+def test_what_is_fixed_and_cannot_be_is_told_the_bound(options, fixed, message):
+    space = Space({name: Real(0, 1) for name in "abc"}, where=[Mixture(list("abc"), **options)])
+    with pytest.raises(SpaceError, match=message):
+        Flat(space, fixed)
+
+
+def test_a_total_in_a_gap_is_told_the_least():
+    """One part is at most 0.9 and two at least 1.4."""
+    with pytest.raises(
+        SpaceError, match=r"with 1 part .* at most 0.9, and with 2 at least 1.4, .*0.7"
+    ):
+        Space({name: Real(0, 0.9) for name in "abc"}, where=[Mixture(list("abc"), least=0.7)])
+
+
+def test_a_mixture_is_refused_just_where_there_is_none():
+    """The referee: mixtures in fifths of random bounds, listed before and after the choice."""
+    rng, sizes = np.random.default_rng(0), []
+    for _ in range(300):
+        low, wide = rng.integers(0, 2, size=3), rng.integers(1, 4, size=3)
+        high = np.minimum(low + wide, 5)
+        fewest = int(rng.integers(1, 4))
+        parts, least = (fewest, int(rng.integers(fewest, 4))), int(rng.integers(1, 4))
+        ranges = list(zip(low.tolist(), high.tolist(), strict=True))
+        rows = [
+            row
+            for row in product(*(range(a, b + 1) for a, b in ranges))
+            if sum(row) == 5
+            and all(x == 0 or x >= least for x in row)
+            and parts[0] <= sum(x > 0 for x in row) <= parts[1]
+        ]
+        mixture = Mixture(list("abc"), total=5, parts=parts, least=least)
+        try:
+            space = Space(
+                {n: Integer(a, b) for n, (a, b) in zip("abc", ranges, strict=True)}, where=[mixture]
+            )
+        except SpaceError:
+            sizes.append(0)
+        else:
+            sizes.append(space.size)
+        assert sizes[-1] == len(rows)
+    assert 50 < sum(size > 0 for size in sizes) < 250
+
+
 def test_two_mixtures_and_a_choice_are_all_combinations():
     space = Space(
         {
@@ -180,6 +247,26 @@ def test_the_parts_have_the_step_of_the_mixture_and_move_together():
     assert fine.resolution(0.01)[0] == pytest.approx(0.5 / 1001)
     uneven = Space({"a": Real(0.033, 1), "b": Real(0, 1)}, where=[Mixture(["a", "b"], step=0.01)])
     assert uneven.parameters["a"].span == (0.04, 1.0)
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_its_parameters_make_a_space_with_another_step_or_none(loaded):
+    """The step that a mixture gave its parts goes with it, as docs/extending.md has it."""
+    ranges = {**PARTS, "T": Real(20, 80, step=0.5)}
+    fine = Space(ranges, where=[Mixture(NAMES, step=0.01)])
+    if loaded:
+        fine = space_from_description(json.loads(json.dumps(fine.describe())))
+    for step in (0.05, None, 0.01):
+        where = [Mixture(NAMES, step=step)]
+        again = Space({**fine.parameters, "p": Real(1, 2)}, where=where)
+        assert again == Space({**ranges, "p": Real(1, 2)}, where=where)
+        assert again.parameters["water"].step == step
+        assert again.parameters["T"].step == 0.5
+    own = Space({n: Real(0, 1, step=0.1) for n in NAMES}, where=[Mixture(NAMES)])
+    assert Space({**own.parameters}, where=[Mixture(NAMES)]).parameters["water"].step == 0.1
+    copy = pickle.loads(pickle.dumps(fine.parameters["water"]))
+    assert copy == fine.parameters["water"]
+    assert copy.given == Real(0, 1)
 
 
 # Points

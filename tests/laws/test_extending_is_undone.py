@@ -122,6 +122,23 @@ def test_what_was_reached_outside_is_no_measure_of_what_can_be_reached():
     assert abs(study.recommend().point["x"] - 0.3) < 0.05
 
 
+def test_an_option_with_features_that_trials_had_may_go(tmp_path):
+    numbers = {"a": [1.0, 7.0], "b": [2.0, 1.0], "c": [8.0, 5.0], "d": [8.1, 5.2]}
+
+    def space(*names):
+        return covey.Space({"c": covey.Choice(names, features=numbers), "x": covey.Real(0, 1)})
+
+    study = covey.Study(space(*"abcd"), seed=0, journal=tmp_path / "run.jsonl")
+    study.add([{"c": c, "x": 0.5} for c in "abd"], [0.0, 1.0, 9.0])
+    study.extend(space(*"abc"), "sold out")
+    predicted = study.predict([{"c": c, "x": 0.5} for c in "abc"]).mean
+    assert predicted[2] > 5.0  # the result of the one gone speaks of the one that is like it
+    assert all(trial.point["c"] != "d" for trial in study.ask(4))
+    again = covey.Study.load(tmp_path / "run.jsonl")  # the log needs no file
+    assert again.space == study.space
+    assert len(again.history.told) == 3
+
+
 def left_outside(goal="max", **options) -> covey.Study:
     """A study whose results, the best ones at the far end, were all cut off."""
     sign = 1.0 if goal == "max" else -1.0

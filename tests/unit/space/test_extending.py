@@ -5,7 +5,7 @@ import pytest
 
 import covey
 from covey.errors import SpaceError
-from covey.space import Choice, Integer, Linear, Pool, Real, Space
+from covey.space import Choice, Integer, Linear, Mixture, Pool, Real, Space
 from covey.space.changes import differences, require_compatible
 from covey.space.extending import (
     GrownPool,
@@ -250,7 +250,36 @@ def test_differences_are_named_and_nothing_else_is():
     assert differences(space, other) == [
         "c: new 'd'; gone 'a'",
         "n: new, integer, 1 to 2",
-        "constraints: 1 new, 0 gone, 0 as before",
+        "constraint: new, x <= 0.5",
     ]
+    assert differences(other, space)[-1] == "constraint: gone, x <= 0.5"
     pools = [covey.Pool([{"x": float(i)} for i in some]) for some in ((1, 2, 3), (2, 3, 4, 5))]
     assert differences(*pools) == ["4 candidates (were 3), 1 gone"]
+
+
+def small(point):
+    return point["a"] < 0.5
+
+
+def test_constraints_that_changed_are_named():
+    parts = {name: Real(0, 2) for name in "abc"}
+
+    def space(*where):
+        return Space(parts, where=where)
+
+    mixture, sums = Mixture(["a", "b"]), Linear({"a": 1.0, "c": 1.0}, upper=1.0)
+    wider = Mixture(["a", "b", "c"], total=2.0)
+    assert differences(space(mixture, sums), space(wider, sums)) == [
+        "constraint: a + b + c = 2 (was a + b = 1)"
+    ]
+    assert differences(space(mixture), space(mixture, small)) == [
+        "constraint: new, the function small"
+    ]
+    assert differences(space(small, mixture), space(sums)) == [
+        "constraint: new, a + c <= 1",
+        "constraint: gone, the function small",
+        "constraint: gone, a + b = 1",
+    ]
+    assert differences(space(mixture, sums), space(sums, mixture)) == [
+        "constraints: in another order or number"
+    ]

@@ -196,6 +196,12 @@ def _from_file(path: Path) -> _Described:
     parquet = path.suffix.lower() in (".parquet", ".pq")
     # The first column as spelled: 007 is not 7.
     labels = [] if parquet else first_record(path)[:1]
+    if len(first := "".join(labels).split(";")) > 1:
+        raise SpaceError(
+            f"{path} has semicolons between its columns ({listed(first)}). Save it with commas, "
+            "and points in numbers; or read it yourself and pass the frame, "
+            "features=pandas.read_csv(path, sep=';', decimal=',')"
+        )
     return _first_column(read_rows(path, labels=labels), str(path))
 
 

@@ -241,6 +241,21 @@ def test_a_filtered_or_sorted_frame_is_read_by_its_first_column():
     assert Choice([10, 20], features=numbered).features.at[0, 0] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("s;boils;pH\nTHF;66,0;7,6\n", r"semicolons .*\(s, boils, pH\).* sep=';', decimal=','"),
+        ("s,boils\n", "a line for each candidate or option"),
+        ("", "a line for each candidate or option"),
+    ],
+)
+def test_a_file_of_features_that_cannot_be_read_says_what_to_do(tmp_path, text, said):
+    path = tmp_path / "features.csv"
+    path.write_text(text)
+    with pytest.raises(SpaceError, match=said):
+        Choice(["THF"], features=path)
+
+
 def test_a_study_goes_on_without_the_file_and_with_other_rounding(tmp_path, file):
     space = Space({"s": Choice(["THF", "DMF", "DME", "water"], features=file), "x": Real(0, 1)})
     journal = tmp_path / "run.jsonl"

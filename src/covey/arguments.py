@@ -193,6 +193,16 @@ def require_space(space: Space | Pool, outcomes: Outcomes | None) -> None:
         refuse_parameters(outcomes, space.names)
 
 
+def require_space_to_extend(space: Space | Pool | None, extend: str | None) -> None:
+    """Raise if a study shall be extended and nobody says to which space."""
+    if extend is not None and space is None:
+        raise SpaceError(
+            f"extend={extend!r} is the reason for another space, and none is given; write "
+            "Study.load(journal, space, extend=reason), with the space to go on in, or leave "
+            "extend out."
+        )
+
+
 def _refuse_too_wide(space: Space) -> None:
     """Raise if the coordinates of a search would take more memory than a study should."""
     if space.width <= _MOST_COLUMNS:

@@ -126,6 +126,7 @@ class Study(OnPlates):
         space checked by its fingerprint. ``read_only`` writes nothing and reads up to any damage.
         With a reason in ``extend`` the study goes on in another ``space``; see `extend`.
         """
+        arguments.require_space_to_extend(space, extend)
         opened = reopen(journal, read_only=read_only)
         if extend is not None and space is not None:
             former = space_in(opened, like=space)

@@ -122,6 +122,47 @@ def test_what_was_reached_outside_is_no_measure_of_what_can_be_reached():
     assert abs(study.recommend().point["x"] - 0.3) < 0.05
 
 
+def test_an_option_with_features_that_trials_had_may_go(tmp_path):
+    numbers = {"a": [1.0, 7.0], "b": [2.0, 1.0], "c": [8.0, 5.0], "d": [8.1, 5.2]}
+
+    def space(*names):
+        return covey.Space({"c": covey.Choice(names, features=numbers), "x": covey.Real(0, 1)})
+
+    study = covey.Study(space(*"abcd"), seed=0, journal=tmp_path / "run.jsonl")
+    study.add([{"c": c, "x": 0.5} for c in "abd"], [0.0, 1.0, 9.0])
+    study.extend(space(*"abc"), "sold out")
+    predicted = study.predict([{"c": c, "x": 0.5} for c in "abc"]).mean
+    assert predicted[2] > 5.0  # the result of the one gone speaks of the one that is like it
+    assert all(trial.point["c"] != "d" for trial in study.ask(4))
+    again = covey.Study.load(tmp_path / "run.jsonl")  # the log needs no file
+    assert again.space == study.space
+    assert len(again.history.told) == 3
+
+
+def test_a_reason_to_extend_needs_a_space(tmp_path):
+    path = tmp_path / "run.jsonl"
+    covey.Study(REALS, seed=0, journal=path)
+    with pytest.raises(SpaceError, match=r"extend='wider' is the reason .* none is given"):
+        covey.Study.load(path, extend="wider")
+    assert covey.Study.load(path, WIDER, extend="wider").space == WIDER  # and nobody holds it
+
+
+def test_a_new_part_of_a_mixture_does_not_come_on_top_of_the_total():
+    def space(*names, total=1.0):
+        parts = {name: covey.Real(0, 1) for name in names}
+        return covey.Space(parts, where=[covey.Mixture(names, total=total)])
+
+    study = covey.Study(space("w", "g"), seed=0)
+    study.add([{"w": 0.3, "g": 0.7}, {"w": 0.5, "g": 0.5}], [1.0, 2.0])
+    with pytest.raises(SpaceError, match=r"e=0\.2 .* trial 0 would sum to 1\.2, not 1,.* Say 0"):
+        study.extend(space("w", "g", "e"), "a third part", values={"e": 0.2})
+    assert len(study.history.events) == 1
+    study.extend(space("w", "g", "e"), "a third part", values={"e": 0.0})
+    whole = covey.Study(space("w", "g"), seed=0)
+    whole.add([{"w": 0.3, "g": 0.7}], [1.0])
+    whole.extend(space("w", "g", "e", total=1.2), "it was always there", values={"e": 0.2})
+
+
 def left_outside(goal="max", **options) -> covey.Study:
     """A study whose results, the best ones at the far end, were all cut off."""
     sign = 1.0 if goal == "max" else -1.0

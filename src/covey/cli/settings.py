@@ -157,6 +157,16 @@ class Settings:
 
         return replace(self, space=space_in(log, like=self.space)).on(log)
 
+    def differences(self, study: Study) -> list[str]:
+        """What the file has otherwise than the space of a study, in words."""
+        from covey.space.changes import differences
+        from covey.space.description import as_described
+
+        given = as_described(self.space, study.space.describe())
+        if given.fingerprint == study.space.fingerprint:
+            return []
+        return differences(study.space, given) or ["the space"]
+
 
 def _feature_files(space: Space | Pool) -> list[Path]:
     """The files that describe the options of choices."""

@@ -37,6 +37,29 @@ def look_at(settings: Settings, *, own: bool = False) -> Study:
     return study
 
 
+def look_back_at(settings: Settings, *, model: bool = False) -> Study:
+    """The study to show, in the space that its journal has, whatever the file says by now.
+
+    With ``model`` also its model is needed: candidates that are known by name only have none.
+    """
+    from covey.space.extending import is_former
+
+    study = look_at(settings, own=True)
+    if model and is_former(study.space):
+        return look_at(settings)  # which says what differs
+    say_differences(settings, study)
+    return study
+
+
+def say_differences(settings: Settings, study: Study) -> None:
+    """Say where the file has another space than the journal."""
+    if said := settings.differences(study):
+        say(
+            f"covey: {settings.path} has another space than the journal: {'; '.join(said)}. "
+            "What follows goes by the journal; `covey extend --reason ...` goes on in the new one."
+        )
+
+
 def end(study: Study) -> None:
     """Exit with 6 where the journal is damaged, after what could be shown."""
     if study.damage is not None:
@@ -50,7 +73,7 @@ def best(config: Config = FILE, as_json: Json = False) -> None:
     covey best
     covey best --json
     """
-    study = look_at(read_settings(config))
+    study = look_back_at(read_settings(config), model=True)
     if not study.outcomes.only:
         return _show_front(study, as_json)
     found = study.best
@@ -161,7 +184,7 @@ def logs(
     from covey.run.api import work_folder
 
     settings = read_settings(config)
-    study = look_at(settings)
+    study = look_back_at(settings)
     found = study.history.trial(trial)
     reason = study.history.reason(found)
     attempts = study.history.attempts(found)
@@ -223,7 +246,7 @@ def export(
     if out is not None:
         Output(out, settings.files).require_place()
         Output(out, settings.files).require_sheet()
-    study = look_at(settings)
+    study = look_back_at(settings)
     trials = study.history.trials
     cells = _export_cells(study, settings.journal)
     if as_json:
@@ -369,7 +392,7 @@ def report(
     if not as_json:  # checked before the work
         output.require_free()
         page_path(out)
-    study = look_at(settings)
+    study = look_back_at(settings, model=True)
     history = study.history
     following = "covey tell results.csv" if history.pending else "covey ask"
     again = python_commands(history, history.batches, str(settings.journal)).again

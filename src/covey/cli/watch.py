@@ -24,7 +24,7 @@ from covey.cli.outcomes import (
 )
 from covey.cli.output import printable, put, put_json, say, table_cell
 from covey.cli.settings import Settings, read_settings
-from covey.cli.show import end, trial_json, trial_name
+from covey.cli.show import end, say_differences, trial_json, trial_name
 from covey.errors import brief, several
 from covey.log.running import holder
 
@@ -115,6 +115,7 @@ def status(config: Config = FILE, as_json: Json = False) -> None:
         return None
     view = Reader(settings)()
     _say_damage(view.study)
+    say_differences(settings, view.study)
     if as_json:
         put_json("covey.status/1", view.to_json())
         return end(view.study)
@@ -281,7 +282,7 @@ class Reader:
         if self._study is None or self._seen != (found.st_size, found.st_mtime_ns):
             began = time.monotonic()
             self._log = reopen(self._settings.journal, read_only=True)
-            self._study = self._settings.on(self._log)
+            self._study = self._settings.in_its_own_space(self._log)
             self._seen = (found.st_size, found.st_mtime_ns)
             self.took = time.monotonic() - began
         now = standing(self._study, self._log.read(0), who, datetime.now(UTC))

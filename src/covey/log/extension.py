@@ -10,7 +10,7 @@ import numpy as np
 
 from covey.errors import HistoryError, JournalConflict, JournalMismatch, SpaceError, several
 from covey.history import Extended, History, Point, Trial
-from covey.space import Choice, Parameter, Pool, Space, space_from_description
+from covey.space import Choice, Mixture, Parameter, Pool, Space, space_from_description
 from covey.space.changes import differences, one_value, require_compatible
 from covey.space.constraints import Constraint
 from covey.space.description import as_described, constraint_from, parameter_from
@@ -29,6 +29,7 @@ from covey.space.names import is_scalar
 
 _FARTHEST = 1e100  # of a coordinate: squares must not overflow
 _NAMED = 8  # trials in a message
+_ROUNDING = 1e-6  # of a total
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,8 @@ def require_possible(
         _require_values(now, after, values, history.trials)
     for name in values:
         after.check({name: values[name]}, partial=True)
+    if isinstance(after, Space):
+        _require_sums(after, values, history.trials)
     _require_places(after, history.trials)
     _require_pending(now, after, history.pending)
 
@@ -278,6 +281,26 @@ def _require_values(
             f"extend --set {name}=...`. If it differed among them, start another study, and pass "
             "it what you know with study.add"
         )
+
+
+def _require_sums(after: Space, values: Mapping[str, Any], trials: Sequence[Trial]) -> None:
+    """Raise if a new part of a mixture would come on top of parts that have its total already."""
+    for mixture in (rule for rule in after.where if isinstance(rule, Mixture)):
+        added = sum(values[name] for name in mixture.names if name in values)
+        if not added:
+            continue
+        names = [name for name in mixture.names if name not in values]
+        new = ", ".join(f"{name}={values[name]!r}" for name in mixture.names if name in values)
+        for trial in trials:
+            if all(trial.point.get(name) is not None for name in names):
+                so_far = sum(trial.point[name] for name in names)
+                if abs(so_far - mixture.total) <= _ROUNDING * mixture.total:
+                    raise SpaceError(
+                        f"with {new} the parts of trial {trial.id} would sum to "
+                        f"{so_far + added:.6g}, not {mixture.total:.6g}, which {', '.join(names)} "
+                        "come to already. Say 0 of a part that trials so far did not have; nothing "
+                        "was written"
+                    )
 
 
 def _require_places(after: Space | Pool, trials: Sequence[Trial]) -> None:

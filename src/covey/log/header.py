@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from covey.earlier import Earlier
-from covey.errors import CoveyError, JournalError, JournalMismatch, StrategyError
+from covey.errors import CoveyError, JournalError, JournalMismatch, SpaceError, StrategyError
 from covey.gp import GP
 from covey.learn import Recipe
 from covey.log.extension import Stage, former_space, stages
@@ -153,24 +152,24 @@ def _other_space(passed: Sequence[Stage], given: Space | Pool) -> JournalMismatc
             "the space as it is now: Study.load(journal) has it, and in covey.toml write the same. "
             "To change it back: Study.load(journal, space, extend=reason), or `covey extend`."
         )
-    then, here = _difference(last.description, given.describe())
     path = given.path if isinstance(given, Pool) else None
     began = "started with" if len(passed) == 1 else "extended to"
     return JournalMismatch(
-        f"the journal belongs to a study with another space ({then!r}, not {here!r})."
+        f"the journal belongs to a study with another space. Here is different: "
+        f"{'; '.join(_differences(last, given))}."
         + (f" {path} may have changed since, or been read otherwise." if path else "")
         + f" Use the space it was {began}, or another file; or go on with this one, and keep all "
         "results: `covey extend --reason ...`, or Study.load(journal, space, extend=reason)."
     )
 
 
-def _difference(written: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The first part in which two descriptions of a space differ."""
-    for name in ("kind", "columns", "inputs", "log", "n", "where"):
-        if written.get(name) != now.get(name):
-            return written.get(name), now.get(name)
-    pairs = zip_longest(written.get("parameters", ()), now.get("parameters", ()))
-    return next(((a, b) for a, b in pairs if a != b), ("other contents", "these"))
+def _differences(last: Stage, given: Space | Pool) -> list[str]:
+    """What is different in words, as far as the log can tell."""
+    try:
+        said = differences(former_space(last, given), given)
+    except SpaceError:  # what was there cannot be built again
+        said = []
+    return said or ["what a log cannot hold, such as a function or an object"]
 
 
 # Opening a study, from the user's arguments and an existing journal.

@@ -249,7 +249,9 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """Distances in the unit cube the model sees, each parameter from 0 to 1 (options one-hot).
+    """Distances in the unit cube the model sees, each parameter from 0 to 1.
+
+    Options are one-hot; where they have features, beside these.
 
     Attributes:
         points: of the batch that were or will be evaluated.
@@ -259,6 +261,7 @@ class Diversity:
         earlier: the point of the batch nearest to an earlier one; None if there is none.
         duplicates: points that repeat another one of the batch.
         repeats: points that repeat an earlier one.
+        described: whether options have features, so that those alike are close.
     """
 
     points: int
@@ -268,6 +271,7 @@ class Diversity:
     earlier: Near | None
     duplicates: int
     repeats: int
+    described: bool = False
 
 
 def diversity(space: Space | Pool, trials: Sequence[Trial], ids: Sequence[int]) -> Diversity:
@@ -281,7 +285,8 @@ def diversity(space: Space | Pool, trials: Sequence[Trial], ids: Sequence[int]) 
     pair, median = _within(at, [t.id for t in batch])
     earlier, repeats = _between(at, then, [t.id for t in batch], [t.id for t in before])
     duplicates = len(at) - len(np.unique(at, axis=0)) if len(at) else 0
-    return Diversity(len(batch), space.width, pair, median, earlier, duplicates, repeats)
+    described = space.groups is not None
+    return Diversity(len(batch), space.width, pair, median, earlier, duplicates, repeats, described)
 
 
 def _encoded(space: Space | Pool, trials: list[Trial]) -> Array:

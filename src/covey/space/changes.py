@@ -9,7 +9,7 @@ import numpy as np
 from covey.errors import SpaceError
 from covey.space.choice import Choice
 from covey.space.conditions import Condition, shown_when
-from covey.space.constraints import describe_rule
+from covey.space.constraints import Constraint, Predicate, describe_rule, title
 from covey.space.extending import FormerPool, GrownPool
 from covey.space.names import listed
 from covey.space.parameters import Parameter
@@ -106,11 +106,7 @@ def differences(before: Space | Pool, after: Space | Pool) -> list[str]:
         elif then.describe() != parameter.describe():
             found.append(f"{name}: {_changed(then, parameter)}")
     found += [f"{name}: gone" for name in before.parameters if name not in after.parameters]
-    rules = [before.describe()["where"], [describe_rule(rule) for rule in after.where]]
-    if rules[0] != rules[1]:
-        kept = [rule for rule in rules[1] if rule in rules[0]]
-        new, gone = len(rules[1]) - len(kept), len(rules[0]) - len(kept)
-        found.append(f"constraints: {new} new, {gone} gone, {len(kept)} as before")
+    found += _rules_in_words(before, after)
     if not found and list(before.parameters) != list(after.parameters):
         found.append(f"order of the parameters: {listed(after.names)}")
     return found
@@ -136,6 +132,37 @@ def _changed_values(then: Parameter, now: Parameter) -> str:
             return "; ".join(parts)
         return now.words() if texts[0] == texts[1] else f"in another order, {listed(texts[1])}"
     return f"{now.words()} (was {then.words()})"
+
+
+def _rules_in_words(before: Space, after: Space) -> list[str]:
+    """The constraints that are new, gone or changed; and whether only their order is another."""
+    then, now = before.describe()["where"], [describe_rule(rule) for rule in after.where]
+    new = [rule for rule in after.where if describe_rule(rule) not in then]
+    gone = [rule for rule in before.where if describe_rule(rule) not in now]
+    lost = [rule for rule in then if rule.get("kind") == "predicate" and rule not in now]
+    found = []
+    for rule in new:
+        was = next((old for old in gone if _alike(old, rule)), None)
+        if was is None:
+            found.append(f"constraint: new, {_in_words(rule)}")
+        else:
+            gone.remove(was)
+            found.append(f"constraint: {_in_words(rule)} (was {_in_words(was)})")
+    texts = [_in_words(rule) for rule in gone]
+    texts += [text for rule in lost if (text := f"the function {rule['name']}") not in texts]
+    found += [f"constraint: gone, {text}" for text in texts]
+    return found or ([] if then == now else ["constraints: in another order or number"])
+
+
+def _alike(one: Constraint | Predicate, other: Constraint | Predicate) -> bool:
+    """Whether two constraints are of one kind and have a parameter in common."""
+    if not isinstance(one, Constraint) or not isinstance(other, Constraint):
+        return False
+    return isinstance(one, type(other)) and not set(one.names).isdisjoint(other.names)
+
+
+def _in_words(rule: Constraint | Predicate) -> str:
+    return str(rule) if isinstance(rule, Constraint) else f"the function {title(rule)}"
 
 
 def _rows_in_words(before: Pool, after: Pool) -> Iterator[str]:

@@ -230,9 +230,10 @@ class Choice(Parameter):
         return self._coordinates(self._ranks(columns))
 
     def condensed(self, columns: Array) -> Array:
-        """The index of each option, (n, 1); -1 for one that is gone, whose columns are zero."""
+        """The index of each option, (n, 1); -1 for one that is gone."""
         if self.features is not None:
-            return self._ranks(columns)[:, None].astype(np.float64)
+            ranks = np.where(self.features.is_option(columns), self._ranks(columns), -1)
+            return ranks[:, None].astype(np.float64)
         if self.width == 1:
             return columns
         return np.where(columns.any(axis=1), np.argmax(columns, axis=1), -1)[:, None]

@@ -16,6 +16,7 @@ import numpy as np
 from covey.errors import SpaceError
 from covey.space.choice import Choice
 from covey.space.conditions import Condition, neutral
+from covey.space.features import carried_over
 from covey.space.names import is_number, is_scalar, missing, plain, same
 from covey.space.parameters import Integer, Parameter, Real
 from covey.space.pool import Pool
@@ -368,17 +369,6 @@ def is_present(
 # Coordinates of values that a parameter does not have any more.
 
 
-def beyond(parameter: Parameter, value: Any, older: Sequence[Parameter] = ()) -> Array:
-    """Coordinates (width,) of a value that may be none of the parameter, which once was ``older``.
-
-    >>> beyond(Integer(1, 4), 6)
-    array([1.375])
-    >>> beyond(Choice(["a", "b"]), "c")
-    array([0., 0.])
-    """
-    return np.asarray(_each(parameter, [value], older)[0])
-
-
 def _each(parameter: Parameter, values: Sequence[Any], older: Sequence[Parameter]) -> Array:
     """Coordinates (n, width) of values; those of the parameter are encoded together."""
     u, inside = np.empty((len(values), parameter.width)), []
@@ -438,12 +428,18 @@ def _among_options(choice: Choice, value: Any, older: Sequence[Parameter]) -> Ar
         rank = _number_rank(choice, value, older)
         rank = _order_rank(choice, value, older) if rank is None else rank
         return np.array([(rank + 0.5) / choice.size])
-    if choice.features is not None:
-        raise SpaceError(
-            f"{value!r} is not an option any more, and nothing describes it; keep it among the "
-            "options, and rule it out by a function in `where`"
-        )
-    return np.zeros(choice.width)
+    if choice.features is None:
+        return np.zeros(choice.width)
+    for then in older:
+        if isinstance(then, Choice) and then.features and (gone := _rank(then, value)) is not None:
+            ranks = [_rank(choice, option) for option in then.options]
+            shared = [(i, rank) for i, rank in enumerate(ranks) if rank is not None]
+            if shared:
+                return carried_over(then.features, choice.features, shared, gone)
+    raise SpaceError(
+        f"{value!r} is not an option any more, and nothing describes it; keep it among the "
+        "options, and rule it out by a function in `where`"
+    )
 
 
 def _number_rank(choice: Choice, value: Any, older: Sequence[Parameter]) -> float | None:

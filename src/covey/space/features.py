@@ -22,7 +22,7 @@ from covey.space.reading import Frame, read_rows
 from covey.space.reading_csv import first_record
 
 if TYPE_CHECKING:
-    from covey.arrays import Array, Indices
+    from covey.arrays import Array, Indices, Mask
     from covey.space.table import Table
 
 MOST_COLUMNS = 8  # of the coordinates of a choice; of more, the principal components
@@ -59,6 +59,17 @@ class Features:
     def width(self) -> int:
         """Number of columns."""
         return int(self.at.shape[1])
+
+    @property
+    def described(self) -> Array:
+        """The columns (options, c) that come from numbers, without each option's own direction."""
+        n = len(self.at)
+        own = n if 1 < n <= _OWN_DIRECTIONS and self.width > n else 0
+        return self.at[:, : self.width - own]
+
+    def is_option(self, columns: Array) -> Mask:
+        """Which rows of coordinates (n, width) are those of an option, and not of one gone."""
+        return np.asarray(np.abs(columns - self.at[self.ranks(columns)]).max(axis=1) < _CLOSE)
 
     @property
     def finest(self) -> float:
@@ -155,7 +166,7 @@ def _read(given: Any) -> _Described:
     if isinstance(given, Mapping):
         return _from_mapping(given)
     index: Any = getattr(given, "index", None)
-    if hasattr(given, "columns") and hasattr(index, "dtype") and not _counts_rows(index):
+    if hasattr(given, "columns") and hasattr(index, "dtype") and _names_options(index):
         table = read_rows(given)
         return _from_table(table, "the index of the frame", list(index), dict(table.columns))
     if not hasattr(given, "columns"):
@@ -166,9 +177,14 @@ def _read(given: Any) -> _Described:
     return _first_column(read_rows(given), "the frame")
 
 
-def _counts_rows(index: Any) -> bool:
-    """Whether the index of a pandas frame only counts its rows."""
-    return type(index).__name__ == "RangeIndex"
+def _names_options(index: Any) -> bool:
+    """Whether the index of a pandas frame has a name or texts.
+
+    One of numbers counts rows, with gaps where the frame was filtered or sorted.
+    """
+    if getattr(index, "name", None) is not None:
+        return True
+    return not any(isinstance(plain(label), int | float) for label in index)
 
 
 def _from_file(path: Path) -> _Described:
@@ -180,6 +196,12 @@ def _from_file(path: Path) -> _Described:
     parquet = path.suffix.lower() in (".parquet", ".pq")
     # The first column as spelled: 007 is not 7.
     labels = [] if parquet else first_record(path)[:1]
+    if len(first := "".join(labels).split(";")) > 1:
+        raise SpaceError(
+            f"{path} has semicolons between its columns ({listed(first)}). Save it with commas, "
+            "and points in numbers; or read it yourself and pass the frame, "
+            "features=pandas.read_csv(path, sep=';', decimal=',')"
+        )
     return _first_column(read_rows(path, labels=labels), str(path))
 
 
@@ -312,6 +334,40 @@ def with_own_directions(at: Array) -> Array:
     if not 1 < len(at) <= _OWN_DIRECTIONS:
         return at
     return np.hstack([at, _OWN * np.eye(len(at))])
+
+
+def carried_over(
+    then: Features, now: Features, shared: Sequence[tuple[int, int]], gone: int
+) -> Array:
+    """Coordinates (width,) among ``now`` of an option that only ``then`` describes.
+
+    Both are the same numbers, standardised over other options, so what is ``shared``, the places
+    of options in both, says how one becomes the other. It has no direction of its own.
+    """
+    pairs = np.array(shared, dtype=np.intp)
+    old, new = then.described[pairs[:, 0]], now.described[pairs[:, 1]]
+    away = then.described[gone] - old.mean(axis=0)
+    placed = np.zeros(now.width)
+    if len(now.at) == 1:  # no scale of its own: as far away as it was
+        return placed + new[0] + float(np.sqrt(np.square(away).sum()))
+    old, middle = old - old.mean(axis=0), new.mean(axis=0)
+    new = new - middle
+    columns = now.described.shape[1]
+    placed[:columns] = middle + away @ _map_between(old, new)
+    return placed
+
+
+def _map_between(old: Array, new: Array) -> Array:
+    """The matrix (c, d) by which centred rows (n, c) become rows (n, d), column by column if so."""
+    if old.shape[1] == new.shape[1]:
+        size = np.square(old).sum(axis=0)
+        varies = size > _CLOSE**2
+        scale = (old * new).sum(axis=0) / np.where(varies, size, 1.0)
+        # Of a column in which what is left does not vary, nothing says the scale.
+        scale = np.where(varies, scale, scale[varies].mean() if varies.any() else 1.0)
+        if np.abs(old * scale - new).max() < _CLOSE:
+            return np.diag(scale)
+    return np.asarray(np.linalg.lstsq(old, new, rcond=_FLAT)[0])
 
 
 def _standardised(columns: Array) -> Array:

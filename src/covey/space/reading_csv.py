@@ -150,7 +150,9 @@ def _pass(file: Path, columns: Mapping[str, ColumnBuilder | None]) -> dict[str, 
                 column.add(cells)
         tally.add(len(block[0]))
     if not tally.rows:
-        raise SpaceError(f"{file} has a header and no rows; write a line for each candidate")
+        raise SpaceError(
+            f"{file} has a header and no rows; write a line for each candidate or option"
+        )
     return {name: column for name, column in columns.items() if column is not None}
 
 
@@ -184,7 +186,7 @@ def _check_header(file: Path, header: Sequence[str]) -> None:
     if not header:
         raise SpaceError(
             f"{file} is empty; it needs a line with the names of the columns (at least one "
-            "column), and a line for each candidate"
+            "column), and a line for each candidate or option"
         )
     if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
         raise SpaceError(f"{file} has a single column {header[0]!r}; separate columns by commas")

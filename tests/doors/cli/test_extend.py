@@ -38,10 +38,31 @@ WIDER = ("high = 1.0", "high = 2.0")
 
 def test_an_edited_file_is_refused_with_the_command_that_goes_on(told):
     edit(WIDER)
-    for words in (["ask"], ["status"], ["report"]):
+    for words in (["ask"], ["ask", "--dry-run"], ["advice"]):
         done = told(*words)
         assert done.code == 5
         assert "`covey extend --reason ...`" in done.err
+        assert "x: real, 0.0 to 2.0 (was real, 0.0 to 1.0)." in done.err
+        assert "{" not in done.err  # no internals
+
+
+def test_the_refusal_names_all_that_differs(told):
+    edit(WIDER, ('["water", "thf"]', '["water", "dmf"]'))
+    done = told("ask")
+    assert "x: real, 0.0 to 2.0 (was real, 0.0 to 1.0); s: new 'dmf'; gone 'thf'." in done.err
+
+
+def test_commands_that_only_show_go_by_the_journal_and_say_so(told):
+    before = told("best", "--json").json, told("export").out
+    edit(WIDER)
+    for words in (["status"], ["best"], ["report"], ["export"], ["logs", "0"]):
+        done = told(*words)
+        assert done.code == 0
+        assert done.err.count("`covey extend --reason ...`") == 1
+        assert "x: real, 0.0 to 2.0 (was real, 0.0 to 1.0)" in done.err
+    assert (told("best", "--json").json, told("export").out) == before
+    edit(WIDER[::-1])
+    assert "covey extend" not in told("best").err  # the control
 
 
 def test_what_differs_is_shown_and_then_written(told):
@@ -132,6 +153,12 @@ def test_a_catalogue_grows(call):
     more = [f"n{i},{2 + i / 10},c" for i in range(6)]
     Path("c.csv").write_text("\n".join(["name,x,s", *rows, *more]) + "\n")
     assert call("ask").code == 5
+    assert call("status").code == call("export").code == 0
+    for words in (["best"], ["report"]):  # their model needs the candidates, which are gone
+        refused = call(*words)
+        assert refused.code == 5
+        assert "18 candidates (were 12)" in refused.err
+        assert "`covey extend --reason ...`" in refused.err
     done = call("extend", "--reason", "a new delivery")
     assert (done.code, done.out) == (0, "18 candidates (were 12)\n")
     assert call("tell", "3=4").code == 0

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 import covey
 from covey.history import Point, Trial
 from covey.learn import understand
+from covey.report import card, write_page
 from covey.report.slices import axes_of, diversity, edges, model_slices
 
 
@@ -221,6 +222,19 @@ def test_against_all_pairs(rows, cut):
         assert found.earlier.distance == pytest.approx(across.min())
         assert found.repeats == np.count_nonzero(across.min(axis=1) == 0.0)
     assert found.duplicates == len(rows) - cut - len(set(rows[cut:]))
+
+
+def test_options_with_features_are_no_directions_of_their_own_alone(tmp_path):
+    said = []
+    for features in (None, {"a": [1.0, 2.0], "b": [3.0, 9.0], "c": [5.0, 1.0]}):
+        study = covey.Study(
+            covey.Space({"c": covey.Choice(["a", "b", "c"], features=features)}), seed=0
+        )
+        study.tell(study.ask(2), [1.0, 2.0])
+        assert card(study).diversity.described == (features is not None)
+        write_page(card(study), tmp_path / "page.html")
+        said.append("where its features put it" in (tmp_path / "page.html").read_text())
+    assert said == [False, True]
 
 
 def test_what_was_never_run_does_not_count():

@@ -5,14 +5,13 @@ import pytest
 
 import covey
 from covey.errors import SpaceError
-from covey.space import Choice, Integer, Linear, Pool, Real, Space
+from covey.space import Choice, Integer, Linear, Mixture, Pool, Real, Space
 from covey.space.changes import differences, require_compatible
 from covey.space.extending import (
     GrownPool,
     GrownSpace,
     allows,
     as_given,
-    beyond,
     former_spaces,
     grown,
     reachable,
@@ -64,7 +63,7 @@ def test_an_option_that_is_gone_is_as_far_from_each_that_is_left():
     assert space.condensed(at)[:, 0].tolist() == [0, 1, -1]  # and is taken for none of them
 
 
-def test_options_with_features_may_come_and_those_that_trials_had_may_not_go():
+def test_options_with_features_may_come():
     def described(*options):
         return Choice(
             options,
@@ -75,11 +74,61 @@ def test_options_with_features_may_come_and_those_that_trials_had_may_not_go():
     now = grown(Space({"c": four}), Space({"c": three}), {})
     points = [{"c": option} for option in "abc"]
     np.testing.assert_array_equal(now.encode(points), Space({"c": four}).encode(points))
+    plain = Space({"c": Choice(["a", "b", "c", "d"])})
     with pytest.raises(SpaceError, match="nothing describes it; keep it among the options"):
-        grown(Space({"c": three}), Space({"c": four}), {}).encode([{"c": "d"}])
+        grown(Space({"c": three}), plain, {}).encode([{"c": "d"}])
     assert differences(Space({"c": three}), Space({"c": Choice(["a", "b", "c"])})) == [
         "c: one of 'a', 'b', 'c'"
     ]
+
+
+def beyond(parameter, value, older=()):
+    """Coordinates of a value that may be none of the parameter, the oldest of ``older`` last."""
+    space = Space({"p": older[-1] if older else parameter})
+    for one in (*reversed(older[:-1]), parameter):
+        space = grown(Space({"p": one}), space, {})
+    return space.encode([{"p": value}])[0]
+
+
+def described(names, numbers):
+    return Choice(names, features=dict(zip(names, numbers.tolist(), strict=True)))
+
+
+def test_an_option_with_features_that_is_gone_lies_where_its_numbers_are():
+    """The referee standardises the numbers of the one gone as those of the options left are."""
+    numbers = np.random.default_rng(0).normal(size=(6, 3)) * [1.0, 50.0, 0.01]
+    names = list("abcdef")
+    then, now = described(names, numbers), described(names[:-1], numbers[:-1])
+    space = grown(Space({"c": now}), Space({"c": then}), {})
+    at = space.encode([{"c": name} for name in names])
+    z = (numbers - numbers[:-1].mean(axis=0)) / numbers[:-1].std(axis=0)
+    expected = (z - z[:-1].min(axis=0)) / np.ptp(z[:-1], axis=0).max()
+    np.testing.assert_allclose(at[:, :3], expected, atol=1e-7)
+    assert not at[-1, 3:].any()  # no direction of its own
+    assert space.condensed(at)[:, 0].tolist() == [0, 1, 2, 3, 4, -1]  # and none of the others
+    assert reachable(space, at).tolist() == [True] * 5 + [False]
+
+
+@pytest.mark.parametrize("columns", [2, 20])
+def test_an_option_that_is_gone_stays_next_to_the_one_that_is_like_it(columns):
+    rng = np.random.default_rng(1)
+    numbers = rng.normal(size=(12, columns))
+    numbers[-1] = numbers[4] + 0.01 * rng.normal(size=columns)
+    names = [f"m{i}" for i in range(12)]
+    then, now = described(names, numbers), described(names[:-1], numbers[:-1])
+    at = grown(Space({"c": now}), Space({"c": then}), {}).encode([{"c": n} for n in names])
+    at = at[:, : now.features.described.shape[1]]
+    far = np.linalg.norm(at[:-1] - at[-1], axis=1)
+    assert np.argmin(far) == 4
+    assert far[4] < 0.3 * np.sort(far)[1]
+
+
+def test_one_option_left_has_those_gone_as_far_away_as_they_were():
+    numbers = np.array([[0.0, 5.0], [1.0, 1.0], [9.0, 3.0]])
+    then, now = described(list("abc"), numbers), described(["a"], numbers[:1])
+    at = grown(Space({"c": now}), Space({"c": then}), {}).encode([{"c": n} for n in "abc"])
+    far = np.linalg.norm(then.features.described - then.features.described[0], axis=1)
+    np.testing.assert_allclose(at[:, 0], 0.5 + far)
 
 
 def test_an_ordered_option_that_is_gone_lies_between_those_that_were_its_neighbours():
@@ -201,7 +250,36 @@ def test_differences_are_named_and_nothing_else_is():
     assert differences(space, other) == [
         "c: new 'd'; gone 'a'",
         "n: new, integer, 1 to 2",
-        "constraints: 1 new, 0 gone, 0 as before",
+        "constraint: new, x <= 0.5",
     ]
+    assert differences(other, space)[-1] == "constraint: gone, x <= 0.5"
     pools = [covey.Pool([{"x": float(i)} for i in some]) for some in ((1, 2, 3), (2, 3, 4, 5))]
     assert differences(*pools) == ["4 candidates (were 3), 1 gone"]
+
+
+def small(point):
+    return point["a"] < 0.5
+
+
+def test_constraints_that_changed_are_named():
+    parts = {name: Real(0, 2) for name in "abc"}
+
+    def space(*where):
+        return Space(parts, where=where)
+
+    mixture, sums = Mixture(["a", "b"]), Linear({"a": 1.0, "c": 1.0}, upper=1.0)
+    wider = Mixture(["a", "b", "c"], total=2.0)
+    assert differences(space(mixture, sums), space(wider, sums)) == [
+        "constraint: a + b + c = 2 (was a + b = 1)"
+    ]
+    assert differences(space(mixture), space(mixture, small)) == [
+        "constraint: new, the function small"
+    ]
+    assert differences(space(small, mixture), space(sums)) == [
+        "constraint: new, a + c <= 1",
+        "constraint: gone, the function small",
+        "constraint: gone, a + b = 1",
+    ]
+    assert differences(space(mixture, sums), space(sums, mixture)) == [
+        "constraints: in another order or number"
+    ]

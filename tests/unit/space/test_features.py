@@ -227,6 +227,35 @@ def test_fair_draws_give_each_option_its_share():
     assert counts.min() > 80
 
 
+def test_a_filtered_or_sorted_frame_is_read_by_its_first_column():
+    """Only a named index, or one of texts, names options; the others count rows."""
+    names = ["z", "c", "a", "b"]
+    frame = pd.DataFrame({"o": names, "size": [9.0, 3.0, 1.0, 2.0], "ph": [1.0, 5.0, 2.0, 7.0]})
+    rows = {row["o"]: [row["size"], row["ph"]] for _, row in frame.iterrows()}
+    expected = Choice(["a", "b", "c"], features=rows).features.at
+    for given in (frame[frame.o != "z"], frame.sort_values("o"), frame.sort_values("ph")):
+        assert np.array_equal(Choice(["a", "b", "c"], features=given).features.at, expected)
+    texts = frame[["size", "ph"]].set_axis(names)
+    assert np.array_equal(Choice(["a", "b", "c"], features=texts).features.at, expected)
+    numbered = pd.DataFrame({"size": [3.0, 1.0]}, index=pd.Index([10, 20], name="plate"))
+    assert Choice([10, 20], features=numbered).features.at[0, 0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("s;boils;pH\nTHF;66,0;7,6\n", r"semicolons .*\(s, boils, pH\).* sep=';', decimal=','"),
+        ("s,boils\n", "a line for each candidate or option"),
+        ("", "a line for each candidate or option"),
+    ],
+)
+def test_a_file_of_features_that_cannot_be_read_says_what_to_do(tmp_path, text, said):
+    path = tmp_path / "features.csv"
+    path.write_text(text)
+    with pytest.raises(SpaceError, match=said):
+        Choice(["THF"], features=path)
+
+
 def test_a_study_goes_on_without_the_file_and_with_other_rounding(tmp_path, file):
     space = Space({"s": Choice(["THF", "DMF", "DME", "water"], features=file), "x": Real(0, 1)})
     journal = tmp_path / "run.jsonl"

@@ -90,11 +90,12 @@ def test_what_the_second_frozen_journal_says_beyond_the_first():
     history = check_golden(GOLDEN[1], read_only=True).history
     assert history.trials[11].excluded
     assert history.reason(11) == "the cell was wet"
-    assert [trial.id for trial in history.counted] == [0, 1, 2, 3, 4, 5, 6, 7, 12]
+    assert [trial.id for trial in history.counted] == [0, 1, 2, 3, 4, 5, 6, 7, 12, 15, 16]
     assert (history[12].value, history[12].values["impurity"]) == (0.5, 1.25)
     assert (history[13].value, history[13].values) == (None, {"yield": 61.0, "cost": 33.0})
     assert (history[14].status, history.reports(14)[0].value) == ("pending", 0.25)
     assert history.notes(12) == ("cloudy, 18 °C",)
+    assert history[15].status == history[16].status == "told"  # by the wells of a plate
     assert history.best("min").id == 1
 
 

@@ -122,9 +122,8 @@ class Study(OnPlates):
     ) -> Self:
         """Open a study from its journal and go on.
 
-        What a log cannot hold (an array pool, a predicate, a strategy object) is passed again, the
-        space checked by its fingerprint. ``read_only`` writes nothing and reads up to any damage.
-        With a reason in ``extend`` the study goes on in another ``space``; see `extend`.
+        What a log cannot hold (rows in memory, a function, a strategy object) is passed again.
+        ``read_only`` reads up to any damage. A reason to `extend` goes on in another ``space``.
         """
         arguments.require_space_to_extend(space, extend)
         opened = reopen(journal, read_only=read_only)

@@ -67,11 +67,15 @@ def write(path: Path) -> covey.Study:
     study.note(Dispatched(more[2].id, 1, "covey-golden-14-a1", 14))
     study.note(Reported(more[2].id, 1, 10, 0.25))
     study.note(Extended(SPACE.describe(), SPACE.fingerprint, "to what it is already"))
+    _fill_a_plate(study)
+    return study
+
+
+def _fill_a_plate(study: covey.Study) -> None:
     layout = covey.Layout(plate=6, shared={"dry": "plate"}, controls={"blank": 1}, replicates=2)
     (plate,) = study.ask_plates(1, layout, strategy="random")
     readings = {well.name: 0.5 + 0.25 * place for place, well in enumerate(plate.used)}
     study.tell_plate(plate, readings, marks={plate.used[-1].name: "bubble"})
-    return study
 
 
 if __name__ == "__main__":

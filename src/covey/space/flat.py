@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from covey.errors import ExhaustedError, SpaceError
 from covey.space.constraints import Linear
-from covey.space.inside import corners_on, half_spaces, scatter
+from covey.space.inside import Polytope, half_spaces
 from covey.space.mixture import is_equality
 from covey.space.parameters import Parameter, Real
 
@@ -29,7 +28,6 @@ _CORRECTIONS = 40  # of a point that shall satisfy linear equalities
 _EXACT = 1e-14  # of a row of unit length
 _MOST_FACES = 24  # that are sampled by chains of their own, each of which needs linear programs
 _MOST_TRIED = 4 * _MOST_FACES  # faces, of which some may be empty
-_HELD = 1e-9  # by which values that are all held may miss a constraint
 _ITERATIONS = 40  # of an ascent
 _MOST_BLOCKS = 16  # before the set is declared too small
 _LOOSE = 0.1  # of points drawn at random: with fewer inside the constraints, chains do better
@@ -114,7 +112,7 @@ class Flat:
         faces = [simplex.draw_faces(count, rng) for _, simplex in self._blends]
         bounds = np.hstack([np.hstack(face) for face in faces]) if faces else np.zeros((count, 0))
         _, first, counts = np.unique(bounds, axis=0, return_index=True, return_counts=True)
-        polytopes: list[_Polytope] = []
+        polytopes: list[Polytope] = []
         for i in first[np.argsort(-counts, kind="stable")][:_MOST_TRIED].tolist():
             made = self._polytope(self._spans([(low[i], high[i]) for low, high in faces]))
             polytopes += [] if made.empty else [made]
@@ -134,7 +132,7 @@ class Flat:
         held = {name: (float(v), float(v)) for name, v in self.fixed.items() if name in spans}
         return spans | held
 
-    def _polytope(self, spans: Mapping[str, tuple[float, float]]) -> _Polytope:
+    def _polytope(self, spans: Mapping[str, tuple[float, float]]) -> Polytope:
         """What all linear constraints leave of these ranges, each scaled to [0, 1]."""
         free = [name for name, (low, high) in spans.items() if high > low]
         held = {name: low for name, (low, high) in spans.items() if not high > low}
@@ -144,9 +142,9 @@ class Flat:
         # An equality comes as two half-spaces, of which the first is enough.
         sides = [half_spaces([row], free, ranges, held) for row in equal]
         flat = tuple(np.concatenate([side[k][:1] for side in sides]) for k in (0, 1))
-        return _Polytope(free, held, ranges, rows, (flat[0], flat[1]))
+        return Polytope(free, held, ranges, rows, (flat[0], flat[1]))
 
-    def _scattered(self, within: _Polytope, count: int, rng: np.random.Generator) -> Array:
+    def _scattered(self, within: Polytope, count: int, rng: np.random.Generator) -> Array:
         u = self.space.hold(rng.random((count, self.space.width)), self.fixed)
         shares = within.spread(count, rng)
         values = within.ranges[:, 0] + shares * np.ptp(within.ranges, axis=1)
@@ -340,36 +338,6 @@ class Flat:
                 yield normal, here, here
             else:
                 yield normal, here + (row.lower - now) / scale, here + (row.upper - now) / scale
-
-
-@dataclass(frozen=True, eq=False)
-class _Polytope:
-    """Linear constraints over ranges of parameters, the free ones scaled to [0, 1]."""
-
-    free: list[str]
-    held: Mapping[str, float]
-    ranges: Array  # (p, 2), of the free ones
-    rows: tuple[Array, Array]  # A t <= b
-    equal: tuple[Array, Array]  # E t = e
-
-    @cached_property
-    def corners(self) -> Array | None:
-        return corners_on(self.rows, self.equal) if self.free else None
-
-    @property
-    def empty(self) -> bool:
-        if self.free:
-            return self.corners is None
-        # Nothing is free: what is held satisfies each row, which is then 0 <= b, or does not.
-        sides = self.rows[1] >= -_HELD, np.abs(self.equal[1]) <= _HELD
-        return not all(side.all() for side in sides)
-
-    def spread(self, count: int, rng: np.random.Generator) -> Array:
-        """Points (count, p) all over it; it is not empty."""
-        if not self.free:
-            return np.empty((count, 0))
-        at = scatter(*self.rows, count, rng, equal=self.equal, corners=self.corners)
-        return np.empty((0, len(self.free))) if at is None else at
 
 
 def tied_to(space: Space, name: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _CORNERS = 64  # corners sought, by as many linear programs
 _SWEEPS = 80
 _SWEEPS_EACH = 8  # for each dimension, with equalities
+_HELD = 1e-9  # by which values that are all held may miss a constraint
 _TINY = 1e-9  # a difference of two chains that are as good as one
 
 
@@ -187,6 +188,38 @@ def _corners(
             return None
         found.append(answer.x)
     return np.array(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope:
+    """Linear constraints over ranges of parameters, the free ones scaled to [0, 1]."""
+
+    free: list[str]
+    held: Mapping[str, float]
+    ranges: Array  # (p, 2), of the free ones
+    rows: tuple[Array, Array]  # A t <= b
+    equal: tuple[Array, Array]  # E t = e
+
+    @cached_property
+    def corners(self) -> Array | None:
+        """Some of its corners (m, p); None if it is empty, or nothing is free."""
+        return corners_on(self.rows, self.equal) if self.free else None
+
+    @property
+    def empty(self) -> bool:
+        """Whether no values satisfy the constraints."""
+        if self.free:
+            return self.corners is None
+        # Nothing is free: what is held satisfies each row, which is then 0 <= b, or does not.
+        sides = self.rows[1] >= -_HELD, np.abs(self.equal[1]) <= _HELD
+        return not all(side.all() for side in sides)
+
+    def spread(self, count: int, rng: np.random.Generator) -> Array:
+        """Points (count, p) all over it; it is not empty."""
+        if not self.free:
+            return np.empty((count, 0))
+        at = scatter(*self.rows, count, rng, equal=self.equal, corners=self.corners)
+        return np.empty((0, len(self.free))) if at is None else at
 
 
 def _stride(

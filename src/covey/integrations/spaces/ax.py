@@ -70,7 +70,7 @@ def space_to_ax(space: Space) -> SearchSpace:
         "Ax as Covey reads and writes it",
         "search each branch by itself, or use a covey.Study of the space.",
     )
-    if len(space.linear) < len(space.where):
+    if len(space.linear) + len(space.mixtures) < len(space.where):
         odd = "a function" if space.predicates else "none"
         raise SpaceError(f"Ax has linear constraints only, and one of `where` is {odd}.")
     parameters = []

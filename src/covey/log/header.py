@@ -152,6 +152,9 @@ def _other_space(passed: Sequence[Stage], given: Space | Pool) -> JournalMismatc
             "the space as it is now: Study.load(journal) has it, and in covey.toml write the same. "
             "To change it back: Study.load(journal, space, extend=reason), or `covey extend`."
         )
+    if isinstance(given, Pool) != (last.description.get("kind") == "pool"):
+        said = "; ".join(_differences(last, given))  # which says that this cannot be gone on with
+        return JournalMismatch(f"the journal belongs to a study with another space: {said}.")
     path = given.path if isinstance(given, Pool) else None
     began = "started with" if len(passed) == 1 else "extended to"
     return JournalMismatch(

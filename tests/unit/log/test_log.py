@@ -315,13 +315,19 @@ def test_an_event_that_cannot_be_read_is_not_passed_over(path):
     assert len(read(path).events) == 2
 
 
-def test_another_space_is_described_by_its_first_difference(path):
+def test_another_space_is_described_by_all_that_differs(path):
     begun(path)
     header = read(path).header
     for space, words in (
-        (covey.Space({"x": covey.Real(0.0, 2.0)}), "'high': 2.0"),
-        (covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)}), "None, not .*'y'"),
-        (covey.Pool([{"x": 0.5}, {"x": 0.7}]), "'space', not 'pool'"),
+        (covey.Space({"x": covey.Real(0.0, 2.0)}), r"x: real, 0\.0 to 2\.0 \(was"),
+        (
+            covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)}),
+            "y: new, real.*covey extend",
+        ),
+        (
+            covey.Pool([{"x": 0.5}, {"x": 0.7}]),
+            r"a Space and cannot go on in a Pool.*study\.add\.$",
+        ),
     ):
         with pytest.raises(JournalMismatch, match=words):
             recipe_in(header, Recipe(space, "max", GP(), 3), None, None)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import covey
 from covey.cli.output import ExitCode, Stop, sentence
 from covey.errors import SpaceError
-from covey.space.names import number_from_text, unknown
 
 if TYPE_CHECKING:
     from covey.space import Parameter
@@ -108,6 +107,8 @@ def _parted(term: str) -> tuple[str, str, str]:
 
 
 def _known(name: str, parameters: Mapping[str, Parameter]) -> str:
+    from covey.space.names import unknown
+
     if name not in parameters:
         raise unknown(name, list(parameters), "parameter", "this space")
     return name
@@ -122,6 +123,8 @@ def _values(name: str, text: str, parameters: Mapping[str, Parameter]) -> list[A
 
 
 def _number(text: str) -> float:
+    from covey.space.names import number_from_text
+
     return number_from_text(text.strip())
 
 

@@ -131,6 +131,8 @@ class SpreadUCB:
             columns[some] = False
         if columns.sum() < self.boxed or belief.seen_at is None or belief.told is None:
             return score
+        if len(belief.told[0]) != len(belief.seen_at):  # of those that keep limits, places unknown
+            return score
         nowhere = None if belief.absent_at is None else belief.absent_at[columns]
         low, high = _box(to_numpy(belief.seen_at)[:, columns], belief.told[0], nowhere)
 

@@ -363,8 +363,11 @@ def test_each_option_has_its_turn_however_little_the_model_thinks_of_it():
     assert tried(BEFORE) < 4  # the negative control
 
 
-def outside_the_box(boxed: int) -> int:
-    """Points by upper bound, in ten inputs, that lie outside the box of the best results."""
+def in_ten_inputs(boxed: int, told: int = 80) -> tuple[tuple[int, ...], int]:
+    """A batch, and how many of its points by upper bound are outside the box of the best results.
+
+    The last ``told`` results are those that keep the limits.
+    """
     rng = np.random.default_rng(0)
     seen = rng.random((60, 10))
     at = np.vstack([rng.random((800, 10)), rng.uniform(0.3, 0.7, (200, 10))])
@@ -374,7 +377,7 @@ def outside_the_box(boxed: int) -> int:
     gaps = np.square(at[:, None] - at).sum(axis=2)
     dense = Belief.dense(at, -np.square(at - 0.5).sum(axis=1), np.exp(-gaps / 2.0), 1e-6, 0.0)
     belief = replace(
-        dense, resolution=np.full(10, 0.01), seen_at=known, told=(mean, np.zeros(len(mean)))
+        dense, resolution=np.full(10, 0.01), seen_at=known, told=(mean[-told:], np.zeros(told))
     )
     chosen = SpreadUCB(width=4.0, boxed=boxed, explore=0.0).choose(belief, 10, rng)
     best = known[np.argsort(-mean)[:20]]
@@ -383,16 +386,22 @@ def outside_the_box(boxed: int) -> int:
     picks = at[
         [i for i, why in zip(chosen.indices, chosen.reasons, strict=True) if "has the" in why]
     ]
-    return int(((picks < low - margin) | (picks > high + margin)).any(axis=1).sum())
+    outside = ((picks < low - margin) | (picks > high + margin)).any(axis=1)
+    return tuple(chosen.indices), int(outside.sum())
 
 
 def test_in_ten_inputs_upper_bounds_stay_near_the_best_results():
-    assert outside_the_box(boxed=10) == 0
+    assert in_ten_inputs(boxed=10)[1] == 0
 
 
 def test_without_the_box_they_do_not():
     """The negative control."""
-    assert outside_the_box(boxed=11) > 0
+    assert in_ten_inputs(boxed=11)[1] > 0
+
+
+def test_there_is_no_box_where_some_results_break_limits():
+    """Their places would be taken for those of others: the box would be a wrong one."""
+    assert in_ten_inputs(boxed=10, told=20)[0] == in_ten_inputs(boxed=11, told=20)[0]
 
 
 def test_thompson_draws_that_repel_keep_away_from_points_under_way():

@@ -22,6 +22,7 @@ from covey.errors import ExhaustedError, StrategyError, several
 from covey.gp import Posterior
 from covey.history import History
 from covey.learn import Recipe, reachable_trials, understand
+from covey.outcomes import history_of_outcome
 from covey.policies import counting
 from covey.space.extending import reachable
 
@@ -142,13 +143,16 @@ def advise(
     Cost: one proposal for each size.
 
     Raises:
-        StrategyError: Outcomes have names: gains are foretold for one plain value.
+        StrategyError: There are several goals or limits: gains are foretold for one goal.
     """
-    if recipe.outcomes is not None:
+    named = recipe.outcomes
+    if named is not None and not named.single:
         raise StrategyError(
-            "advice is about one plain value, and this study has outcomes by name; study.front and "
-            "the report card show what each batch has added."
+            "advice is about one goal without limits, and this study has more; study.front and the "
+            "report card show what each batch has added."
         )
+    if named is not None:  # the batches are those of a study whose goal has no name
+        history, recipe = history_of_outcome(history, named.only), recipe.of(named.only)
     posterior = understand(history, recipe, _rng(history, recipe), waiting=False)
     most = left_in(history, recipe, request)
     if most == 0:

@@ -273,9 +273,18 @@ def test_excluding_and_including_leaves_front_and_batches_as_they_were():
     assert [t.point for t in study.ask(3)] == [t.point for t in twin.ask(3)]
 
 
-def test_advice_is_about_one_plain_value():
-    with pytest.raises(StrategyError, match="advice is about one plain value"):
+def test_advice_is_about_one_goal():
+    with pytest.raises(StrategyError, match="advice is about one goal without limits"):
         started(12).advice()
+
+
+def test_advice_does_not_depend_on_the_name_of_the_goal():
+    named, plain = (covey.Study(space(), goal=goal, seed=3) for goal in ({"yield": "max"}, "max"))
+    for study in (named, plain):
+        batch = study.ask(8)
+        values = [float(i % 5) for i in range(8)]
+        study.tell(batch, [{"yield": v} for v in values] if study is named else values)
+    assert named.advice(4) == plain.advice(4)
 
 
 def test_several_goals_have_no_one_best():

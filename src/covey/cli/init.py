@@ -448,6 +448,12 @@ def _run_lines(command: Sequence[str]) -> list[str]:
         "# rounds = 20",
         "# workers = 4  # or gpus = 8: a slot each",
         "# timeout = 3600  # seconds, from the start of an evaluation",
+        "",
+        "# [plate]  # for `covey plate ask`: how a plate is filled",
+        "# plate = 96",
+        '# shared = {temperature = "plate"}  # one value for each plate, row or column',
+        "# controls = {blank = 4}",
+        "# replicates = 2",
     ]
 
 

@@ -12,7 +12,7 @@ from covey.cli.options import FILE, Config, DryRun, Json, Out, Strategy
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import sheet_bytes
-from covey.cli.show import end, look_at
+from covey.cli.show import end, look_at, next_command
 from covey.errors import several
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def ask_plates(
         _write(made, out, settings)
     _print(made, as_json=as_json, dry_run=dry_run, silent=out is not None and not dry_run)
     for plate in made:
-        say(f"{plate.name}: {several(len(plate.trials), 'trial')}; {plate.balance}")
+        what = "".join(f", {name} {value}" for name, value in plate.held.items())
+        say(f"{plate.name}{what}: {several(len(plate.trials), 'trial')}; {plate.balance}")
     if not dry_run:
         say(f"next: covey plate tell reader.csv --plate {made[0].name}")
     return end(study)
@@ -112,7 +113,10 @@ def tell_plate(
         verb = "would be told" if dry_run else "told"
         nothing = "" if new else "; everything in it was recorded before"
         put(f"plate {name}: {several(told, 'trial')} {verb}{nothing}")
-    say(f"{several(len(left), 'well')} still to come" if left else "next: covey plate ask")
+    if left:
+        say(f"{several(len(left), 'well')} still to come")
+    else:
+        say(f"next: {next_command(settings, study)}")
     return end(study)
 
 
@@ -254,7 +258,7 @@ def _picture(plate: Plate) -> str:
         what = "." if well.order is None else str(well.trial)
         if well.role.startswith("control:"):
             what = well.role.removeprefix("control:")[:6]
-        texts.append(what + ("*" if well.value is not None else "!" if well.mark else ""))
+        texts.append(what + ("!" if well.mark else "*" if well.value is not None else ""))
     wide = max(len(text) for text in texts) + 1
     lines = [f"{plate.name:<4}" + "".join(f"{c + 1:>{wide}}" for c in range(grid.columns))]
     for row in range(grid.rows):

@@ -170,12 +170,34 @@ def trial_name(study: Study, trial: Trial) -> str:
     return f"trial {trial.id}" + (f" (batch {batch})" if batch else "")
 
 
+def next_command(settings: Settings, study: Study | None = None) -> str:
+    """The command to type next: what is pending is to be told first, by the plate or not."""
+    if settings.run.command:
+        return "covey run"
+    if study is not None:
+        book = study.history.plates
+        if any(not book.wells_of(trial.id) for trial in study.history.pending):
+            return "covey tell"
+        waiting = [name for name, record in book.records.items() if record.missing]
+        if waiting:
+            return f"covey plate tell reader.csv --plate {waiting[0]}"
+    return "covey ask" if settings.plate is None else "covey plate ask"
+
+
+def _amended(study: Study, trial: Trial) -> list[str]:
+    """Why the value of a trial was corrected, each time that it was."""
+    from covey.history import Amended
+
+    amendments = (event for event in study.history.events if isinstance(event, Amended))
+    return [event.reason for event in amendments if event.id == trial.id]
+
+
 def logs(
     trial: Annotated[int, typer.Argument(metavar="ID", help="Id of a trial.")],
     config: Config = FILE,
     as_json: Json = False,
 ) -> None:
-    """Why a trial failed or is excluded, notes about it, and what its evaluations printed.
+    """Why a trial failed, was amended or is excluded, notes, and what its evaluations printed.
 
     \b
     covey logs 1
@@ -196,17 +218,21 @@ def logs(
             "batch": study.history.batch(found),
             "reason": reason,
             "notes": list(study.history.notes(found)),
+            "amended": _amended(study, found),
             "attempts": len(attempts),
             "folder": str(folder),
             "logs": [{"file": str(file), "text": text} for file, text in kept],
         }
         put_json("covey.logs/1", fields)
         return end(study)
-    told = found.value if found.named is None else found.values
-    ended = f"told {told!r}" if found.status == "told" else found.status
+    named = ", ".join(f"{name} {value!r}" for name, value in found.values.items())
+    told = f"{found.value!r}" if found.named is None else named
+    ended = f"told {told}" if found.status == "told" else found.status
     put(f"{trial_name(study, found)}: {ended}{', excluded' if found.excluded else ''}")
     if found.status in ("failed", "lost") or found.excluded:
         put(f"reason: {reason or 'nobody said'}")
+    for why in _amended(study, found):
+        put(f"amended: {why}")
     for note in study.history.notes(found):
         put(f"note: {note}")
     for file, text in kept:

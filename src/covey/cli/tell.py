@@ -16,9 +16,9 @@ from covey.cli.options import FILE, Config, Decimal, DryRun, Json, SkipUnknown, 
 from covey.cli.outcomes import best_line, in_part, rows_in_words, value_columns
 from covey.cli.output import ExitCode, Stop, put, put_json, say, table
 from covey.cli.recording import check_intake, record_intake
-from covey.cli.settings import read_settings
+from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import heading
-from covey.cli.show import end, look_at
+from covey.cli.show import end, look_at, next_command
 from covey.cli.tables import Expected, SheetRow, SheetTable, read_table
 from covey.errors import several
 
@@ -39,6 +39,7 @@ class _Form:
     """How the outcome of a command is shown, and whether it is in earnest."""
 
     verb: str
+    settings: Settings
     as_json: bool
     dry_run: bool
     skip_unknown: bool
@@ -69,7 +70,8 @@ def tell(
     covey tell --dry-run batch.csv
     covey tell batch.csv results.csv
     """
-    study = _opened(config, dry_run=dry_run)
+    settings = read_settings(config)
+    study = _opened(settings, dry_run=dry_run)
     rows = rows_in_words(results, study)
     if rows is None:
         found = _from_files(results, study, value, mark_of(decimal))
@@ -81,7 +83,7 @@ def tell(
             words=True,
         )
         found = [(columns, row) for row in rows]
-    form = _Form("tell", as_json, dry_run, skip_unknown)
+    form = _Form("tell", settings, as_json, dry_run, skip_unknown)
     _take(found, study, Manner(as_run=as_run, again=again), form)
 
 
@@ -105,14 +107,14 @@ def add(
     covey add results.csv
     covey add results.csv --value value --json
     """
-    study = _opened(config, dry_run=dry_run, start=True)
+    settings = read_settings(config)
+    study = _opened(settings, dry_run=dry_run, start=True)
     found = _from_files(results, study, value, mark_of(decimal), by_id=False)
-    form = _Form("add", as_json, dry_run, skip_unknown)
+    form = _Form("add", settings, as_json, dry_run, skip_unknown)
     _take(found, study, Manner(by_id=False, again=again), form)
 
 
-def _opened(config: Path, *, dry_run: bool, start: bool = False) -> Study:
-    settings = read_settings(config)
+def _opened(settings: Settings, *, dry_run: bool, start: bool = False) -> Study:
     if not settings.journal.exists():
         if start and dry_run:
             return settings.on(None)
@@ -179,7 +181,7 @@ def _take(
     part = len(in_part(study))
     if part:
         say(f"{several(part, 'trial')} told in part; the rest of the outcomes is to come")
-    _say_what_is_left(study)
+    _say_what_is_left(form.settings, study)
     return end(study)
 
 
@@ -301,9 +303,9 @@ def _say_notes(rows: Sequence[tuple[SheetColumns, SheetRow]]) -> None:
         SheetTable(file, [], [], dialect).say_notes()
 
 
-def _say_what_is_left(study: Study) -> None:
+def _say_what_is_left(settings: Settings, study: Study) -> None:
     left = len(study.history.pending)
     if best := best_line(study):
         say(best)
     still = f"{several(left, 'trial')} {'is' if left == 1 else 'are'} still open"
-    say(still if left else "next: covey ask")
+    say(still if left else f"next: {next_command(settings, study)}")

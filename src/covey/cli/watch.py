@@ -24,7 +24,7 @@ from covey.cli.outcomes import (
 )
 from covey.cli.output import printable, put, put_json, say, table_cell
 from covey.cli.settings import Settings, read_settings
-from covey.cli.show import end, say_differences, trial_json, trial_name
+from covey.cli.show import end, next_command, say_differences, trial_json, trial_name
 from covey.errors import brief, several
 from covey.log.running import holder
 
@@ -111,7 +111,7 @@ def status(config: Config = FILE, as_json: Json = False) -> None:
         if as_json:
             put_json("covey.status/1", {"journal": str(settings.journal), "trials": {}})
         else:
-            put(f"{settings.path}: nothing was asked yet. next: {_following(settings)}")
+            put(f"{settings.path}: nothing was asked yet. next: {next_command(settings)}")
         return None
     view = Reader(settings)()
     _say_damage(view.study)
@@ -143,7 +143,7 @@ def status_lines(view: StudyView) -> Iterator[str]:
     if now.trouble:
         yield f"trouble: {brief(now.trouble, _WORDS)}"
     if now.runner is None:
-        yield f"next: {_following(view.settings, study)}"
+        yield f"next: {next_command(view.settings, study)}"
         return
     yield f"run: {now.runner}, {len(now.running)} running"
     yield f"so far: {so_far(now)}"
@@ -173,13 +173,6 @@ def _counted(counts: Mapping[Status, int], excluded: int) -> str:
     """How many trials there are of each status, told ones last."""
     listed = ", ".join(f"{n} {status}" for status, n in sorted(counts.items())) or "none"
     return f"{listed} ({excluded} excluded)" if excluded else listed
-
-
-def _following(settings: Settings, study: Study | None = None) -> str:
-    """The command to type next."""
-    if settings.run.command:
-        return "covey run"
-    return "covey tell" if study is not None and study.history.pending else "covey ask"
 
 
 def _reasons(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
@@ -246,7 +239,7 @@ def watch(
     """
     settings = read_settings(config)
     if not settings.journal.exists():
-        put(f"{settings.path}: nothing was asked yet. next: {_following(settings)}")
+        put(f"{settings.path}: nothing was asked yet. next: {next_command(settings)}")
         return None
     look = Reader(settings)
     try:

@@ -149,8 +149,11 @@ def _plate(study: _Host, record: PlateRecord, predicted: Mapping[int, float]) ->
 
 def _predicted(study: _Host, trials: list[Trial]) -> dict[int, float]:
     """What the model expects of trials, by id; nothing while there is no model of one goal."""
-    if study.recipe.outcomes is not None or not study.history.counted or not trials:
+    named = study.recipe.outcomes
+    if not trials or not study.history.counted or (named is not None and not named.single):
         return {}
     found = study.predict([dict(trial.point) for trial in trials])
+    if named is not None:
+        found = found[named.only]
     means = zip(trials, found.mean, strict=True)
     return {trial.id: float(mean) for trial, mean in means}

@@ -263,14 +263,14 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
         if well in found.values and known is not None and known != found.values[well]:
             raise HistoryError(
                 f"{found.where.get(well, well)}: {_said(found.values[well])}, but plate "
-                f"{record.name} was told {_said(known)} there already. Nothing was recorded. A "
-                "wrong value is corrected with study.amend(trial, value, reason)."
+                f"{record.name} was told {_said(known)} there already. Nothing was recorded. "
+                f"{_way_to_correct(record.uses[well].trial)}"
             )
         if well in found.marks and known is not None and well not in record.marks:
             raise HistoryError(
                 f"{found.where.get(well, f'well {well}')}: marked, but plate {record.name} was "
-                f"told {_said(known)} there already. Nothing was recorded. Leave the result out "
-                "with study.exclude(trial, reason)."
+                f"told {_said(known)} there already. Nothing was recorded. "
+                f"{_way_to_correct(record.uses[well].trial)}"
             )
     done = {*record.readings, *record.marks}
     lacking = [w for w in record.missing if w not in found.values and w not in found.marks]
@@ -287,8 +287,21 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
     return Readings(values, marks, found.plate, found.where)
 
 
+def _way_to_correct(trial: int | None) -> str:
+    """What to do about a well that was told wrongly: its trial has one value, the mean."""
+    if trial is None:
+        return "It is a control, and what was told of one stays."
+    return (
+        f"It is a well of trial {trial}: correct the mean of its wells with study.amend({trial}, "
+        f"value, reason) or `covey amend {trial}=VALUE --reason WHY`, or leave the trial out with "
+        f"study.exclude({trial}, reason) or `covey exclude {trial} --reason WHY`."
+    )
+
+
 def _said(value: float | Point) -> str:
-    return str(dict(value)) if isinstance(value, Point) else f"{value:g}"
+    if isinstance(value, Point):
+        return ", ".join(f"{name} {one:g}" for name, one in value.items())
+    return f"{value:g}"
 
 
 def plate_named_in(path: Path) -> str | None:

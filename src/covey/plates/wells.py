@@ -71,6 +71,13 @@ class Plate:
         return tuple(sorted({well.trial for well in self.wells if well.trial is not None}))
 
     @property
+    def held(self) -> dict[str, Any]:
+        """The parameters that its layout has one value of for all of it, and these values."""
+        point = next((w.point for w in self.wells if w.trial is not None and w.point), None)
+        names = (name for name, level in self.layout.shared.items() if level == "plate")
+        return {} if point is None else {name: point.get(name) for name in names}
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """Wells in use that are neither measured nor marked yet."""
         return tuple(w.name for w in self.wells if w.order and w.value is None and not w.mark)

@@ -188,6 +188,11 @@ def test_amend_by_name(asked):
     asked("tell", "0:yield=0.5", "0:heat=0.1", "0:cost=1")
     assert asked("amend", "0:cost=3", "--reason", "typing error").code == 0
     assert covey.Study.load("covey.jsonl", read_only=True).history[0].values["cost"] == 3.0
+    shown = asked("logs", "0").out
+    assert "cost 3.0" in shown
+    assert "amended: typing error" in shown
+    assert asked("logs", "0", "--json").json["amended"] == ["typing error"]
+    assert asked("logs", "1", "--json").json["amended"] == []
 
 
 def test_run_reads_several_numbers(call):

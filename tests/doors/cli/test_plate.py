@@ -134,7 +134,9 @@ def test_what_is_wrong_is_said_and_nothing_is_recorded(bench):
     assert marked.code == 0, marked.err
     other = Path("reader.csv").read_text().replace(",0.1\n", ",7\n", 1)
     Path("reader.csv").write_text(other)
-    assert "was told" in bench("plate", "tell", "reader.csv", "-p", "p1").err
+    refused = bench("plate", "tell", "reader.csv", "-p", "p1").err
+    assert "was told" in refused
+    assert "It is a well of trial" in refused or "It is a control" in refused
 
 
 @pytest.mark.parametrize(
@@ -200,3 +202,39 @@ def test_every_example_in_the_help_runs(bench, command):
             Path("p1.csv").unlink(missing_ok=True)
         done = bench(*shlex.split(line)[1:])
         assert done.code == 0, (line, done.err)
+
+
+def test_the_next_command_is_that_of_plates(bench):
+    assert "next: covey plate ask" in bench("status").out
+    asked = bench("plate", "ask", "-n", "2", "--out", "plates")
+    held = next(row["temperature"] for row in rows_of("p1") if row["role"] == "sample")
+    assert f"p1, temperature {held}: 10 trials" in asked.err
+    assert bench("status").out.endswith("next: covey plate tell reader.csv --plate p1\n")
+    for name, after in (("p1", "plate tell reader.csv --plate p2"), ("p2", "plate ask")):
+        reader(name)
+        assert bench("plate", "tell", "reader.csv", "-p", name).err == f"next: covey {after}\n"
+    assert bench("ask", "--batch", "2").code == 0
+    assert bench("status").out.endswith("next: covey tell\n")
+
+
+def test_a_marked_well_is_shown_as_marked_though_it_has_a_reading(bench):
+    bench("plate", "ask", "--out", "plates")
+    reader("p1")
+    well = next(row for row in rows_of("p1") if row["role"] == "sample")
+    bench("plate", "tell", "reader.csv", "--mark", f"{well['well']}=bubble")
+    shown = bench("plate", "show", "p1").out
+    assert f" {well['trial']}!" in shown
+    assert shown.count("!") == 1
+
+
+def test_other_numbers_name_the_trial_and_what_corrects_it(bench):
+    bench("plate", "ask", "--out", "plates")
+    reader("p1")
+    bench("plate", "tell", "reader.csv")
+    ways = {"sample": "covey amend {}=VALUE --reason WHY", "control:blank": "It is a control"}
+    for role, said in ways.items():
+        row = next(row for row in rows_of("p1") if row["role"] == role)
+        Path("other.csv").write_text(f"well,value\n{row['well']},77\n")
+        done = bench("plate", "tell", "other.csv", "-p", "p1", "--part")
+        assert done.code == 5
+        assert said.format(row["trial"]) in done.err

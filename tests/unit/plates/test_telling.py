@@ -310,6 +310,9 @@ def test_the_only_goal_may_have_a_name():
     (plate,) = study.ask_plates(1, LAYOUT)
     study.tell_plate(plate, readings_of(plate))
     assert study.history[0].values == {"yield": pytest.approx(f(study.history[0].point))}
+    expected = study.predict([study.history[0].point])["yield"].mean[0]
+    wells = [well for well in study.plate(plate.name).wells if well.trial == 0]
+    assert [well.predicted for well in wells] == [pytest.approx(expected)] * len(wells)
     study.ask(2)
     study.exclude(0, "spilt")
     study.ask(2)

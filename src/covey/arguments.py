@@ -203,6 +203,14 @@ def require_space_to_extend(space: Space | Pool | None, extend: str | None) -> N
         )
 
 
+def require_extension(space: Space | Pool, recipe: Recipe) -> None:
+    """Raise unless a study may go on in this space: its earlier studies must have a place in it."""
+    require_space(space, recipe.outcomes)
+    for study in recipe.earlier:
+        for outcome in study.goal:
+            study.of(outcome).mean_in(space, recipe.gp)
+
+
 def _refuse_too_wide(space: Space) -> None:
     """Raise if the coordinates of a search would take more memory than a study should."""
     if space.width <= _MOST_COLUMNS:

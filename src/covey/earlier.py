@@ -116,10 +116,12 @@ class Earlier:
     def _mean_in(self, space: Space | Pool, gp: GP, outcome: str, sign: float) -> SourceMean:
         shared = [name for name in _searched(space) if name in self.names]
         if not shared:
+            hints = (did_you_mean(name, _searched(space)) for name in self.names)
             raise SpaceError(
-                f"{self.name} is no prior for this study: it has the parameters "
-                f"{listed(self.names)}, and this one {listed(_searched(space))}; none is the same."
-                f"{did_you_mean(self.names[0], _searched(space))}"
+                f"{self.name} is no prior for this study: all of its results have the parameters "
+                f"{listed(self.names) or 'that a log cannot hold'}, and this study has "
+                f"{listed(_searched(space))}, none of which is the same."
+                f"{next((hint for hint in hints if hint), '')}"
             )
         here = np.hstack([_coordinates(space, name, self._column(name)) for name in shared])
         others = [name for name in self.names if name not in shared]
@@ -165,7 +167,10 @@ def _groups(space: Space | Pool, columns: Array, more: int) -> tuple[int, ...] |
 
 
 def _searched(space: Space | Pool) -> tuple[str, ...]:
-    return space.inputs if isinstance(space, Pool) else space.names
+    """The parameters that vary; one that is held is as if the space did not have it."""
+    if isinstance(space, Pool):
+        return space.inputs
+    return tuple(name for name, parameter in space.parameters.items() if parameter.size != 1)
 
 
 def _coordinates(space: Space | Pool, name: str, values: Sequence[Any]) -> Array:

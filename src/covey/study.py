@@ -298,7 +298,7 @@ class Study(OnPlates):
             values: of new parameters, what the trials so far had, {"pressure": 1.0}.
             key: names this message: sent again with the same key, it is taken once.
         """
-        arguments.require_space(space, self._begun.outcomes)
+        arguments.require_extension(space, self._begun)
         with self._lock:
             self._log.extend(space, reason, values, arguments.checked_key(key))
 

@@ -173,7 +173,7 @@ def test_bad_priors_are_refused(tmp_path, old):
         ([tmp_path / "none.jsonl"], JournalError, "none.jsonl"),
         ([text], JournalError, "text.jsonl"),
         ([few], JournalError, "holds 2 results that count"),
-        ([strange], SpaceError, "it has the parameters q, and this one x, y"),
+        ([strange], SpaceError, "have the parameters q, and this study has x, y"),
         ([old, twice], JournalError, "two files called old.jsonl"),
     ]:
         with pytest.raises(error, match=said):
@@ -184,3 +184,26 @@ def test_bad_priors_are_refused(tmp_path, old):
 def test_a_damaged_header_is_refused():
     with pytest.raises(JournalError, match="earlier studies"):
         Earlier.from_description({"name": "old"})
+
+
+def test_a_parameter_that_is_held_from_now_on_plays_no_part(tmp_path):
+    space = covey.Space({"y": covey.Real(0, 1), "x": covey.Real(0, 1)})
+    path = tmp_path / "last-year.jsonl"
+    old = covey.Study(space, seed=0, journal=path)
+    batch = old.ask(9)
+    old.tell(batch, [trial.point["y"] for trial in batch])
+    study = covey.Study(space, seed=0, prior=[path])
+    batch = study.ask(9)
+    study.tell(batch, [trial.point["y"] for trial in batch])
+    study.extend(covey.Space({"y": covey.Real(0, 1), "x": covey.Choice([0.5])}), "held")
+    assert study.ask(1)[0].point["x"] == 0.5
+
+
+def test_an_extension_that_leaves_a_prior_no_place_is_refused(tmp_path):
+    path = tmp_path / "last-year.jsonl"
+    old = covey.Study(covey.Space({"x": covey.Choice(["u", "v"])}), seed=0, journal=path)
+    old.add([{"x": "u"}, {"x": "v"}, {"x": "u"}], [1.0, 2.0, 3.0])
+    study = covey.Study(covey.Space({"x": covey.Choice(["u", "v"])}), seed=0, prior=[path])
+    with pytest.raises(covey.errors.SpaceError, match=r"last-year\.jsonl is no prior"):
+        study.extend(covey.Space({"x": covey.Choice(["w", "z"])}), "other reagents")
+    assert study.space.parameters["x"].options == ("u", "v")

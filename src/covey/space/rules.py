@@ -112,8 +112,14 @@ class Implies:
         for name, given in self.then.items():
             if isinstance(given, Range):
                 self._check_range(name, given, parameters[name])
-            else:
-                self._check(name, given, parameters[name])
+                continue
+            self._check(name, given, parameters[name])
+            if parameters[name].size is None and len(given) > 1:
+                raise SpaceError(
+                    f"the rule {str(self)!r}: {name!r} is continuous, and the rule lists single "
+                    "values of it; for a range write low and high, {'low': 20, 'high': 60}, for "
+                    "single values give the parameter a step, or make it a Choice"
+                )
 
     def _check(self, name: str, values: Sequence[Any], parameter: Parameter) -> None:
         for value in values:
@@ -266,28 +272,37 @@ def into_rules(space: Space, u: Array, *, spread: bool) -> Array:
     for _ in range(2):
         for name in dict.fromkeys(target for part in parts for target in part.then):
             mine = [part for part in parts if name in part.then]
-            _move(name, mine, columns, parameters, spread)
+            present = space.present(moved)  # a rule says nothing where its condition is absent
+            there = {n: present[:, space.columns_of(n)].all(axis=1) for n in names}
+            active = [
+                np.logical_and.reduce([p.applies(columns, parameters), *(there[n] for n in p.when)])
+                for p in mine
+            ]
+            _move(columns[name], parameters[name], [p.then[name] for p in mine], active, spread)
     return moved
 
 
 def _move(
-    name: str,
-    parts: Sequence[Implies],
-    columns: dict[str, Array],
-    parameters: Parameters,
+    at: Array,
+    parameter: Parameter,
+    rules: Sequence[Range | tuple[Any, ...]],
+    where: Sequence[Mask],
     spread: bool,
 ) -> None:
-    parameter, at = parameters[name], columns[name]
+    """Move coordinates (n, width) of a parameter into what each rule leaves where it applies."""
     low, high = (np.full(len(at), end) for end in (-math.inf, math.inf))
     levels = _levels(parameter) if (parameter.size or _LISTED) < _LISTED else None
     allowed = None if levels is None else np.ones((len(at), len(levels)), dtype=bool)
-    for part in parts:
-        active, given = part.applies(columns, parameters), part.then[name]
+    for given, active in zip(rules, where, strict=True):
         if isinstance(given, Range):
             low[active] = np.maximum(low[active], given.low)
             high[active] = np.minimum(high[active], given.high)
         if allowed is not None and levels is not None:
             allowed[active] &= _kept(levels, given, parameter)
+        elif not isinstance(given, Range):  # too many values to list: the nearest of those named
+            named = parameter.encode([parameter.check(value) for value in given])
+            some = at[active]
+            at[active] = named[np.argmin(np.abs(some[:, None, :] - named).sum(axis=2), axis=1)]
     if allowed is not None and levels is not None:
         _to_levels(at, levels, allowed, parameter, spread)
     elif parameter.numeric:

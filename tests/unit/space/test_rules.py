@@ -11,6 +11,7 @@ from covey import Choice, Implies, Integer, Real, Space
 from covey.candidates import Exclusions, candidate_set
 from covey.errors import SpaceError
 from covey.space import read_rules, space_from_description
+from covey.space.rules import into_rules
 
 PARAMETERS = {
     "solvent": Choice(["THF", "DMF", "water"]),
@@ -164,3 +165,35 @@ def test_rules_are_read_from_a_table(tmp_path):
 def test_a_wrong_cell_is_named_by_its_line(tmp_path, text, words):
     with pytest.raises(SpaceError, match=words):
         read_rules(written(tmp_path, text), PARAMETERS)
+
+
+def test_a_rule_moves_no_candidate_where_its_condition_is_absent():
+    made = Space(
+        {
+            "model": Choice(["tree", "net"]),
+            "opt": Choice(["sgd", "adam"], when={"model": "net"}),
+            "T": Real(0, 100),
+        },
+        where=[Implies({"opt": "sgd"}, {"T": (None, 10)})],
+    )
+    trees = made.encode([{"model": "tree", "T": t} for t in (5.0, 50.0, 100.0)])
+    for spread in (False, True):
+        np.testing.assert_array_equal(into_rules(made, trees, spread=spread), trees)
+    net = made.encode([{"model": "net", "opt": "sgd", "T": 5.0}])
+    net[:, -1] = 0.9
+    assert made.decode(into_rules(made, net, spread=False))[0]["T"] == 10.0
+
+
+def test_single_values_of_a_continuous_parameter_are_no_range():
+    parameters = {"solvent": Choice(["THF", "DMF"]), "T": Real(20, 120)}
+    with pytest.raises(SpaceError, match="for a range write low and high"):
+        Space(parameters, where=[Implies({"solvent": "THF"}, {"T": [20, 60]})])
+
+
+def test_candidates_move_to_named_values_of_very_many():
+    made = Space(
+        {"solvent": Choice(["THF", "DMF"]), "N": Integer(1, 20_000)},
+        where=[Implies({"solvent": "THF"}, {"N": [5, 7]})],
+    )
+    moved = into_rules(made, made.encode([{"solvent": "THF", "N": 900}]), spread=True)
+    assert made.decode(moved) == [{"solvent": "THF", "N": 7}]

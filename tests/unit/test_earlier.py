@@ -207,3 +207,15 @@ def test_an_extension_that_leaves_a_prior_no_place_is_refused(tmp_path):
     with pytest.raises(covey.errors.SpaceError, match=r"last-year\.jsonl is no prior"):
         study.extend(covey.Space({"x": covey.Choice(["w", "z"])}), "other reagents")
     assert study.space.parameters["x"].options == ("u", "v")
+
+
+def test_a_prior_knows_options_by_their_features(tmp_path):
+    numbers = {name: [float(i), float(i * i)] for i, name in enumerate("abcde")}
+    space = Space({"ligand": Choice(list("abcde"), features=numbers), "x": Real(0, 1)})
+    path = made(tmp_path / "old.jsonl", lambda p: p["x"] - numbers[p["ligand"]][0], space, 12)
+    study = covey.Study(space, seed=0, prior=[path])
+    for _ in range(3):
+        batch = study.ask(4)
+        study.tell(batch, [t.point["x"] - numbers[t.point["ligand"]][0] for t in batch])
+    study.ask(1)
+    assert study.diagnostics.prior["old.jsonl"] > 0.2

@@ -465,3 +465,14 @@ def test_a_header_with_nonsense_is_refused(tmp_path):
     header = json.loads(journal.read_text().splitlines()[0])
     with pytest.raises(JournalError, match="makes no sense"):
         require_study({**header, "limits": {"ph": 3}}, journal)
+
+
+def test_results_in_part_and_their_corrections_are_those_of_each_outcome():
+    from covey.outcomes import history_of_outcome
+
+    study = covey.Study(covey.Space({"x": covey.Real(0, 1)}), {"a": "max", "b": "min"}, seed=0)
+    study.add([{"x": 0.1}, {"x": 0.9}], [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": None}])
+    study.amend(0, {"b": 2.5}, "a typo")
+    a, b = (history_of_outcome(study.history, name) for name in ("a", "b"))
+    assert [(t.status, t.value) for t in a.trials] == [("told", 1.0), ("told", 3.0)]
+    assert [(t.status, t.value) for t in b.trials] == [("told", 2.5), ("pending", None)]

@@ -139,8 +139,7 @@ class Plate:
     def to_frame(self) -> Any:
         """Its wells as a pandas frame."""
         try:
-            import_module = __import__("importlib").import_module
-            pandas = import_module("pandas")
+            import pandas
         except ImportError as error:
             from covey.errors import MissingExtraError
 

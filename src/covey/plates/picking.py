@@ -379,7 +379,7 @@ def read_stocks(source: Any) -> dict[str, list[Stock]]:
 def _stock(row: Mapping[str, Any], where: str) -> Stock:
     def number(column: str) -> float | None:
         text = str(row.get(column, "") or "").strip()
-        return number_in(text, False, f"{where}, {column}") if text else None
+        return number_in(text, ".", f"{where}, {column}") if text else None
 
     volume, dead = number("volume_ul") or 0.0, number("dead_ul") or 0.0
     if volume < 0.0 or dead < 0.0:

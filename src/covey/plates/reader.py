@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from covey.errors import HistoryError, SpaceError, did_you_mean, several
 from covey.history import PlateRecord, Point
 from covey.plates.layout import Grid, row_name
-from covey.plates.wells import csv_lines, number_in
+from covey.plates.wells import csv_lines, decimal_mark, number_in
 
 _LARGEST = 2**24  # bytes of a reader's file
 _EMPTY = ("", "-", "--", "nan", "n/a", "na", "none")
@@ -30,18 +31,46 @@ class Readings:
     marks: dict[str, str] = field(default_factory=dict)
     plate: str | None = None  # where the file says
     where: dict[str, str] = field(default_factory=dict)  # well -> its cell, for messages
+    others: dict[str, int] = field(default_factory=dict)  # other plates -> rows left out
+
+
+@dataclass(frozen=True)
+class _File:
+    """The cells of a reader's file and how it is to be read."""
+
+    name: str
+    lines: list[list[str]]
+    separator: str
+    decimal: str | None  # the mark that a person says it has
+
+    def place(self, line: int) -> str:
+        """A line in a message; ``line`` counts from 0."""
+        return f"{self.name}:{line + 1}"
+
+    def mark(self, cells: Iterable[tuple[str, str]]) -> str:
+        """The decimal mark, given the cells of numbers and where they are."""
+        return decimal_mark(cells, self.separator, self.decimal)
 
 
 def read_readings(
-    source: Any, grid: Grid, outcomes: Sequence[str] = ("value",), plate: str | None = None
+    source: Any,
+    grid: Grid,
+    outcomes: Sequence[str] = ("value",),
+    plate: str | None = None,
+    decimal: str | None = None,
 ) -> Readings:
     """Readings from a file, a text of CSV, a dict by well, or a matrix (rows, columns).
 
     A long table has a column ``well`` and one for each outcome (a single one may be called value),
     perhaps ``plate`` and ``mark``. A matrix has as many rows and columns as the plate, with or
     without the letters of rows and the numbers of columns. Decimal commas are understood where
-    cells are separated by semicolons or tabs.
+    cells are separated by semicolons or tabs; ``decimal`` says the mark where a file leaves it
+    open, as one that has nothing but numbers such as 1.234. Readings are returned as they are.
     """
+    if isinstance(source, Readings):
+        return source
+    if decimal not in (None, ".", ","):
+        raise HistoryError(f"decimal is '.' or ',', or None to go by the file; got {decimal!r}.")
     if isinstance(source, Mapping):
         values = {grid.name(grid.index(w)): _plain(v, w, outcomes) for w, v in source.items()}
         return Readings(values, where={well: f"well {well}" for well in values})
@@ -51,11 +80,11 @@ def read_readings(
     lines = csv_lines(text, name)
     if not lines:
         raise HistoryError(f"{name} is empty. Nothing was recorded.")
-    comma = "," not in _separators(text)
+    file = _File(name, lines, _separators(text), decimal)
     heads = [cell.lower() for cell in lines[0]]
     if any(head in _WELL for head in heads):
-        return _long(lines, name, grid, outcomes, (plate, comma))
-    return _matrix(lines, name, grid, outcomes, comma)
+        return _long(file, grid, outcomes, plate)
+    return _matrix(file, grid, outcomes)
 
 
 def _plain(value: Any, well: object, outcomes: Sequence[str]) -> float | Point:
@@ -118,38 +147,47 @@ def _from_array(source: Any, grid: Grid, outcomes: Sequence[str]) -> Readings:
     return Readings(values, where={well: f"well {well}" for well in values})
 
 
-def _long(
-    lines: list[list[str]],
-    name: str,
-    grid: Grid,
-    outcomes: Sequence[str],
-    how: tuple[str | None, bool],
-) -> Readings:
+def _long(file: _File, grid: Grid, outcomes: Sequence[str], wanted: str | None) -> Readings:
     """Readings of a long table; of one plate, if it has several."""
-    wanted, comma = how
+    lines, name = file.lines, file.name
     heads = [cell.lower() for cell in lines[0]]
     well_at = next(i for i, head in enumerate(heads) if head in _WELL)
     columns = {outcome: _column(lines[0], outcome, outcomes, name) for outcome in outcomes}
-    found, plates = Readings({}), dict[str, None]()
-    for number, cells in enumerate(lines[1:], start=2):
-        line = dict(zip(heads, [*cells, *[""] * len(heads)], strict=False))
+    found, rows = Readings({}), list[tuple[int, list[str], dict[str, str]]]()
+    plates, others = dict[str, None](), Counter[str]()
+    for number, cells in enumerate(lines[1:], start=1):
+        full = [*cells, *[""] * (len(heads) - len(cells))]
+        line = dict(zip(heads, full, strict=False))
         mine = line.get("plate", "")
-        if not any(cells) or (mine and wanted is not None and mine != wanted):
-            continue
-        plates |= {mine: None} if mine else {}
-        place = f"{name}:{number}"
-        try:
-            well = grid.name(grid.index(cells[well_at]))
-        except (SpaceError, IndexError) as error:
-            raise HistoryError(f"{place}: {error} Nothing was recorded.") from error
-        values = _numbers([*cells, *[""] * len(heads)], columns, comma, f"{place}, well {well}")
-        mark = line.get("mark", "") or values.pop("", "")
-        _take(found, well, values, mark, (outcomes, place))
+        if mine and wanted is not None and mine != wanted:
+            others[mine] += 1
+        elif any(cells):
+            plates |= {mine: None} if mine else {}
+            rows.append((number, full, line))
     if len(plates) > 1:
         raise HistoryError(
             f"{name} has readings of {', '.join(plates)}; name the plate that is meant."
         )
-    return replace(found, plate=next(iter(plates), None))
+    if others and not rows:
+        raise HistoryError(
+            f"the readings in {name} are of plate {', '.join(others)}, not of {wanted}. Nothing "
+            "was recorded. Name the plate that the file is of."
+        )
+    mark = file.mark(
+        (f"{file.place(number)}, well {full[well_at]}", full[at])
+        for number, full, _ in rows
+        for at in columns.values()
+    )
+    for number, full, line in rows:
+        place = file.place(number)
+        try:
+            well = grid.name(grid.index(full[well_at]))
+        except SpaceError as error:
+            raise HistoryError(f"{place}: {error} Nothing was recorded.") from error
+        values = _numbers(full, columns, mark, f"{place}, well {well}")
+        said = line.get("mark", "") or values.pop("", "")
+        _take(found, well, values, said, (outcomes, place))
+    return replace(found, plate=next(iter(plates), None), others=dict(others))
 
 
 def _take(
@@ -177,7 +215,7 @@ def _take(
 
 
 def _numbers(
-    line: Sequence[str], columns: Mapping[str, int], comma: bool, where: str
+    line: Sequence[str], columns: Mapping[str, int], decimal: str, where: str
 ) -> dict[str, Any]:
     """Values by outcome; under "" what a reader says instead of a number, as a mark."""
     found: dict[str, Any] = {}
@@ -187,7 +225,7 @@ def _numbers(
             continue
         if cell.lower() in _WORDS:
             return {"": cell}
-        found[outcome] = number_in(cell, comma, where)
+        found[outcome] = number_in(cell, decimal, where)
     return found
 
 
@@ -203,53 +241,92 @@ def _column(heads: Sequence[str], outcome: str, outcomes: Sequence[str], name: s
     )
 
 
-def _matrix(
-    lines: list[list[str]], name: str, grid: Grid, outcomes: Sequence[str], comma: bool
-) -> Readings:
+def _matrix(file: _File, grid: Grid, outcomes: Sequence[str]) -> Readings:
     """Readings of a matrix, perhaps below some lines of a header."""
+    lines = file.lines
     if len(outcomes) > 1:
         raise HistoryError(
-            f"{name} is a matrix, which holds one outcome, and this study has several; tell a "
-            "table with a column for each."
+            f"{file.name} is a matrix, which holds one outcome, and this study has several; tell "
+            "a table with a column for each."
         )
-    first, left = _corner(lines, grid, name)
-    values: dict[str, float | Point] = {}
-    marks: dict[str, str] = {}
+    first, left = _corner(file, grid)
+    cells: dict[str, str] = {}
     where: dict[str, str] = {}
     for r in range(grid.rows):
-        cells = lines[first + r] if first + r < len(lines) else []
+        line = lines[first + r] if first + r < len(lines) else []
         for c in range(grid.columns):
-            cell = cells[left + c] if left + c < len(cells) else ""
             well = grid.name(r * grid.columns + c)
-            where[well] = f"{name}:{first + r + 1}, well {well}"
-            if cell.lower() in _EMPTY:
-                continue
-            if cell.lower() in _WORDS:
-                marks[well] = cell
-                continue
-            number = number_in(cell, comma, where[well])
-            values[well] = _plain(number, well, outcomes)
+            cells[well] = line[left + c] if left + c < len(line) else ""
+            where[well] = f"{file.place(first + r)}, well {well}"
+    mark = file.mark((where[well], cell) for well, cell in cells.items())
+    values: dict[str, float | Point] = {}
+    marks: dict[str, str] = {}
+    for well, cell in cells.items():
+        if cell.lower() in _WORDS:
+            marks[well] = cell
+        elif cell.lower() not in _EMPTY:
+            values[well] = _plain(number_in(cell, mark, where[well]), well, outcomes)
     return Readings(values, marks, None, where)
 
 
-def _corner(lines: list[list[str]], grid: Grid, name: str) -> tuple[int, int]:
-    """Line and column of the first reading of a matrix."""
-    letters = [row_name(r) for r in range(grid.rows)]
-    for first in range(len(lines)):
-        block = [line[0].upper() if line else "" for line in lines[first : first + grid.rows]]
-        if block == letters:
-            return first, 1
+def _corner(file: _File, grid: Grid) -> tuple[int, int]:
+    """Line and column of the first reading of the only matrix in a file."""
+    lines = file.lines
+    blocks = _lettered(lines, 1 if grid.rows == 1 else 2)
+    if len(blocks) > 1:
+        spans = [f"{first + 1} to {first + rows}" for first, rows in blocks]
+        raise HistoryError(
+            f"{file.name} has {len(blocks)} matrices, in lines {' and in lines '.join(spans)}; "
+            "leave the one that counts in the file, or tell a table with a column 'well'. Nothing "
+            "was recorded."
+        )
+    for first, rows in blocks:
+        headed, count = _columns_of(lines, first, rows)
+        wrong = count != grid.columns if headed else count > grid.columns
+        if rows != grid.rows or wrong:
+            raise HistoryError(
+                f"{file.name} has a matrix of {rows} x {count} in lines {first + 1} to "
+                f"{first + rows}, and the plate has {grid.rows} x {grid.columns} wells. Is it the "
+                "file of this plate? Nothing was recorded."
+            )
+        return first, 1
     numbers = [str(c + 1) for c in range(grid.columns)]
-    start = 1 if lines[0][: grid.columns] == numbers else 0
+    start = 1 if lines[0] == numbers else 0
     widths = {len(line) for line in lines[start:]}
     if len(lines) - start == grid.rows and widths == {grid.columns}:
         return start, 0
     width = max(len(line) for line in lines)
     raise HistoryError(
-        f"{name} is neither a table with a column 'well' nor a matrix of {grid.rows} x "
+        f"{file.name} is neither a table with a column 'well' nor a matrix of {grid.rows} x "
         f"{grid.columns}: it has {several(len(lines), 'line')} of up to {several(width, 'cell')}. "
         "Nothing was recorded."
     )
+
+
+def _lettered(lines: Sequence[Sequence[str]], least: int) -> list[tuple[int, int]]:
+    """First line and number of rows of every run of lines that begin with A, B, C, ..."""
+    heads = [line[0].upper() if line else "" for line in lines]
+    found, at = [], 0
+    while at < len(heads):
+        rows = 0
+        while at + rows < len(heads) and heads[at + rows] == row_name(rows):
+            rows += 1
+        if rows >= least:
+            found.append((at, rows))
+        at += max(rows, 1)
+    return found
+
+
+def _columns_of(lines: Sequence[Sequence[str]], first: int, rows: int) -> tuple[bool, int]:
+    """Whether the columns of a matrix are numbered, and how many it has."""
+    above = next((line for line in reversed(lines[:first]) if any(line)), [])
+    count = 0
+    while count + 1 < len(above) and above[count + 1].lstrip("0") == str(count + 1):
+        count += 1
+    if count:  # behind the last number may stand what was measured, such as a wavelength
+        return True, count
+    filled = (i for line in lines[first : first + rows] for i, cell in enumerate(line) if cell)
+    return False, max(filled, default=0)
 
 
 def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Readings:
@@ -271,6 +348,13 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
                 f"{found.where.get(well, f'well {well}')}: marked, but plate {record.name} was "
                 f"told {_said(known)} there already. Nothing was recorded. "
                 f"{_way_to_correct(record.uses[well].trial)}"
+            )
+        if well in record.marks and known is None and well not in found.marks:
+            raise HistoryError(
+                f"{found.where.get(well, f'well {well}')}: {_said(found.values[well])}, but plate "
+                f"{record.name} has this well marked already ({record.marks[well]}), and a marked "
+                "well does not count. Nothing was recorded. Leave its cell empty. If the number is "
+                f"to count: {_way_to_correct(record.uses[well].trial)}"
             )
     done = {*record.readings, *record.marks}
     lacking = [w for w in record.missing if w not in found.values and w not in found.marks]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from covey.errors import HistoryError, did_you_mean
+from covey.errors import HistoryError, SpaceError, did_you_mean
 from covey.history import Measured, PlateRecord, Trial
 from covey.plates.choosing import PlateOrder
 from covey.plates.reader import Readings, news, read_readings
@@ -63,7 +63,7 @@ class OnPlates:
             key: names this request: asked again with the same key, the same plates are returned.
         """
         order = PlateOrder(layout, count)
-        layout.against(self.space)
+        _require_free_controls(layout.against(self.space), fixed or {})
         request = replace(self._request(1, strategy, fixed), plates=order)
         trials = self._asked(request, key)
         book = self.history.plates
@@ -100,8 +100,8 @@ class OnPlates:
 
         Args:
             plate: its name, or the plate.
-            readings: a file, as a long table or a matrix; a dict by well; or an array of the
-                shape of the plate.
+            readings: a file, as a long table or a matrix; a dict by well; an array of the
+                shape of the plate; or what `covey.plates.reader.read_readings` made of one.
             marks: by well, what went wrong there; its value does not count.
             part: whether wells may be missing that come later.
             day: of the measurement, where the layout has such an effect.
@@ -116,6 +116,19 @@ class OnPlates:
         more = {grid.name(grid.index(well)): said for well, said in (marks or {}).items()}
         found = replace(found, marks={**found.marks, **more})
         _tell(self, news(found, record, part=part), record, day, key)
+
+
+def _require_free_controls(layout: Layout, fixed: Mapping[str, Any]) -> None:
+    """Raise if a control has a value of its own of what wells share, and is not held there."""
+    for name, control in layout.samples_of_controls.items():
+        for shared, by in layout.shared.items() if control.at is not None else ():
+            value = (control.at or {}).get(shared)
+            if shared not in fixed or fixed[shared] != value:
+                raise SpaceError(
+                    f"control {name!r} is at {shared} {value!r}, but wells share {shared} by {by}, "
+                    "and its value is chosen. Leave out the point of the control, share "
+                    f"{shared} no longer, or hold it with fixed={{{shared!r}: {value!r}}}."
+                )
 
 
 def _tell(

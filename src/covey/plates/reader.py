@@ -32,6 +32,7 @@ class Readings:
     plate: str | None = None  # where the file says
     where: dict[str, str] = field(default_factory=dict)  # well -> its cell, for messages
     others: dict[str, int] = field(default_factory=dict)  # other plates -> rows left out
+    by_command: bool = False  # told on the command line: messages name commands
 
 
 @dataclass(frozen=True)
@@ -341,20 +342,20 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
             raise HistoryError(
                 f"{found.where.get(well, well)}: {_said(found.values[well])}, but plate "
                 f"{record.name} was told {_said(known)} there already. Nothing was recorded. "
-                f"{_way_to_correct(record.uses[well].trial)}"
+                f"{_way_to_correct(record.uses[well].trial, found)}"
             )
         if well in found.marks and known is not None and well not in record.marks:
             raise HistoryError(
                 f"{found.where.get(well, f'well {well}')}: marked, but plate {record.name} was "
                 f"told {_said(known)} there already. Nothing was recorded. "
-                f"{_way_to_correct(record.uses[well].trial)}"
+                f"{_way_to_correct(record.uses[well].trial, found)}"
             )
         if well in record.marks and known is None and well not in found.marks:
             raise HistoryError(
                 f"{found.where.get(well, f'well {well}')}: {_said(found.values[well])}, but plate "
                 f"{record.name} has this well marked already ({record.marks[well]}), and a marked "
-                "well does not count. Nothing was recorded. Leave its cell empty. If the number is "
-                f"to count: {_way_to_correct(record.uses[well].trial)}"
+                "well does not count. Nothing was recorded. Leave its cell empty. "
+                f"{_way_to_correct(record.uses[well].trial, found)}"
             )
     done = {*record.readings, *record.marks}
     lacking = [w for w in record.missing if w not in found.values and w not in found.marks]
@@ -363,7 +364,7 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
         raise HistoryError(
             f"plate {record.name}: {several(len(lacking), 'well')} without a reading: {shown}. "
             "Nothing was recorded. Mark what went wrong, or tell a part of the plate with "
-            "part=True (--part)."
+            f"{'--part' if found.by_command else 'part=True'}."
         )
     new = [w for w in record.uses if w not in done and (w in found.values or w in found.marks)]
     values = {well: found.values[well] for well in new if well in found.values}
@@ -371,14 +372,24 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
     return Readings(values, marks, found.plate, found.where)
 
 
-def _way_to_correct(trial: int | None) -> str:
+def _way_to_correct(trial: int | None, found: Readings) -> str:
     """What to do about a well that was told wrongly: its trial has one value, the mean."""
     if trial is None:
         return "It is a control, and what was told of one stays."
+    amend, exclude, tell = (
+        f"study.amend({trial}, value, reason)",
+        f"study.exclude({trial}, reason)",
+        f"study.tell({trial}, value)",
+    )
+    if found.by_command:
+        amend, exclude, tell = (
+            f"`covey amend {trial}=VALUE --reason WHY`",
+            f"`covey exclude {trial} --reason WHY`",
+            f"`covey tell {trial}=VALUE`",
+        )
     return (
-        f"It is a well of trial {trial}: correct the mean of its wells with study.amend({trial}, "
-        f"value, reason) or `covey amend {trial}=VALUE --reason WHY`, or leave the trial out with "
-        f"study.exclude({trial}, reason) or `covey exclude {trial} --reason WHY`."
+        f"It is a well of trial {trial}: correct the mean of its wells with {amend}, or with "
+        f"{tell} if the trial has no value yet, or leave the trial out with {exclude}."
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from covey.errors import HistoryError, SpaceError, did_you_mean
 from covey.history import Measured, PlateRecord, Trial
 from covey.plates.choosing import PlateOrder
-from covey.plates.reader import Readings, news, read_readings
+from covey.plates.reader import Readings, news, read_readings, require_as_placed
 from covey.plates.wells import Plate, plate_of
 
 if TYPE_CHECKING:
@@ -109,10 +109,12 @@ class OnPlates:
         """
         name = plate.name if isinstance(plate, Plate) else plate
         record = _record(self, name)
-        grid = _plate(self, record, {}).grid
+        placed = _plate(self, record, {})
+        grid = placed.grid
         found = read_readings(readings, grid, _names(self), name)
         if found.plate is not None and found.plate != name:
             raise HistoryError(f"the readings are of plate {found.plate}, not of {name}.")
+        require_as_placed(found, placed, _spans(self.space))
         more = {grid.name(grid.index(well)): said for well, said in (marks or {}).items()}
         found = replace(found, marks={**found.marks, **more})
         _tell(self, news(found, record, part=part), record, day, key)
@@ -140,6 +142,16 @@ def _tell(
     goal = None if study.recipe.outcomes is None else study.outcomes.only
     values = tuple(found.values.get(well) for well in wells)
     study._commit(Measured(record.name, wells, values, found.marks, goal, day), key)
+
+
+def _spans(space: Space | Pool) -> dict[str, float]:
+    """The lengths of ranges on which differences count; of logarithms and pools there are none."""
+    found = {}
+    for name, one in getattr(space, "parameters", {}).items():
+        low, high = one.span
+        if not getattr(one, "log", False) and low < high:
+            found[name] = float(high - low)
+    return found
 
 
 def _names(study: _Host) -> tuple[str, ...]:

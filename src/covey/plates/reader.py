@@ -6,20 +6,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covey.errors import HistoryError, SpaceError, did_you_mean, several
 from covey.history import PlateRecord, Point
 from covey.plates.layout import Grid, row_name
 from covey.plates.wells import csv_lines, decimal_mark, number_in
 
+if TYPE_CHECKING:
+    from covey.plates.wells import Plate
+
 _LARGEST = 2**24  # bytes of a reader's file
 _EMPTY = ("", "-", "--", "nan", "n/a", "na", "none")
 _WORDS = {"overflow", "over", "ovrflw", "sat", "#sat", "saturated", "*****", "####"}
+_PLACED = {"trial", "role", "run_order"}  # columns that only a table of covey's own has
+_CLOSE, _NEAR = 6e-3, 5e-3  # of a number and of its range: what rounding in a sheet may do
+_DIGITS = re.compile(r"[+-]?[0-9]*\.?([0-9]*)(?:e([+-]?[0-9]+))?", re.IGNORECASE)
 _WELL = ("well", "well position", "well id", "position", "destination well")
 
 
@@ -33,6 +40,7 @@ class Readings:
     where: dict[str, str] = field(default_factory=dict)  # well -> its cell, for messages
     others: dict[str, int] = field(default_factory=dict)  # other plates -> rows left out
     by_command: bool = False  # told on the command line: messages name commands
+    rows: dict[str, dict[str, str]] = field(default_factory=dict)  # of a filled table of wells
 
 
 @dataclass(frozen=True)
@@ -150,37 +158,19 @@ def _from_array(source: Any, grid: Grid, outcomes: Sequence[str]) -> Readings:
 
 def _long(file: _File, grid: Grid, outcomes: Sequence[str], wanted: str | None) -> Readings:
     """Readings of a long table; of one plate, if it has several."""
-    lines, name = file.lines, file.name
+    lines = file.lines
     heads = [cell.lower() for cell in lines[0]]
     well_at = next(i for i, head in enumerate(heads) if head in _WELL)
-    columns = {outcome: _column(lines[0], outcome, outcomes, name) for outcome in outcomes}
-    found, rows = Readings({}), list[tuple[int, list[str], dict[str, str]]]()
-    plates, others = dict[str, None](), Counter[str]()
-    for number, cells in enumerate(lines[1:], start=1):
-        full = [*cells, *[""] * (len(heads) - len(cells))]
-        line = dict(zip(heads, full, strict=False))
-        mine = line.get("plate", "")
-        if mine and wanted is not None and mine != wanted:
-            others[mine] += 1
-        elif any(cells):
-            plates |= {mine: None} if mine else {}
-            rows.append((number, full, line))
-    if len(plates) > 1:
-        raise HistoryError(
-            f"{name} has readings of {', '.join(plates)}; name the plate that is meant."
-        )
-    if others and not rows:
-        raise HistoryError(
-            f"the readings in {name} are of plate {', '.join(others)}, not of {wanted}. Nothing "
-            "was recorded. Name the plate that the file is of."
-        )
+    columns = {outcome: _column(lines[0], outcome, outcomes, file.name) for outcome in outcomes}
+    rows, plate, others = _rows_of(file, heads, wanted)
+    found = Readings({}, plate=plate, others=others)
     mark = file.mark(
         (f"{file.place(number)}, well {full[well_at]}", full[at])
-        for number, full, _ in rows
+        for number, full in rows
         for at in columns.values()
     )
-    for number, full, line in rows:
-        place = file.place(number)
+    for number, full in rows:
+        place, line = file.place(number), dict(zip(heads, full, strict=False))
         try:
             well = grid.name(grid.index(full[well_at]))
         except SpaceError as error:
@@ -188,7 +178,36 @@ def _long(file: _File, grid: Grid, outcomes: Sequence[str], wanted: str | None) 
         values = _numbers(full, columns, mark, f"{place}, well {well}")
         said = line.get("mark", "") or values.pop("", "")
         _take(found, well, values, said, (outcomes, place))
-    return replace(found, plate=next(iter(plates), None), others=dict(others))
+        if well in found.where and _PLACED & {*heads}:
+            found.rows[well] = dict(zip(lines[0], full, strict=False))
+    return found
+
+
+def _rows_of(
+    file: _File, heads: Sequence[str], wanted: str | None
+) -> tuple[list[tuple[int, list[str]]], str | None, dict[str, int]]:
+    """The rows of the plate that is wanted, by line; its name; and how many others have."""
+    at = heads.index("plate") if "plate" in heads else None
+    rows: list[tuple[int, list[str]]] = []
+    plates, others = dict[str, None](), Counter[str]()
+    for number, cells in enumerate(file.lines[1:], start=1):
+        full = [*cells, *[""] * (len(heads) - len(cells))]
+        mine = "" if at is None else full[at]
+        if mine and wanted is not None and mine != wanted:
+            others[mine] += 1
+        elif any(cells):
+            plates |= {mine: None} if mine else {}
+            rows.append((number, full))
+    if len(plates) > 1:
+        raise HistoryError(
+            f"{file.name} has readings of {', '.join(plates)}; name the plate that is meant."
+        )
+    if others and not rows:
+        raise HistoryError(
+            f"the readings in {file.name} are of plate {', '.join(others)}, not of {wanted}. "
+            "Nothing was recorded. Name the plate that the file is of."
+        )
+    return rows, next(iter(plates), None), dict(others)
 
 
 def _take(
@@ -328,6 +347,45 @@ def _columns_of(lines: Sequence[Sequence[str]], first: int, rows: int) -> tuple[
         return True, count
     filled = (i for line in lines[first : first + rows] for i, cell in enumerate(line) if cell)
     return False, max(filled, default=0)
+
+
+def require_as_placed(found: Readings, plate: Plate, spans: Mapping[str, float]) -> None:
+    """Raise if a filled table of wells has another trial or point in a well than the plate.
+
+    Empty cells say nothing; numbers may be rounded, within ``spans``, as sheets show them.
+    """
+    for well, row in found.rows.items():
+        there = plate.well(well)
+        wanted: dict[str, tuple[Any, float]] = {"trial": (there.trial, 0.0)}
+        for name, value in (there.point or {}).items():
+            wanted[plate.heading(name)] = (value, spans.get(name, 0.0))
+        for column, (value, span) in wanted.items():
+            cell = row.get(column, "")
+            if cell and not _is_alike(cell, value, span):
+                here = "no trial" if value is None else f"{column} {value}"
+                raise HistoryError(
+                    f"{found.where[well]}: {column} is {cell!r}, but plate {plate.name} has {here} "
+                    "there. Nothing was recorded. Is it the table of this plate? Put back what was "
+                    "there, or tell a file with the columns of wells and values alone."
+                )
+
+
+def _is_alike(cell: str, value: Any, span: float) -> bool:
+    """The same value, or what a spreadsheet makes of it: TRUE, 1 for 1.0, a rounded number."""
+    if cell.removeprefix("'").lower() == str(value).removeprefix("'").strip().lower():
+        return True
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    text = cell.replace(",", ".")
+    digits = _DIGITS.fullmatch(text)
+    try:
+        gap = abs(float(text) - value)
+    except ValueError:
+        return False
+    if gap <= 1e-9 * abs(value) or digits is None or isinstance(value, int):
+        return gap <= 1e-9 * abs(value)
+    unit = 10.0 ** (int(digits[2] or 0) - len(digits[1]))
+    return gap <= 0.5000001 * unit and (gap <= _CLOSE * abs(value) or gap <= _NEAR * span)
 
 
 def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Readings:

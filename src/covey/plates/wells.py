@@ -103,9 +103,10 @@ class Plate:
         """The columns of its table: always all of them."""
         named = tuple(n for n in self.outcomes if n != "value")
         results = ("predicted", *(named or ("value",)), "mark", "note")
-        return (*COLUMNS, *(self._heading(name) for name in self.parameters), *results)
+        return (*COLUMNS, *(self.heading(name) for name in self.parameters), *results)
 
-    def _heading(self, name: str) -> str:
+    def heading(self, name: str) -> str:
+        """The column of a parameter in its table."""
         taken = (*COLUMNS, *RESULTS, *self.outcomes)
         return f"point.{name}" if name in taken else name
 
@@ -125,7 +126,7 @@ class Plate:
             )
         )
         for name in self.parameters:
-            found[self._heading(name)] = None if well.point is None else well.point.get(name)
+            found[self.heading(name)] = None if well.point is None else well.point.get(name)
         found |= {"predicted": well.predicted, "mark": well.mark, "note": ""}
         values = well.value if isinstance(well.value, Point) else {"value": well.value}
         return found | {name: values.get(name) for name in self.outcomes}

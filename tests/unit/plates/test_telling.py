@@ -393,3 +393,45 @@ def test_a_file_of_another_plate_is_refused_as_that():
     both = read_readings(text + "p1,A1,0.5\n", plate.grid, plate="p1")
     assert both.values == {"A1": 0.5}
     assert both.others == {"p2": 12}
+
+
+def filled(plate, change=(), separator=","):
+    """The table of a plate with values, and perhaps another text in one cell."""
+    readings, lines = readings_of(plate), [separator.join(plate.columns)]
+    for row in plate.rows():
+        row |= {"value": readings.get(row["well"])}
+        row |= {column: text for well, column, text in change if well == row["well"]}
+        cells = ["" if row[c] is None else str(row[c]) for c in plate.columns]
+        lines.append(separator.join(cells))
+    return "\n".join(lines)
+
+
+def test_a_table_with_another_trial_or_point_is_refused_by_its_cell():
+    study, (plate,) = asked()
+    events = study.history.events
+    well = next(w for w in plate.used if w.trial is not None)
+    blank = next(w for w in plate.used if w.trial is None)
+    wrong = [
+        (well.name, "trial", str(well.trial + 1)),
+        (well.name, "x", str((well.point["x"] + 0.1) % 1.0)),
+        (well.name, "y", "abc"),
+        (blank.name, "trial", "0"),
+    ]
+    for where, column, text in wrong:
+        with pytest.raises(HistoryError, match=f"well {where}: {column} is '{text}', but plate p1"):
+            study.tell_plate("p1", filled(plate, [(where, column, text)]))
+    assert study.history.events == events
+    harmless = [
+        (well.name, "x", f"{well.point['x']:.3f}"),
+        (well.name, "trial", f"{well.trial}.0"),
+        (well.name, "y", ""),
+    ]
+    study.tell_plate("p1", filled(plate, harmless))
+    assert all(t.status == "told" for t in study.history.trials)
+
+
+def test_a_reader_may_have_columns_that_are_named_as_parameters():
+    study, (plate,) = asked()
+    lines = [f"{well},{value},37.0" for well, value in readings_of(plate).items()]
+    study.tell_plate("p1", "\n".join(["well,value,x", *lines]))
+    assert all(t.status == "told" for t in study.history.trials)

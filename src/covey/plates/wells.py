@@ -285,8 +285,8 @@ def decimal_mark(cells: Iterable[tuple[str, str]], separator: str, said: str | N
     if settled:
         found = f"{settled[',']}, and {settled['.']}; a file has one decimal mark."
     raise HistoryError(
-        f"{found} Say which it is with --decimal comma or --decimal point, in Python with "
-        "read_readings(..., decimal=','). Nothing was recorded."
+        f"{found} Say which it is with decimal (--decimal comma or --decimal point). Nothing was "
+        "recorded."
     )
 
 

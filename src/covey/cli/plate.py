@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covey.cli.options import FILE, Config, DryRun, Json, Out, Strategy
-from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say
+from covey.cli.options import FILE, Config, Decimal, DryRun, Json, Out, Strategy, mark_of
+from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, sentence
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import sheet_bytes
 from covey.cli.show import end, look_at, next_command
@@ -17,6 +19,7 @@ from covey.errors import several
 
 if TYPE_CHECKING:
     from covey.plates import Layout, Plate
+    from covey.plates.reader import Readings
     from covey.study import Study
 
 Name = Annotated[str, typer.Argument(metavar="PLATE", help="The name of a plate, such as p1.")]
@@ -41,6 +44,12 @@ def ask_plates(
     """
     settings = read_settings(config)
     layout = _layout(settings)
+    if out is not None and not dry_run:
+        _require_room(out, _next_names(settings, count), settings)
+    if (
+        not dry_run and not settings.journal.exists()
+    ):  # a refusal leaves no journal, which would keep the space
+        settings.on(None).ask_plates(count, layout, strategy=strategy)
     study = _in_memory(settings) if dry_run else settings.study()
     say(f"filling {several(count, 'plate')}: {layout.sum_in_words} ...")
     made = study.ask_plates(count, layout, strategy=strategy)
@@ -81,6 +90,7 @@ def tell_plate(
     ] = [],
     part: Annotated[bool, typer.Option("--part", help="Wells may be missing.")] = False,
     day: Annotated[str | None, typer.Option(help="Day of the measurement.")] = None,
+    decimal: Decimal = None,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -103,7 +113,8 @@ def tell_plate(
     marks = dict(_pair(word) for word in mark)
     before = len(study.history.told)
     known = len(study.history.events)
-    study.tell_plate(name, readings, marks=marks, part=part, day=day)
+    found = _read(study, name, readings, mark_of(decimal))
+    study.tell_plate(name, found, marks=marks, part=part, day=day)
     told, new = len(study.history.told) - before, len(study.history.events) > known
     left = study.history.plates.records[name].missing
     if as_json:
@@ -113,11 +124,22 @@ def tell_plate(
         verb = "would be told" if dry_run else "told"
         nothing = "" if new else "; everything in it was recorded before"
         put(f"plate {name}: {several(told, 'trial')} {verb}{nothing}")
+    for other, rows in found.others.items():
+        say(f"{readings}: {several(rows, 'row')} of plate {other} left out")
     if left:
         say(f"{several(len(left), 'well')} still to come")
     else:
         say(f"next: {next_command(settings, study)}")
     return end(study)
+
+
+def _read(study: Study, name: str, path: Path, decimal: str | None) -> Readings:
+    """What a reader's file says of a plate; messages about it name commands."""
+    from covey.plates.reader import read_readings
+
+    plate = study.plate(name)
+    found = read_readings(path, plate.grid, plate.outcomes, name, decimal)
+    return replace(found, by_command=True)
 
 
 def _only_open(study: Study, path: Path) -> str:
@@ -233,15 +255,45 @@ def _layout(settings: Settings) -> Layout:
     return Layout.from_description(settings.plate)
 
 
+def _next_names(settings: Settings, count: int) -> list[str]:
+    """The names that the next plates will have."""
+    known = len(look_at(settings).history.plates.records) if settings.journal.exists() else 0
+    return [f"p{known + number}" for number in range(1, count + 1)]
+
+
+def _outputs(name: str, folder: Path, settings: Settings) -> tuple[Output, Output]:
+    """The table and the map of a plate in a folder."""
+    table = Output(folder / f"{name}.csv", settings.files)
+    return table, Output(folder / f"{name}.html", settings.files, _is_map)
+
+
+def _require_room(folder: Path, names: Sequence[str], settings: Settings) -> None:
+    """Refuse before anything is asked if a file could not be written there."""
+    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    if not there.is_dir():
+        raise Stop(ExitCode.USAGE, f"{there} is a file; --out names a folder.")
+    if not os.access(there, os.W_OK):
+        raise Stop(ExitCode.FAILED, f"nothing may be written in {there}; name another folder.")
+    for name in names if folder.is_dir() else ():
+        for output in _outputs(name, folder, settings):
+            output.require_free()
+
+
 def _write(made: Sequence[Plate], folder: Path, settings: Settings) -> None:
     """Write a table and a map for each plate into a folder."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Stop(ExitCode.FAILED, f"cannot make {folder}: {error.strerror}.") from error
     for plate in made:
-        Output(folder / f"{plate.name}.csv", settings.files).write(plate.table())
-        Output(folder / f"{plate.name}.html", settings.files, _is_map).write(plate.map())
+        table, page = _outputs(plate.name, folder, settings)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            table.write(plate.table())
+            page.write(plate.map())
+        except (OSError, Stop) as error:
+            why = error if isinstance(error, Stop) else f"cannot make {folder}: {error.strerror}"
+            raise Stop(
+                error.code if isinstance(error, Stop) else ExitCode.FAILED,
+                f"{sentence(why)} The plates are recorded: {', '.join(p.name for p in made)}. "
+                f"`covey plate show {plate.name} --out FILE.csv --map FILE.html` writes one.",
+            ) from error
         say(f"wrote {folder / plate.name}.csv and {plate.name}.html, a page to print")
 
 

@@ -43,6 +43,7 @@ class _Form:
     as_json: bool
     dry_run: bool
     skip_unknown: bool
+    starts: bool = False  # there is no journal yet, and this command may start it
 
 
 def tell(
@@ -108,25 +109,23 @@ def add(
     covey add results.csv --value value --json
     """
     settings = read_settings(config)
+    starts = not settings.journal.exists()
     study = _opened(settings, dry_run=dry_run, start=True)
     found = _from_files(results, study, value, mark_of(decimal), by_id=False)
-    form = _Form("add", settings, as_json, dry_run, skip_unknown)
+    form = _Form("add", settings, as_json, dry_run, skip_unknown, starts)
     _take(found, study, Manner(by_id=False, again=again), form)
 
 
 def _opened(settings: Settings, *, dry_run: bool, start: bool = False) -> Study:
     if not settings.journal.exists():
-        if start and dry_run:
+        if start:  # in memory first: a refusal leaves no journal, which would keep the space
             return settings.on(None)
-        if not start:
-            raise Stop(
-                ExitCode.CONFLICT,
-                f"there is no {settings.journal} yet; `covey ask` starts it, and `covey add FILE` "
-                "with results that you have.",
-            )
-    if dry_run:
-        return look_at(settings, own=True)
-    return settings.change() if settings.journal.exists() else settings.study()
+        raise Stop(
+            ExitCode.CONFLICT,
+            f"there is no {settings.journal} yet; `covey ask` starts it, and `covey add FILE` "
+            "with results that you have.",
+        )
+    return look_at(settings, own=True) if dry_run else settings.change()
 
 
 def _from_files(
@@ -168,6 +167,10 @@ def _take(
     _require_all(found, skip_unknown=form.skip_unknown)
     check_intake(found, study)
     if not form.dry_run:
+        if form.starts:  # all can be taken: the study may start
+            study = form.settings.study()
+            found = plan(rows, study, manner)
+            _require_all(found, skip_unknown=form.skip_unknown)
         record_intake(found, study)
     counts = _counts(found)
     if form.as_json:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from covey.errors import HistoryError, did_you_mean
+from covey.errors import HistoryError, SpaceError, did_you_mean
 from covey.history import Measured, PlateRecord, Trial
 from covey.plates.choosing import PlateOrder
-from covey.plates.reader import Readings, news, read_readings
+from covey.plates.reader import Readings, news, read_readings, require_as_placed
 from covey.plates.wells import Plate, plate_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class OnPlates:
             key: names this request: asked again with the same key, the same plates are returned.
         """
         order = PlateOrder(layout, count)
-        layout.against(self.space)
+        _require_free_controls(layout.against(self.space), fixed or {})
         request = replace(self._request(1, strategy, fixed), plates=order)
         trials = self._asked(request, key)
         book = self.history.plates
@@ -100,8 +100,8 @@ class OnPlates:
 
         Args:
             plate: its name, or the plate.
-            readings: a file, as a long table or a matrix; a dict by well; or an array of the
-                shape of the plate.
+            readings: a file, as a long table or a matrix; a dict by well; an array of the
+                shape of the plate; or what `covey.plates.reader.read_readings` made of one.
             marks: by well, what went wrong there; its value does not count.
             part: whether wells may be missing that come later.
             day: of the measurement, where the layout has such an effect.
@@ -109,13 +109,28 @@ class OnPlates:
         """
         name = plate.name if isinstance(plate, Plate) else plate
         record = _record(self, name)
-        grid = _plate(self, record, {}).grid
+        placed = _plate(self, record, {})
+        grid = placed.grid
         found = read_readings(readings, grid, _names(self), name)
         if found.plate is not None and found.plate != name:
             raise HistoryError(f"the readings are of plate {found.plate}, not of {name}.")
+        require_as_placed(found, placed, _spans(self.space))
         more = {grid.name(grid.index(well)): said for well, said in (marks or {}).items()}
         found = replace(found, marks={**found.marks, **more})
         _tell(self, news(found, record, part=part), record, day, key)
+
+
+def _require_free_controls(layout: Layout, fixed: Mapping[str, Any]) -> None:
+    """Raise if a control has a value of its own of what wells share, and is not held there."""
+    for name, control in layout.samples_of_controls.items():
+        for shared, by in layout.shared.items() if control.at is not None else ():
+            value = (control.at or {}).get(shared)
+            if shared not in fixed or fixed[shared] != value:
+                raise SpaceError(
+                    f"control {name!r} is at {shared} {value!r}, but wells share {shared} by {by}, "
+                    "and its value is chosen. Leave out the point of the control, share "
+                    f"{shared} no longer, or hold it (in Python: fixed={{{shared!r}: {value!r}}})."
+                )
 
 
 def _tell(
@@ -127,6 +142,16 @@ def _tell(
     goal = None if study.recipe.outcomes is None else study.outcomes.only
     values = tuple(found.values.get(well) for well in wells)
     study._commit(Measured(record.name, wells, values, found.marks, goal, day), key)
+
+
+def _spans(space: Space | Pool) -> dict[str, float]:
+    """The lengths of ranges on which differences count; of logarithms and pools there are none."""
+    found = {}
+    for name, one in getattr(space, "parameters", {}).items():
+        low, high = one.span
+        if not getattr(one, "log", False) and low < high:
+            found[name] = float(high - low)
+    return found
 
 
 def _names(study: _Host) -> tuple[str, ...]:

@@ -466,6 +466,8 @@ def _checked_controls(controls: object) -> dict[str, Control]:
     for name, given in _table(controls, "controls").items():
         if not isinstance(name, str) or not name.strip() or ":" in name:
             raise SpaceError(f"the name of a control is a text without a colon; got {name!r}.")
+        if name in ("sample", "all"):
+            raise SpaceError(f"no control is named {name!r}, which rules of dispense need.")
         if not isinstance(given, Control) and not is_whole(given, 1):
             raise SpaceError(
                 f"control {name!r} is a number of wells, or covey.Control(wells=4, at={{...}}); "

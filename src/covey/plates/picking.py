@@ -225,6 +225,8 @@ def pick_list(
     rules = [Dispense.from_table(one) for one in dispense]
     if not rules:
         raise SpaceError("nothing says what is dispensed; give rules, such as [[dispense]].")
+    for rule in rules:
+        _require_role(rule, plate)
     shelf, machine = read_stocks(stocks), PROFILES[profile]
     filled: dict[str, float] = {}
     wanted: list[tuple[Well, str, float]] = []
@@ -240,6 +242,16 @@ def pick_list(
     _require_enough(shelf, wanted)
     made = [_drawn(shelf, well, (material, v), machine, profile) for well, material, v in wanted]
     return PickList(profile, tuple(made), dict(destination or {}))
+
+
+def _require_role(rule: Dispense, plate: Plate) -> None:
+    """Raise if no well can have the role of a rule, whose liquid would be left out."""
+    known = ("sample", "all", *plate.layout.samples_of_controls)
+    if rule.role not in known:
+        raise SpaceError(
+            f"dispense {rule.material!r}: plate {plate.name} has no control {rule.role!r}; the "
+            f"role is one of {', '.join(known)}.{did_you_mean(rule.role, known)}"
+        )
 
 
 def _applies(rule: Dispense, well: Well) -> bool:
@@ -379,7 +391,7 @@ def read_stocks(source: Any) -> dict[str, list[Stock]]:
 def _stock(row: Mapping[str, Any], where: str) -> Stock:
     def number(column: str) -> float | None:
         text = str(row.get(column, "") or "").strip()
-        return number_in(text, False, f"{where}, {column}") if text else None
+        return number_in(text, ".", f"{where}, {column}") if text else None
 
     volume, dead = number("volume_ul") or 0.0, number("dead_ul") or 0.0
     if volume < 0.0 or dead < 0.0:

@@ -6,19 +6,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from covey.errors import HistoryError, SpaceError, did_you_mean, several
 from covey.history import PlateRecord, Point
 from covey.plates.layout import Grid, row_name
-from covey.plates.wells import csv_lines, number_in
+from covey.plates.wells import csv_lines, decimal_mark, number_in
+
+if TYPE_CHECKING:
+    from covey.plates.wells import Plate
 
 _LARGEST = 2**24  # bytes of a reader's file
 _EMPTY = ("", "-", "--", "nan", "n/a", "na", "none")
 _WORDS = {"overflow", "over", "ovrflw", "sat", "#sat", "saturated", "*****", "####"}
+_PLACED = {"trial", "role", "run_order"}  # columns that only a table of covey's own has
+_CLOSE, _NEAR = 6e-3, 5e-3  # of a number and of its range: what rounding in a sheet may do
+_DIGITS = re.compile(r"[+-]?[0-9]*\.?([0-9]*)(?:e([+-]?[0-9]+))?", re.IGNORECASE)
 _WELL = ("well", "well position", "well id", "position", "destination well")
 
 
@@ -30,18 +38,48 @@ class Readings:
     marks: dict[str, str] = field(default_factory=dict)
     plate: str | None = None  # where the file says
     where: dict[str, str] = field(default_factory=dict)  # well -> its cell, for messages
+    others: dict[str, int] = field(default_factory=dict)  # other plates -> rows left out
+    by_command: bool = False  # told on the command line: messages name commands
+    rows: dict[str, dict[str, str]] = field(default_factory=dict)  # of a filled table of wells
+
+
+@dataclass(frozen=True)
+class _File:
+    """The cells of a reader's file and how it is to be read."""
+
+    name: str
+    lines: list[list[str]]
+    separator: str
+    decimal: str | None  # the mark that a person says it has
+
+    def place(self, line: int) -> str:
+        """A line in a message; ``line`` counts from 0."""
+        return f"{self.name}:{line + 1}"
+
+    def mark(self, cells: Iterable[tuple[str, str]]) -> str:
+        """The decimal mark, given the cells of numbers and where they are."""
+        return decimal_mark(cells, self.separator, self.decimal)
 
 
 def read_readings(
-    source: Any, grid: Grid, outcomes: Sequence[str] = ("value",), plate: str | None = None
+    source: Any,
+    grid: Grid,
+    outcomes: Sequence[str] = ("value",),
+    plate: str | None = None,
+    decimal: str | None = None,
 ) -> Readings:
     """Readings from a file, a text of CSV, a dict by well, or a matrix (rows, columns).
 
     A long table has a column ``well`` and one for each outcome (a single one may be called value),
     perhaps ``plate`` and ``mark``. A matrix has as many rows and columns as the plate, with or
     without the letters of rows and the numbers of columns. Decimal commas are understood where
-    cells are separated by semicolons or tabs.
+    cells are separated by semicolons or tabs; ``decimal`` says the mark where a file leaves it
+    open, as one that has nothing but numbers such as 1.234. Readings are returned as they are.
     """
+    if isinstance(source, Readings):
+        return source
+    if decimal not in (None, ".", ","):
+        raise HistoryError(f"decimal is '.' or ',', or None to go by the file; got {decimal!r}.")
     if isinstance(source, Mapping):
         values = {grid.name(grid.index(w)): _plain(v, w, outcomes) for w, v in source.items()}
         return Readings(values, where={well: f"well {well}" for well in values})
@@ -51,11 +89,11 @@ def read_readings(
     lines = csv_lines(text, name)
     if not lines:
         raise HistoryError(f"{name} is empty. Nothing was recorded.")
-    comma = "," not in _separators(text)
+    file = _File(name, lines, _separators(text), decimal)
     heads = [cell.lower() for cell in lines[0]]
     if any(head in _WELL for head in heads):
-        return _long(lines, name, grid, outcomes, (plate, comma))
-    return _matrix(lines, name, grid, outcomes, comma)
+        return _long(file, grid, outcomes, plate)
+    return _matrix(file, grid, outcomes)
 
 
 def _plain(value: Any, well: object, outcomes: Sequence[str]) -> float | Point:
@@ -118,38 +156,58 @@ def _from_array(source: Any, grid: Grid, outcomes: Sequence[str]) -> Readings:
     return Readings(values, where={well: f"well {well}" for well in values})
 
 
-def _long(
-    lines: list[list[str]],
-    name: str,
-    grid: Grid,
-    outcomes: Sequence[str],
-    how: tuple[str | None, bool],
-) -> Readings:
+def _long(file: _File, grid: Grid, outcomes: Sequence[str], wanted: str | None) -> Readings:
     """Readings of a long table; of one plate, if it has several."""
-    wanted, comma = how
+    lines = file.lines
     heads = [cell.lower() for cell in lines[0]]
     well_at = next(i for i, head in enumerate(heads) if head in _WELL)
-    columns = {outcome: _column(lines[0], outcome, outcomes, name) for outcome in outcomes}
-    found, plates = Readings({}), dict[str, None]()
-    for number, cells in enumerate(lines[1:], start=2):
-        line = dict(zip(heads, [*cells, *[""] * len(heads)], strict=False))
-        mine = line.get("plate", "")
-        if not any(cells) or (mine and wanted is not None and mine != wanted):
-            continue
-        plates |= {mine: None} if mine else {}
-        place = f"{name}:{number}"
+    columns = {outcome: _column(lines[0], outcome, outcomes, file.name) for outcome in outcomes}
+    rows, plate, others = _rows_of(file, heads, wanted)
+    found = Readings({}, plate=plate, others=others)
+    mark = file.mark(
+        (f"{file.place(number)}, well {full[well_at]}", full[at])
+        for number, full in rows
+        for at in columns.values()
+    )
+    for number, full in rows:
+        place, line = file.place(number), dict(zip(heads, full, strict=False))
         try:
-            well = grid.name(grid.index(cells[well_at]))
-        except (SpaceError, IndexError) as error:
+            well = grid.name(grid.index(full[well_at]))
+        except SpaceError as error:
             raise HistoryError(f"{place}: {error} Nothing was recorded.") from error
-        values = _numbers([*cells, *[""] * len(heads)], columns, comma, f"{place}, well {well}")
-        mark = line.get("mark", "") or values.pop("", "")
-        _take(found, well, values, mark, (outcomes, place))
+        values = _numbers(full, columns, mark, f"{place}, well {well}")
+        said = line.get("mark", "") or values.pop("", "")
+        _take(found, well, values, said, (outcomes, place))
+        if well in found.where and _PLACED & {*heads}:
+            found.rows[well] = dict(zip(lines[0], full, strict=False))
+    return found
+
+
+def _rows_of(
+    file: _File, heads: Sequence[str], wanted: str | None
+) -> tuple[list[tuple[int, list[str]]], str | None, dict[str, int]]:
+    """The rows of the plate that is wanted, by line; its name; and how many others have."""
+    at = heads.index("plate") if "plate" in heads else None
+    rows: list[tuple[int, list[str]]] = []
+    plates, others = dict[str, None](), Counter[str]()
+    for number, cells in enumerate(file.lines[1:], start=1):
+        full = [*cells, *[""] * (len(heads) - len(cells))]
+        mine = "" if at is None else full[at]
+        if mine and wanted is not None and mine != wanted:
+            others[mine] += 1
+        elif any(cells):
+            plates |= {mine: None} if mine else {}
+            rows.append((number, full))
     if len(plates) > 1:
         raise HistoryError(
-            f"{name} has readings of {', '.join(plates)}; name the plate that is meant."
+            f"{file.name} has readings of {', '.join(plates)}; name the plate that is meant."
         )
-    return replace(found, plate=next(iter(plates), None))
+    if others and not rows:
+        raise HistoryError(
+            f"the readings in {file.name} are of plate {', '.join(others)}, not of {wanted}. "
+            "Nothing was recorded. Name the plate that the file is of."
+        )
+    return rows, next(iter(plates), None), dict(others)
 
 
 def _take(
@@ -177,7 +235,7 @@ def _take(
 
 
 def _numbers(
-    line: Sequence[str], columns: Mapping[str, int], comma: bool, where: str
+    line: Sequence[str], columns: Mapping[str, int], decimal: str, where: str
 ) -> dict[str, Any]:
     """Values by outcome; under "" what a reader says instead of a number, as a mark."""
     found: dict[str, Any] = {}
@@ -187,7 +245,7 @@ def _numbers(
             continue
         if cell.lower() in _WORDS:
             return {"": cell}
-        found[outcome] = number_in(cell, comma, where)
+        found[outcome] = number_in(cell, decimal, where)
     return found
 
 
@@ -203,53 +261,131 @@ def _column(heads: Sequence[str], outcome: str, outcomes: Sequence[str], name: s
     )
 
 
-def _matrix(
-    lines: list[list[str]], name: str, grid: Grid, outcomes: Sequence[str], comma: bool
-) -> Readings:
+def _matrix(file: _File, grid: Grid, outcomes: Sequence[str]) -> Readings:
     """Readings of a matrix, perhaps below some lines of a header."""
+    lines = file.lines
     if len(outcomes) > 1:
         raise HistoryError(
-            f"{name} is a matrix, which holds one outcome, and this study has several; tell a "
-            "table with a column for each."
+            f"{file.name} is a matrix, which holds one outcome, and this study has several; tell "
+            "a table with a column for each."
         )
-    first, left = _corner(lines, grid, name)
-    values: dict[str, float | Point] = {}
-    marks: dict[str, str] = {}
+    first, left = _corner(file, grid)
+    cells: dict[str, str] = {}
     where: dict[str, str] = {}
     for r in range(grid.rows):
-        cells = lines[first + r] if first + r < len(lines) else []
+        line = lines[first + r] if first + r < len(lines) else []
         for c in range(grid.columns):
-            cell = cells[left + c] if left + c < len(cells) else ""
             well = grid.name(r * grid.columns + c)
-            where[well] = f"{name}:{first + r + 1}, well {well}"
-            if cell.lower() in _EMPTY:
-                continue
-            if cell.lower() in _WORDS:
-                marks[well] = cell
-                continue
-            number = number_in(cell, comma, where[well])
-            values[well] = _plain(number, well, outcomes)
+            cells[well] = line[left + c] if left + c < len(line) else ""
+            where[well] = f"{file.place(first + r)}, well {well}"
+    mark = file.mark((where[well], cell) for well, cell in cells.items())
+    values: dict[str, float | Point] = {}
+    marks: dict[str, str] = {}
+    for well, cell in cells.items():
+        if cell.lower() in _WORDS:
+            marks[well] = cell
+        elif cell.lower() not in _EMPTY:
+            values[well] = _plain(number_in(cell, mark, where[well]), well, outcomes)
     return Readings(values, marks, None, where)
 
 
-def _corner(lines: list[list[str]], grid: Grid, name: str) -> tuple[int, int]:
-    """Line and column of the first reading of a matrix."""
-    letters = [row_name(r) for r in range(grid.rows)]
-    for first in range(len(lines)):
-        block = [line[0].upper() if line else "" for line in lines[first : first + grid.rows]]
-        if block == letters:
-            return first, 1
+def _corner(file: _File, grid: Grid) -> tuple[int, int]:
+    """Line and column of the first reading of the only matrix in a file."""
+    lines = file.lines
+    blocks = _lettered(lines, 1 if grid.rows == 1 else 2)
+    if len(blocks) > 1:
+        spans = [f"{first + 1} to {first + rows}" for first, rows in blocks]
+        raise HistoryError(
+            f"{file.name} has {len(blocks)} matrices, in lines {' and in lines '.join(spans)}; "
+            "leave the one that counts in the file, or tell a table with a column 'well'. Nothing "
+            "was recorded."
+        )
+    for first, rows in blocks:
+        headed, count = _columns_of(lines, first, rows)
+        wrong = count != grid.columns if headed else count > grid.columns
+        if rows != grid.rows or wrong:
+            raise HistoryError(
+                f"{file.name} has a matrix of {rows} x {count} in lines {first + 1} to "
+                f"{first + rows}, and the plate has {grid.rows} x {grid.columns} wells. Is it the "
+                "file of this plate? Nothing was recorded."
+            )
+        return first, 1
     numbers = [str(c + 1) for c in range(grid.columns)]
-    start = 1 if lines[0][: grid.columns] == numbers else 0
+    start = 1 if lines[0] == numbers else 0
     widths = {len(line) for line in lines[start:]}
     if len(lines) - start == grid.rows and widths == {grid.columns}:
         return start, 0
     width = max(len(line) for line in lines)
     raise HistoryError(
-        f"{name} is neither a table with a column 'well' nor a matrix of {grid.rows} x "
+        f"{file.name} is neither a table with a column 'well' nor a matrix of {grid.rows} x "
         f"{grid.columns}: it has {several(len(lines), 'line')} of up to {several(width, 'cell')}. "
         "Nothing was recorded."
     )
+
+
+def _lettered(lines: Sequence[Sequence[str]], least: int) -> list[tuple[int, int]]:
+    """First line and number of rows of every run of lines that begin with A, B, C, ..."""
+    heads = [line[0].upper() if line else "" for line in lines]
+    found, at = [], 0
+    while at < len(heads):
+        rows = 0
+        while at + rows < len(heads) and heads[at + rows] == row_name(rows):
+            rows += 1
+        if rows >= least:
+            found.append((at, rows))
+        at += max(rows, 1)
+    return found
+
+
+def _columns_of(lines: Sequence[Sequence[str]], first: int, rows: int) -> tuple[bool, int]:
+    """Whether the columns of a matrix are numbered, and how many it has."""
+    above = next((line for line in reversed(lines[:first]) if any(line)), [])
+    count = 0
+    while count + 1 < len(above) and above[count + 1].lstrip("0") == str(count + 1):
+        count += 1
+    if count:  # behind the last number may stand what was measured, such as a wavelength
+        return True, count
+    filled = (i for line in lines[first : first + rows] for i, cell in enumerate(line) if cell)
+    return False, max(filled, default=0)
+
+
+def require_as_placed(found: Readings, plate: Plate, spans: Mapping[str, float]) -> None:
+    """Raise if a filled table of wells has another trial or point in a well than the plate.
+
+    Empty cells say nothing; numbers may be rounded, within ``spans``, as sheets show them.
+    """
+    for well, row in found.rows.items():
+        there = plate.well(well)
+        wanted: dict[str, tuple[Any, float]] = {"trial": (there.trial, 0.0)}
+        for name, value in (there.point or {}).items():
+            wanted[plate.heading(name)] = (value, spans.get(name, 0.0))
+        for column, (value, span) in wanted.items():
+            cell = row.get(column, "")
+            if cell and not _is_alike(cell, value, span):
+                here = "no trial" if value is None else f"{column} {value}"
+                raise HistoryError(
+                    f"{found.where[well]}: {column} is {cell!r}, but plate {plate.name} has {here} "
+                    "there. Nothing was recorded. Is it the table of this plate? Put back what was "
+                    "there, or tell a file with the columns of wells and values alone."
+                )
+
+
+def _is_alike(cell: str, value: Any, span: float) -> bool:
+    """The same value, or what a spreadsheet makes of it: TRUE, 1 for 1.0, a rounded number."""
+    if cell.removeprefix("'").lower() == str(value).removeprefix("'").strip().lower():
+        return True
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    text = cell.replace(",", ".")
+    digits = _DIGITS.fullmatch(text)
+    try:
+        gap = abs(float(text) - value)
+    except ValueError:
+        return False
+    if gap <= 1e-9 * abs(value) or digits is None or isinstance(value, int):
+        return gap <= 1e-9 * abs(value)
+    unit = 10.0 ** (int(digits[2] or 0) - len(digits[1]))
+    return gap <= 0.5000001 * unit and (gap <= _CLOSE * abs(value) or gap <= _NEAR * span)
 
 
 def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Readings:
@@ -264,13 +400,20 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
             raise HistoryError(
                 f"{found.where.get(well, well)}: {_said(found.values[well])}, but plate "
                 f"{record.name} was told {_said(known)} there already. Nothing was recorded. "
-                f"{_way_to_correct(record.uses[well].trial)}"
+                f"{_way_to_correct(record.uses[well].trial, found)}"
             )
         if well in found.marks and known is not None and well not in record.marks:
             raise HistoryError(
                 f"{found.where.get(well, f'well {well}')}: marked, but plate {record.name} was "
                 f"told {_said(known)} there already. Nothing was recorded. "
-                f"{_way_to_correct(record.uses[well].trial)}"
+                f"{_way_to_correct(record.uses[well].trial, found)}"
+            )
+        if well in record.marks and known is None and well not in found.marks:
+            raise HistoryError(
+                f"{found.where.get(well, f'well {well}')}: {_said(found.values[well])}, but plate "
+                f"{record.name} has this well marked already ({record.marks[well]}), and a marked "
+                "well does not count. Nothing was recorded. Leave its cell empty. "
+                f"{_way_to_correct(record.uses[well].trial, found)}"
             )
     done = {*record.readings, *record.marks}
     lacking = [w for w in record.missing if w not in found.values and w not in found.marks]
@@ -279,7 +422,7 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
         raise HistoryError(
             f"plate {record.name}: {several(len(lacking), 'well')} without a reading: {shown}. "
             "Nothing was recorded. Mark what went wrong, or tell a part of the plate with "
-            "part=True (--part)."
+            f"{'--part' if found.by_command else 'part=True'}."
         )
     new = [w for w in record.uses if w not in done and (w in found.values or w in found.marks)]
     values = {well: found.values[well] for well in new if well in found.values}
@@ -287,14 +430,24 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
     return Readings(values, marks, found.plate, found.where)
 
 
-def _way_to_correct(trial: int | None) -> str:
+def _way_to_correct(trial: int | None, found: Readings) -> str:
     """What to do about a well that was told wrongly: its trial has one value, the mean."""
     if trial is None:
         return "It is a control, and what was told of one stays."
+    amend, exclude, tell = (
+        f"study.amend({trial}, value, reason)",
+        f"study.exclude({trial}, reason)",
+        f"study.tell({trial}, value)",
+    )
+    if found.by_command:
+        amend, exclude, tell = (
+            f"`covey amend {trial}=VALUE --reason WHY`",
+            f"`covey exclude {trial} --reason WHY`",
+            f"`covey tell {trial}=VALUE`",
+        )
     return (
-        f"It is a well of trial {trial}: correct the mean of its wells with study.amend({trial}, "
-        f"value, reason) or `covey amend {trial}=VALUE --reason WHY`, or leave the trial out with "
-        f"study.exclude({trial}, reason) or `covey exclude {trial} --reason WHY`."
+        f"It is a well of trial {trial}: correct the mean of its wells with {amend}, or with "
+        f"{tell} if the trial has no value yet, or leave the trial out with {exclude}."
     )
 
 

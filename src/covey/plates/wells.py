@@ -25,6 +25,8 @@ COLUMNS = ("plate", "well", "row", "column", "role", "trial", "replicate", "run_
 RESULTS = ("predicted", "value", "mark", "note")
 # What a spreadsheet would take for a formula; numbers are no text and stay as they are.
 _FORMULA = re.compile(r"\A(?=['\"]*[=+\-@\t\r\n])")
+_MARKED = re.compile(r"[+-]?[0-9]*[.,][0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")  # 1.234 may be 1234: a mark of thousands
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,10 @@ class Plate:
         """The columns of its table: always all of them."""
         named = tuple(n for n in self.outcomes if n != "value")
         results = ("predicted", *(named or ("value",)), "mark", "note")
-        return (*COLUMNS, *(self._heading(name) for name in self.parameters), *results)
+        return (*COLUMNS, *(self.heading(name) for name in self.parameters), *results)
 
-    def _heading(self, name: str) -> str:
+    def heading(self, name: str) -> str:
+        """The column of a parameter in its table."""
         taken = (*COLUMNS, *RESULTS, *self.outcomes)
         return f"point.{name}" if name in taken else name
 
@@ -123,7 +126,7 @@ class Plate:
             )
         )
         for name in self.parameters:
-            found[self._heading(name)] = None if well.point is None else well.point.get(name)
+            found[self.heading(name)] = None if well.point is None else well.point.get(name)
         found |= {"predicted": well.predicted, "mark": well.mark, "note": ""}
         values = well.value if isinstance(well.value, Point) else {"value": well.value}
         return found | {name: values.get(name) for name in self.outcomes}
@@ -253,12 +256,51 @@ def csv_lines(text: str, name: str) -> list[list[str]]:
     return lines
 
 
-def number_in(cell: str, decimal_comma: bool, where: str) -> float:
+def decimal_mark(cells: Iterable[tuple[str, str]], separator: str, said: str | None) -> str:
+    """The decimal mark of a file, from its cells of numbers (where they are, and their text).
+
+    ``said`` is what a person says of it. The rule is that of the command `covey tell`.
+
+    Raises:
+        HistoryError: Both marks occur; or every number with a mark may be one of thousands; and
+            nothing is said.
+    """
+    settled: dict[str, str] = {}  # mark -> a cell that has it for certain
+    doubtful = ""
+    for where, text in cells:
+        if not _MARKED.fullmatch(text):
+            continue
+        if _GROUPED.fullmatch(text):
+            doubtful = doubtful or f"{where}: {text!r}"
+        else:
+            settled.setdefault("," if "," in text else ".", f"{where}: {text!r}")
+    if separator == ",":  # a comma ends a cell, unless it is in quotes
+        return said if said and set(settled) == {","} else "."
+    if len(settled) == 1:
+        return next(iter(settled))
+    if said is not None or not (settled or doubtful):
+        return said or "."
+    found = f"{doubtful} may have a decimal mark or one of thousands."
+    if settled:
+        found = f"{settled[',']}, and {settled['.']}; a file has one decimal mark."
+    raise HistoryError(
+        f"{found} Say which it is with decimal (--decimal comma or --decimal point). Nothing was "
+        "recorded."
+    )
+
+
+def number_in(cell: str, decimal: str, where: str) -> float:
     """The number in a cell, or an error that names the cell."""
     from covey.space.names import number_from_text
 
-    text = cell.replace(",", ".") if decimal_comma else cell
+    other = "." if decimal == "," else ","
     try:
-        return number_from_text(text)
+        if other in cell:
+            raise SpaceError("the other decimal mark")
+        return number_from_text(cell.replace(decimal, "."))
     except SpaceError as error:
-        raise HistoryError(f"{where}: {cell!r} is no number. Nothing was recorded.") from error
+        way = ""
+        if re.search(r"[0-9][.,][0-9]", cell) and other in cell:
+            name = "comma" if decimal == "," else "point"
+            way = f" Write decimals with a {name}, and no marks between thousands."
+        raise HistoryError(f"{where}: {cell!r} is no number.{way} Nothing was recorded.") from error

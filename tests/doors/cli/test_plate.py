@@ -238,3 +238,74 @@ def test_other_numbers_name_the_trial_and_what_corrects_it(bench):
         done = bench("plate", "tell", "other.csv", "-p", "p1", "--part")
         assert done.code == 5
         assert said.format(row["trial"]) in done.err
+
+
+def test_rows_of_other_plates_and_the_decimal_mark_are_said(bench):
+    bench("plate", "ask", "-n", "2", "--out", "plates")
+    used = {n: [r["well"] for r in rows_of(n) if r["role"] != "empty"] for n in ("p1", "p2")}
+    lines = [f"{name};{well};1,234" for name, wells in used.items() for well in wells]
+    Path("both.csv").write_text("\n".join(["plate;well;value", *lines]))
+    refused = bench("plate", "tell", "both.csv", "-p", "p1")
+    assert refused.code == 5
+    assert "--decimal comma" in refused.err
+    done = bench("plate", "tell", "both.csv", "-p", "p1", "--decimal", "comma")
+    assert done.code == 0, done.err
+    assert "both.csv: 24 rows of plate p2 left out" in done.err
+    assert bench("plate", "show", "p1", "--json").json["wells"][0]["value"] == 1.234
+    Path("p2.csv").write_text("\n".join(["plate;well;value", *lines[24:]]).replace(",", "."))
+    wrong = bench("plate", "tell", "p2.csv", "-p", "p1")
+    assert wrong.code == 5
+    assert "are of plate p2, not of p1" in wrong.err
+
+
+def test_messages_about_readings_name_commands(bench):
+    bench("plate", "ask", "--out", "plates")
+    well = next(r["well"] for r in rows_of("p1") if r["role"] == "sample")
+    reader("p1", skip=[well])
+    lacking = bench("plate", "tell", "reader.csv").err
+    bench("plate", "tell", "reader.csv", "--mark", f"{well}=bubble")
+    reader("p1")
+    marked = bench("plate", "tell", "reader.csv", "-p", "p1").err
+    assert f"well {well}" in marked
+    assert "covey amend" in marked
+    for said in (lacking, marked):
+        assert "study." not in said
+        assert "part=True" not in said
+
+
+def test_files_that_cannot_be_written_are_refused_before_plates_are_asked_for(bench):
+    Path("plates").mkdir()
+    Path("plates/p1.csv").write_text("my own notes\n")
+    kept = bench("plate", "ask", "--out", "plates")
+    assert kept.code == 3
+    assert "p1.csv holds something" in kept.err
+    taken = bench("plate", "ask", "--out", "stocks.csv/more")
+    assert taken.code == 2
+    assert "--out names a folder" in taken.err
+    assert not Path("covey.jsonl").exists()
+    assert Path("plates/p1.csv").read_text() == "my own notes\n"
+
+
+def test_plates_that_could_not_be_written_are_said_to_exist(bench, monkeypatch):
+    from covey.cli import plate
+
+    monkeypatch.setattr(plate, "_require_room", lambda *_: None)
+    Path("plates").write_text("a file\n")
+    done = bench("plate", "ask", "--out", "plates")
+    assert done.code == 1
+    assert "The plates are recorded: p1. `covey plate show p1 --out" in done.err
+    assert bench("plate", "show", "p1").code == 0
+
+
+def test_a_refused_first_command_leaves_no_journal(bench):
+    few = TOML.replace("high = 20.0\nstep = 0.5", "high = 3.0\nstep = 1.0")
+    Path("covey.toml").write_text(few)
+    asked = bench("plate", "ask")
+    assert asked.code == 7, asked.err
+    assert "has room for 10 points" in asked.err
+    Path("old.csv").write_text("temperature,ligand_ul,ligand,value\n20,1.0,none,1\n")
+    assert bench("add", "old.csv").code == 5
+    assert not Path("covey.jsonl").exists()
+    Path("old.csv").write_text("temperature,ligand_ul,ligand,value\n20,1.0,XPhos,1\n")
+    assert bench("add", "old.csv").code == 0
+    assert len(Path("covey.jsonl").read_text().splitlines()) == 2

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from covey import Choice, Control, Layout, Pool, Real, Space
+from covey import Choice, Control, Integer, Layout, Pool, Real, Space, Study
 from covey.errors import SpaceError
 from covey.plates.layout import SIZES, Grid
 
@@ -123,3 +123,17 @@ def test_rim_and_capacity_of_the_usual_plate():
     assert Layout(reserved=["A1", "row A", "column 12"]).capacity == 96 - 12 - 7
     assert Layout(replicates=3, spread="plates").points == 96
     assert np.all(Layout(reserved=["H12"]).usable == (np.arange(96) != 95))
+
+
+@pytest.mark.parametrize("by", ["plate", "row", "column"])
+def test_a_control_has_no_value_of_its_own_of_what_wells_share(by):
+    space = Space({"t": Integer(20, 30), "x": Real(0.0, 1.0)})
+    layout = Layout(plate=6, shared={"t": by}, controls={"ref": Control(1, {"t": 25, "x": 0.5})})
+    study = Study(space, seed=1)
+    for fixed in (None, {"t": 24}):
+        with pytest.raises(
+            SpaceError, match=f"control 'ref' is at t 25, but wells share t by {by}"
+        ):
+            study.ask_plates(1, layout, fixed=fixed)
+    (plate,) = study.ask_plates(1, layout, fixed={"t": 25})
+    assert {well.point["t"] for well in plate.used} == {25}

@@ -117,3 +117,13 @@ def test_a_table_of_stocks_is_read(tmp_path):
     path.write_text("material;plate;well\nXPhos;S1;A1\n")
     with pytest.raises(SpaceError, match="no column 'volume_ul'"):
         read_stocks(path)
+
+
+def test_a_role_that_the_plate_has_not_is_refused():
+    with pytest.raises(SpaceError, match=r"no control 'blnk'.* Did you mean 'blank'"):
+        pick_list(a_plate(), "generic", STOCKS, [Dispense("DMSO", volume=1, role="blnk")])
+    made = pick_list(a_plate(), "generic", STOCKS, [Dispense("DMSO", volume=1, role="blank")])
+    assert [t.well for t in made.transfers] == ["B2"]
+    for name in ("sample", "all"):
+        with pytest.raises(SpaceError, match=f"no control is named '{name}'"):
+            Layout(controls={name: 1})

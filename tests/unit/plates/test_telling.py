@@ -316,3 +316,122 @@ def test_the_only_goal_may_have_a_name():
     study.ask(2)
     study.exclude(0, "spilt")
     study.ask(2)
+
+
+def framed(rows, columns, cell="0.5", numbers=True):
+    head = [",".join(["", *(str(c + 1) for c in range(columns))])] if numbers else []
+    return "\n".join(head + [",".join([chr(65 + r), *[cell] * columns]) for r in range(rows)])
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+@pytest.mark.parametrize(("rows", "columns"), [(8, 12), (4, 12), (8, 6), (3, 6)])
+def test_a_matrix_of_another_format_is_refused(rows, columns, numbers):
+    said = rf"matrix of {rows} x {columns} in lines .* the plate has 4 x 6 wells"
+    with pytest.raises(HistoryError, match=said):
+        read_readings(framed(rows, columns, numbers=numbers), Grid(4, 6))
+    assert len(read_readings(framed(4, 6, numbers=numbers), Grid(4, 6)).values) == 24
+
+
+def test_what_stands_behind_numbered_columns_is_no_reading():
+    text = "\n".join(line + ",450" for line in framed(2, 3).splitlines())
+    assert set(read_readings(text, Grid(2, 3)).values.values()) == {0.5}
+
+
+def test_two_matrices_in_a_file_are_refused_by_their_lines():
+    text = framed(2, 3) + "\n\n" + framed(2, 3, "0.7")
+    with pytest.raises(HistoryError, match="2 matrices, in lines 2 to 3 and in lines 6 to 7"):
+        read_readings(text, Grid(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ("A1;0,113 A2;0.999", "well A1: '0,113', and .*well A2: '0.999'; a file has one"),
+        ("A1;1,234 A2;2,345", "well A1: '1,234' may have a decimal mark or one of thousands"),
+        ("A1;1.012 A2;7", "well A1: '1.012' may have a decimal mark or one of thousands"),
+        ("A1;0,5 A2;1.234", "well A2: '1.234' is no number. Write decimals with a comma"),
+        ("A1;0.5 A2;1,234", "well A2: '1,234' is no number. Write decimals with a point"),
+        ("A1;0,5 A2;1.234,5", "well A2: '1.234,5' is no number"),
+    ],
+)
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_doubtful_numbers_are_refused_by_their_cell(cells, said, separator):
+    text = ("well;value\n" + cells.replace(" ", "\n")).replace(";", separator)
+    with pytest.raises(HistoryError, match=said):
+        read_readings(text, Grid(2, 3))
+
+
+def test_who_says_the_decimal_mark_is_believed():
+    text = "well;value\nA1;1,234\nA2;2,345\n"
+    assert read_readings(text, Grid(2, 3), decimal=",").values == {"A1": 1.234, "A2": 2.345}
+    with pytest.raises(HistoryError, match="well A1: '1,234' is no number"):
+        read_readings(text, Grid(2, 3), decimal=".")
+    with pytest.raises(HistoryError, match="decimal is"):
+        read_readings(text, Grid(2, 3), decimal="comma")
+    assert read_readings("well;value\nA1;1,234\nA2;2,5\n", Grid(2, 3)).values["A1"] == 1.234
+    assert read_readings("well,value\nA1,1.234\n", Grid(2, 3)).values["A1"] == 1.234
+
+
+def test_a_number_for_a_marked_well_is_refused_and_a_mark_again_is_not():
+    study, (plate,) = asked()
+    well, readings = plate.used[0].name, readings_of(plate)
+    rest = {name: value for name, value in readings.items() if name != well}
+    study.tell_plate(plate, rest, marks={well: "bubble"})
+    events = study.history.events
+    with pytest.raises(HistoryError, match=rf"well {well}: .* marked already \(bubble\)"):
+        study.tell_plate(plate, readings)
+    study.tell_plate(plate, rest, marks={well: "bubble"})
+    assert study.history.events == events
+
+
+def test_a_file_of_another_plate_is_refused_as_that():
+    study, (plate, _) = asked(count=2)
+    study.tell_plate("p1", readings_of(plate))
+    text = "plate,well,value\n" + "".join(f"p2,{w.name},1\n" for w in plate.used)
+    with pytest.raises(HistoryError, match="are of plate p2, not of p1"):
+        study.tell_plate("p1", text)
+    both = read_readings(text + "p1,A1,0.5\n", plate.grid, plate="p1")
+    assert both.values == {"A1": 0.5}
+    assert both.others == {"p2": 12}
+
+
+def filled(plate, change=(), separator=","):
+    """The table of a plate with values, and perhaps another text in one cell."""
+    readings, lines = readings_of(plate), [separator.join(plate.columns)]
+    for row in plate.rows():
+        row |= {"value": readings.get(row["well"])}
+        row |= {column: text for well, column, text in change if well == row["well"]}
+        cells = ["" if row[c] is None else str(row[c]) for c in plate.columns]
+        lines.append(separator.join(cells))
+    return "\n".join(lines)
+
+
+def test_a_table_with_another_trial_or_point_is_refused_by_its_cell():
+    study, (plate,) = asked()
+    events = study.history.events
+    well = next(w for w in plate.used if w.trial is not None)
+    blank = next(w for w in plate.used if w.trial is None)
+    wrong = [
+        (well.name, "trial", str(well.trial + 1)),
+        (well.name, "x", str((well.point["x"] + 0.1) % 1.0)),
+        (well.name, "y", "abc"),
+        (blank.name, "trial", "0"),
+    ]
+    for where, column, text in wrong:
+        with pytest.raises(HistoryError, match=f"well {where}: {column} is '{text}', but plate p1"):
+            study.tell_plate("p1", filled(plate, [(where, column, text)]))
+    assert study.history.events == events
+    harmless = [
+        (well.name, "x", f"{well.point['x']:.3f}"),
+        (well.name, "trial", f"{well.trial}.0"),
+        (well.name, "y", ""),
+    ]
+    study.tell_plate("p1", filled(plate, harmless))
+    assert all(t.status == "told" for t in study.history.trials)
+
+
+def test_a_reader_may_have_columns_that_are_named_as_parameters():
+    study, (plate,) = asked()
+    lines = [f"{well},{value},37.0" for well, value in readings_of(plate).items()]
+    study.tell_plate("p1", "\n".join(["well,value,x", *lines]))
+    assert all(t.status == "told" for t in study.history.trials)

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import covey
 from covey.cli.output import Stop
 from covey.cli.tables import (
-    FORMULA,
-    START,
     Dialect,
     Expected,
     SheetTable,
@@ -29,6 +27,7 @@ from covey.cli.tables import (
     with_point,
 )
 from covey.errors import SpaceError, did_you_mean
+from covey.spreadsheets import escaped
 
 if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when first used
     from covey.space import Choice, Parameter, Pool, Space
@@ -203,7 +202,6 @@ EXPORT_ONLY = ("batch", "reason", "asked", "ended", "seconds")
 EXPORT_RARE = ("excluded", "notes")
 """Columns that an export has where a trial is excluded, or has a note."""
 
-_BARE = {separator: re.compile(START[separator] + FORMULA) for separator in START}
 _QUOTED = re.compile(r"[\",;\t\r\n\0]|\A\s|\s\Z")
 
 
@@ -328,7 +326,7 @@ def _cell(value: Any, decimal: str = ".") -> str:
         return ""
     if isinstance(value, int | float):
         return repr(value).replace(".", decimal)
-    return _BARE[";" if decimal == "," else ","].sub("'", str(value))
+    return escaped(str(value), ";" if decimal == "," else ",")
 
 
 def _scalar(value: Any) -> Any:

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from covey.cli.output import ExitCode, Stop, say, sentence
-from covey.errors import SpaceError, did_you_mean, several
+from covey.errors import HistoryError, SpaceError, did_you_mean, several
+from covey.spreadsheets import decimal_mark, unescaped
 
 _LARGEST = 2**26  # bytes of a table, a million rows; a device or a pipe may have no end
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -29,13 +30,6 @@ _QUOTED = re.compile(r'"[^"]*"?')
 _HINT = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)  # a first line that Excel reads and hides
 _POINTED = re.compile(r"[+-]?[0-9]*\.[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 _COMMAED = re.compile(r"[+-]?[0-9]*,[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
-_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")  # 1.234 may be 1234: a mark of thousands
-# Cells that a spreadsheet would take for formulas are written with an apostrophe, taken off here.
-# Cells begin where a program splits the line: one that expects another separator than the file has
-# splits inside our cells, and ignores quotes there.
-FORMULA = r"(?=['\"]*[=+\-@\t\r\n\0＝＋－＠])"
-START = {",": r"(?:\A|(?<=[;\t\r\n]))", ";": r"(?:\A|(?<=[,;\t\r\n]))"}
-_ESCAPED = {separator: re.compile(START[separator] + "'" + FORMULA) for separator in START}
 
 
 @dataclass(frozen=True)
@@ -260,7 +254,7 @@ def _table(file: str, lines: Sequence[tuple[int, list[str]]], dialect: Dialect) 
 
 
 def _names(cells: list[str], file: str, separator: str) -> list[str]:
-    names = [_unescaped(cell, separator).strip() for cell in cells]
+    names = [unescaped(cell, separator).strip() for cell in cells]
     while len(names) > 1 and not names[-1]:  # trailing commas
         names.pop()
     for name, count in Counter(names).items():
@@ -281,13 +275,8 @@ def _row(names: list[str], line: list[str], file: str, number: int, dialect: Dia
             "each column in the first line, and put text with a comma in quotes. Nothing was "
             "recorded.",
         )
-    cells = {n: _unescaped(cell, dialect.separator) for n, cell in zip(names, line, strict=False)}
+    cells = {n: unescaped(cell, dialect.separator) for n, cell in zip(names, line, strict=False)}
     return SheetRow(cells, where, dialect, file)
-
-
-def _unescaped(cell: str, separator: str) -> str:
-    """A cell without the apostrophes that keep a spreadsheet from seeing a formula."""
-    return _ESCAPED[";" if separator == ";" else ","].sub("", cell)
 
 
 def _decimal(table: SheetTable, expected: Expected) -> str:
@@ -297,26 +286,15 @@ def _decimal(table: SheetTable, expected: Expected) -> str:
         Stop: Both marks occur; or every number with a mark may also be one with thousands apart;
             and nothing is expected.
     """
-    settled: dict[str, str] = {}  # mark -> a cell that has it for certain
-    doubtful = ""
-    for cell, text in _number_cells(table, expected.numbers):
-        if _GROUPED.fullmatch(text):
-            doubtful = doubtful or cell
-        else:
-            settled.setdefault("." if "." in text else ",", cell)
-    if table.dialect.separator == ",":  # a comma ends a cell, unless it is in quotes
-        return expected.decimal if expected.decimal and set(settled) == {","} else "."
-    if len(settled) == 1:
-        return next(iter(settled))
-    if expected.decimal is not None or not (settled or doubtful):
-        return expected.decimal or "."
-    found = f"{doubtful}, which may be a decimal mark or one of thousands."
-    if settled:
-        found = f"{settled[',']}, and {settled['.']}; a file has one decimal mark."
-    raise Stop(
-        ExitCode.INVALID,
-        f"{found} Say which it is with --decimal comma or --decimal point. Nothing was recorded.",
-    )
+    try:
+        cells = _number_cells(table, expected.numbers)
+        return decimal_mark(cells, table.dialect.separator, expected.decimal)
+    except HistoryError as error:
+        raise Stop(
+            ExitCode.INVALID,
+            f"{error} Say which it is with --decimal comma or --decimal point. Nothing was "
+            "recorded.",
+        ) from error
 
 
 def _number_cells(table: SheetTable, numbers: Container[str] | None) -> Iterator[tuple[str, str]]:
@@ -325,7 +303,7 @@ def _number_cells(table: SheetTable, numbers: Container[str] | None) -> Iterator
     for row in table.rows:
         for name in wanted:
             text = row.text(name)
-            if _POINTED.fullmatch(text) or _COMMAED.fullmatch(text):
+            if has_point(text) or with_point(text) is not None:
                 yield f"{row.where}: {name} is {text!r}", text
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from covey.errors import HistoryError, SpaceError, did_you_mean, several
 from covey.history import PlateRecord, Point
 from covey.plates.layout import Grid, row_name
-from covey.plates.wells import csv_lines, decimal_mark, number_in
+from covey.plates.wells import csv_lines, number_in
+from covey.spreadsheets import decimal_mark
 
 if TYPE_CHECKING:
     from covey.plates.wells import Plate
@@ -58,7 +59,14 @@ class _File:
 
     def mark(self, cells: Iterable[tuple[str, str]]) -> str:
         """The decimal mark, given the cells of numbers and where they are."""
-        return decimal_mark(cells, self.separator, self.decimal)
+        try:
+            named = ((f"{where}: {text!r}", text) for where, text in cells)
+            return decimal_mark(named, self.separator, self.decimal)
+        except HistoryError as error:
+            raise HistoryError(
+                f"{error} Say which it is with decimal (--decimal comma or --decimal point). "
+                "Nothing was recorded."
+            ) from error
 
 
 def read_readings(

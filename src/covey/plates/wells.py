@@ -17,16 +17,13 @@ from covey.errors import HistoryError, SpaceError
 from covey.history import History, PlateRecord, Point, Trial
 from covey.plates.layout import Grid, Layout, row_name
 from covey.plates.placement import Balance, balance_of, balance_values
+from covey.spreadsheets import escaped, unescaped
 
 if TYPE_CHECKING:
     from covey.plates.picking import Dispense, PickList
 
 COLUMNS = ("plate", "well", "row", "column", "role", "trial", "replicate", "run_order")
 RESULTS = ("predicted", "value", "mark", "note")
-# What a spreadsheet would take for a formula; numbers are no text and stay as they are.
-_FORMULA = re.compile(r"\A(?=['\"]*[=+\-@\t\r\n])")
-_MARKED = re.compile(r"[+-]?[0-9]*[.,][0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
-_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")  # 1.234 may be 1234: a mark of thousands
 
 
 @dataclass(frozen=True)
@@ -236,7 +233,7 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, bool | int | float | np.number):
         return str(value)
-    return _FORMULA.sub("'", str(value))
+    return escaped(str(value))
 
 
 def csv_lines(text: str, name: str) -> list[list[str]]:
@@ -248,45 +245,12 @@ def csv_lines(text: str, name: str) -> list[list[str]]:
         lines = list(csv.reader(io.StringIO(text), delimiter=separator, strict=True))
     except csv.Error as error:
         raise HistoryError(f"{name} is not CSV: {error}. Nothing was recorded.") from error
-    lines = [[cell.strip() for cell in line] for line in lines]
+    lines = [[unescaped(cell, separator).strip() for cell in line] for line in lines]
     while lines and not any(lines[-1]):
         lines.pop()
     while lines and not any(lines[0]):
         lines.pop(0)
     return lines
-
-
-def decimal_mark(cells: Iterable[tuple[str, str]], separator: str, said: str | None) -> str:
-    """The decimal mark of a file, from its cells of numbers (where they are, and their text).
-
-    ``said`` is what a person says of it. The rule is that of the command `covey tell`.
-
-    Raises:
-        HistoryError: Both marks occur; or every number with a mark may be one of thousands; and
-            nothing is said.
-    """
-    settled: dict[str, str] = {}  # mark -> a cell that has it for certain
-    doubtful = ""
-    for where, text in cells:
-        if not _MARKED.fullmatch(text):
-            continue
-        if _GROUPED.fullmatch(text):
-            doubtful = doubtful or f"{where}: {text!r}"
-        else:
-            settled.setdefault("," if "," in text else ".", f"{where}: {text!r}")
-    if separator == ",":  # a comma ends a cell, unless it is in quotes
-        return said if said and set(settled) == {","} else "."
-    if len(settled) == 1:
-        return next(iter(settled))
-    if said is not None or not (settled or doubtful):
-        return said or "."
-    found = f"{doubtful} may have a decimal mark or one of thousands."
-    if settled:
-        found = f"{settled[',']}, and {settled['.']}; a file has one decimal mark."
-    raise HistoryError(
-        f"{found} Say which it is with decimal (--decimal comma or --decimal point). Nothing was "
-        "recorded."
-    )
 
 
 def number_in(cell: str, decimal: str, where: str) -> float:

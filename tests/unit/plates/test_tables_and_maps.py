@@ -7,6 +7,8 @@ import pytest
 
 import covey
 from covey.errors import SpaceError
+from covey.plates.wells import csv_lines
+from covey.spreadsheets import escaped
 
 SPACE = covey.Space({"T": covey.Integer(20, 70, step=10), "x": covey.Real(0, 1)})
 
@@ -45,3 +47,13 @@ def test_wells_are_the_same_in_a_table_a_file_and_a_frame(tmp_path):
 def test_a_control_says_what_it_may_be(given, said):
     with pytest.raises(SpaceError, match=said):
         covey.Control(**given)
+
+
+@pytest.mark.parametrize("option", ["=1+1", "＝x", "a;@x", "'-b"])
+def test_an_option_that_looks_like_a_formula_is_inert_and_comes_back(option):
+    space = covey.Space({"x": covey.Real(0, 1), "kind": covey.Choice([option])})
+    study = covey.Study(space, seed=0)
+    (plate,) = study.ask_plates(1, covey.Layout(plate=6), strategy="random")
+    assert escaped(option) in plate.table()
+    heads, *lines = csv_lines(plate.table(), "p1.csv")
+    assert {line[heads.index("kind")] for line in lines} == {option}

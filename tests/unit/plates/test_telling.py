@@ -347,8 +347,8 @@ def test_two_matrices_in_a_file_are_refused_by_their_lines():
     ("cells", "said"),
     [
         ("A1;0,113 A2;0.999", "well A1: '0,113', and .*well A2: '0.999'; a file has one"),
-        ("A1;1,234 A2;2,345", "well A1: '1,234' may have a decimal mark or one of thousands"),
-        ("A1;1.012 A2;7", "well A1: '1.012' may have a decimal mark or one of thousands"),
+        ("A1;1,234 A2;2,345", "well A1: '1,234', which may be a decimal mark or one of thousands"),
+        ("A1;1.012 A2;7", "well A1: '1.012', which may be a decimal mark or one of thousands"),
         ("A1;0,5 A2;1.234", "well A2: '1.234' is no number. Write decimals with a comma"),
         ("A1;0.5 A2;1,234", "well A2: '1,234' is no number. Write decimals with a point"),
         ("A1;0,5 A2;1.234,5", "well A2: '1.234,5' is no number"),

@@ -30,8 +30,7 @@ import numpy as np
 
 import covey
 from benchmarks.race.optimisers import version_of
-from benchmarks.race.runner import append_rows
-from benchmarks.race.runner import read as read_rows
+from benchmarks.race.runner import add_missing, by_cell
 from covey import Choice, Integer, Real, Space
 
 EVALUATIONS = 60
@@ -321,11 +320,6 @@ def race(cell: Cell) -> list[dict[str, Any]]:
     return [{**row, "version": version_of("covey-auto")}]
 
 
-def read(path: Path) -> dict[Cell, dict[str, Any]]:
-    """Rows by cell; the last of several wins."""
-    return {Cell(*(row[name] for name in Cell._fields)): row for row in read_rows(path)}
-
-
 def table(rows: dict[Cell, dict[str, Any]]) -> Iterator[str]:
     """Median regret after half the evaluations and after all, by problem and entrant."""
     yield "problem | entrant | runs | median half-way | median | 90 % | s a run"
@@ -361,16 +355,10 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=100, help="the first seed")
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
-    if args.path.suffix == ".gz":  # kept results: nothing is added
-        print("\n".join(table(read(args.path))))
-        return
     order = product(range(args.first, args.first + args.seeds), args.problems, args.entrants)
-    done = read(args.path)
-    missing = [c for c in (Cell(e, p, i) for i, p, e in order) if c not in done]
-    for count, total, left in append_rows(race, missing, args.path, args.workers):
-        if count % 10 == 0:
-            print(f"{count} of {total}, {left:.0f} s left", flush=True)
-    print("\n".join(table(read(args.path))))
+    wanted = [Cell(e, p, i) for i, p, e in order]
+    add_missing(race, wanted, args.path, args.workers)
+    print("\n".join(table(by_cell(args.path, Cell))))
 
 
 if __name__ == "__main__":

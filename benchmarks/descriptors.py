@@ -29,8 +29,7 @@ import numpy as np
 
 import covey
 from benchmarks.race.optimisers import version_of
-from benchmarks.race.runner import append_rows
-from benchmarks.race.runner import read as read_rows
+from benchmarks.race.runner import add_missing, by_cell
 from covey import Choice, Space
 
 SHARE, MOST = 0.95, 240  # of the largest yield; evaluations of a run
@@ -126,11 +125,6 @@ def race(cell: Cell) -> list[dict[str, Any]]:
     return [row]
 
 
-def read(path: Path) -> dict[Cell, dict[str, Any]]:
-    """Rows by cell; the last of several wins."""
-    return {Cell(*(row[name] for name in Cell._fields)): row for row in read_rows(path)}
-
-
 def table(rows: dict[Cell, dict[str, Any]]) -> Iterator[str]:
     """By kind and batch; a run that never got there counts as all its evaluations."""
     yield "options | B | runs | mean | quartiles | never | below one-hot | s"
@@ -164,17 +158,11 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=100, help="the first of the seeds")
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
-    if args.path.suffix == ".gz":  # kept results: nothing is added
-        print("\n".join(table(read(args.path))))
-        return
-    done = read(args.path)
     seeds = range(args.first, args.first + args.seeds)
     order = product(seeds, args.batches, args.kinds)
-    missing = [c for c in (Cell(k, b, i) for i, b, k in order) if c not in done]
-    for count, total, left in append_rows(race, missing, args.path, args.workers):
-        if count % 10 == 0:
-            print(f"{count} of {total}, {left:.0f} s left", flush=True)
-    print("\n".join(table(read(args.path))))
+    wanted = [Cell(k, b, i) for i, b, k in order]
+    add_missing(race, wanted, args.path, args.workers)
+    print("\n".join(table(by_cell(args.path, Cell))))
 
 
 if __name__ == "__main__":

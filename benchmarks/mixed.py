@@ -28,8 +28,7 @@ import numpy as np
 
 import covey
 from benchmarks.race.optimisers import version_of
-from benchmarks.race.runner import append_rows
-from benchmarks.race.runner import read as read_rows
+from benchmarks.race.runner import add_missing, by_cell
 from benchmarks.trials import STRATEGIES, copies
 from covey import Choice, Integer, Real, Space
 
@@ -199,11 +198,6 @@ def race(cell: Cell) -> list[dict[str, Any]]:
     return [row]
 
 
-def read(path: Path) -> dict[Cell, dict[str, Any]]:
-    """Rows by cell; the last of several wins."""
-    return {Cell(*(row[name] for name in Cell._fields)): row for row in read_rows(path)}
-
-
 def table(rows: dict[Cell, dict[str, Any]]) -> Iterator[str]:
     """By strategy and batch, over problems."""
     yield (
@@ -241,16 +235,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
-    if args.path.suffix == ".gz":  # kept results: nothing is added
-        print("\n".join(table(read(args.path))))
-        return
     order = product(args.batches, args.problems, range(args.seeds), args.strategies)
-    done = read(args.path)
-    missing = [c for c in (Cell(s, p, b, i) for b, p, i, s in order) if c not in done]
-    for count, total, left in append_rows(race, missing, args.path, args.workers):
-        if count % 10 == 0:
-            print(f"{count} of {total}, {left:.0f} s left", flush=True)
-    print("\n".join(table(read(args.path))))
+    wanted = [Cell(s, p, b, i) for b, p, i, s in order]
+    add_missing(race, wanted, args.path, args.workers)
+    print("\n".join(table(by_cell(args.path, Cell))))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ import numpy as np
 
 import covey
 from benchmarks.race.problems import problem as problem_named
-from benchmarks.race.runner import append_rows, read
+from benchmarks.race.runner import add_missing, read
 
 SHARE, MOST = 0.95, 480  # of the way; evaluations of a run
 POOLS = ("pool-arylation", "pool-p3ht", "pool-oer")
@@ -105,14 +105,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
-    if args.path.suffix != ".gz":  # else kept results: nothing is added
-        done = {Cell(*(row[name] for name in Cell._fields)) for row in read(args.path)}
-        every = product(range(args.seeds), POOLS, (24, 96), ENTRANTS)
-        wanted = [Cell(p, w, e, s) for s, p, w, e in every if (p, w) != ("pool-p3ht", 96)]
-        missing = [cell for cell in wanted if cell not in done]  # of 178 rows 96 are most
-        for count, total, left in append_rows(race, missing, args.path, args.workers):
-            if count % 10 == 0:
-                print(f"{count} of {total}, {left:.0f} s left", flush=True)
+    every = product(range(args.seeds), POOLS, (24, 96), ENTRANTS)
+    # Of the 178 rows of P3HT 96 are most.
+    wanted = [Cell(p, w, e, s) for s, p, w, e in every if (p, w) != ("pool-p3ht", 96)]
+    add_missing(race, wanted, args.path, args.workers)
     print("\n".join(table(read(args.path))))
 
 

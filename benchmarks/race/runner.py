@@ -133,3 +133,25 @@ def append_rows(
             out.flush()
             left = (time.perf_counter() - start) / count * (len(missing) - count)
             yield count, len(missing), left
+
+
+def by_cell(path: Path, kind: type[Cell]) -> dict[Cell, dict[str, Any]]:
+    """The rows of a file by their cell, a NamedTuple; the last of several wins."""
+    names = kind._fields  # type: ignore[attr-defined]
+    return {kind(*(row[name] for name in names)): row for row in read(path)}
+
+
+def add_missing(
+    work: Callable[[Cell], list[dict[str, Any]]], wanted: Sequence[Cell], path: Path, workers: int
+) -> None:
+    """Run the cells that a file has no rows of, and say how far it is.
+
+    A packed file (.gz) holds kept results: nothing is added to it.
+    """
+    if path.suffix == ".gz" or not wanted:
+        return
+    done = by_cell(path, type(wanted[0]))
+    missing = [cell for cell in wanted if cell not in done]
+    for count, total, left in append_rows(work, missing, path, workers):
+        if count % 10 == 0:
+            print(f"{count} of {total}, {left:.0f} s left", flush=True)

@@ -188,9 +188,7 @@ class FormerSpace(Space):
     def of(cls, space: Space, description: Mapping[str, Any], fingerprint: str) -> Self:
         """The space as far as it can be built, under the name that a log has for it."""
         made = cls.__new__(cls)
-        made.__dict__.update({k: v for k, v in vars(space).items() if k != "fingerprint"})
-        made.description = description
-        made.__dict__["fingerprint"] = fingerprint
+        made.__dict__.update(vars(space), description=description, fingerprint=fingerprint)
         return made
 
     def describe(self) -> dict[str, Any]:
@@ -210,9 +208,7 @@ class FormerPool(Pool):
     def of(cls, like: Pool, description: Mapping[str, Any], fingerprint: str) -> Self:
         """The pool under the name that a log has for it."""
         made = cls.__new__(cls)
-        made.__dict__.update({k: v for k, v in vars(like).items() if k != "fingerprint"})
-        made.description = description
-        made.__dict__["fingerprint"] = fingerprint
+        made.__dict__.update(vars(like), description=description, fingerprint=fingerprint)
         return made
 
     def describe(self) -> dict[str, Any]:

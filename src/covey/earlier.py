@@ -248,6 +248,10 @@ def _senses(outcomes: Outcomes) -> dict[str, str]:
 
 
 def _read(path: Path) -> Earlier:
+    if not path.exists():
+        raise JournalError(
+            f"prior: there is no journal at {path}; name one that is there, or leave it out."
+        )
     contents = read(path)
     header = contents.header
     try:

@@ -270,7 +270,10 @@ class Layout:
                     raise SpaceError(f"well {word} is given twice, to {both}; name another.")
                 taken[well] = name
         if self.capacity < 0 or self.points < 1:
-            raise SpaceError(f"this layout leaves no well for a point: {self.sum_in_words}.")
+            raise SpaceError(
+                f"this layout leaves no well for a point: {self.sum_in_words}. Use a larger plate, "
+                "or fewer controls, replicates and reserved wells."
+            )
 
     @property
     def samples_of_controls(self) -> dict[str, Control]:

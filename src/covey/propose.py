@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from covey import dpp
 from covey.arrays import Array, close_to, to_numpy
 from covey.baselines import Sobol
-from covey.belief import Belief, Beliefs, Gaussian
+from covey.belief import Belief, Beliefs
 from covey.candidates import (
     Candidates,
     CandidateSet,
@@ -27,15 +26,14 @@ from covey.candidates import (
     candidate_set,
     excluded,
 )
+from covey.design import covering, most_candidates
 from covey.diagnostics import Diagnostics, explain
 from covey.earlier import weights_of
 from covey.errors import StrategyError
-from covey.gp import GP, PRIORS, Model, Posterior, Posteriors, Recall, success
+from covey.gp import Model, Posterior, Posteriors, Recall, success
 from covey.history import Asked, History, Point
 from covey.hypervolume import EXACT
-from covey.kernels import KERNELS, KernelMatrix
-from covey.large.budget import FIRST, Resources, Size, TimeLimit, thin
-from covey.large.lowrank import held_rows
+from covey.large.budget import Resources, Size, TimeLimit, thin
 from covey.learn import Recipe, understand, understand_several
 from covey.outcomes import Outcomes, history_of_outcome
 from covey.plates.choosing import (
@@ -57,6 +55,7 @@ from covey.space import Pool, Space
 from covey.space.extending import reachable
 
 _log = logging.getLogger("covey")
+_STANDS = "stands for candidates that no other point is near"
 _TOO_FEW = "the results so far are too few for a model, or all equal"
 
 
@@ -287,9 +286,8 @@ def _without_model(
 ) -> Proposal:
     """A batch by a strategy that needs no model, or an initial design for one that does.
 
-    The design of a continuous space is its Sobol sequence. In a finite set the first batch is
-    spread out; if its results are not enough, later ones are random: the most different rows lie at
-    the edges of the set, and the optimum is more likely where there are many rows.
+    The design of a continuous space is its Sobol sequence. In a finite set the first batch covers
+    the candidates (`covering`); if its results are not enough, later ones are random.
     """
     k, left_out = request.k, 0
     if request.strategy.needs_model and isinstance(where, FiniteSet) and _counting(history):
@@ -299,10 +297,12 @@ def _without_model(
     elif request.strategy.needs_model and isinstance(where, FiniteSet):
         candidates = where.scattered(k, rng)
         offered = len(candidates)
-        candidates = thin(candidates, max(FIRST, 10 * k), rng)
+        candidates = thin(candidates, most_candidates(k), rng)
         candidates = _unlike_pending(candidates, history, recipe, k)
         left_out = offered - len(candidates)
-        selection = _spread_out(candidates.at, recipe.gp, k, rng)
+        under_way = recipe.space.encode([trial.point for trial in history.pending])
+        picks = covering(candidates.at, k, rng, under_way)
+        selection = Selection(tuple(picks), reasons=(f"{_STANDS}: {_TOO_FEW}",) * k)
     elif request.strategy.needs_model:
         candidates = where.in_order(k)
         selection = Selection(tuple(range(k)), reasons=(f"fills the space: {_TOO_FEW}",) * k)
@@ -325,28 +325,6 @@ def _unlike_pending(candidates: Candidates, history: History, recipe: Recipe, k:
     belief = resolved(Belief(candidates.at, (), best=0.0), history, recipe)
     free = np.flatnonzero(~crowded(belief, []))
     return candidates.some(free) if len(free) >= k else candidates
-
-
-def _spread_out(at: Array, gp: GP, k: int, rng: np.random.Generator) -> Selection:
-    """A first batch among rows (n, d): one at random, the rest by greedy DPP under the prior."""
-    belief = prior_belief(at, gp)
-    head = int(rng.integers(len(at)))
-    rest = np.flatnonzero(np.arange(len(at)) != head)
-    kernel = belief.after_looking_at([head], on=rest).information()
-    tail = dpp.maximize(kernel, k - 1) if k > 1 else []
-    reasons = (f"at random: {_TOO_FEW}", *(f"unlike the others: {_TOO_FEW}",) * (k - 1))
-    return Selection((head, *(int(rest[i]) for i in tail)), reasons=reasons)
-
-
-def prior_belief(at: Array, gp: GP) -> Belief:
-    """The belief before any result: mean zero, the kernel at the modes of its priors."""
-    priors = PRIORS[gp.priors](at.shape[1])
-    length = float(np.exp(priors.length.start))
-    kernel = KERNELS[gp.kernel]((length,) * at.shape[1], 1.0)
-    part = Gaussian(
-        KernelMatrix(kernel, at), np.zeros(len(at)), held_rows(np.zeros((0, len(at)))), 1e-2
-    )
-    return Belief(at, (part,), best=0.0)
 
 
 # Plates: a layout says which points may stand together.
@@ -407,13 +385,13 @@ def _under_layout(
         rank: Rank = by_upper_bounds
         why = f"chosen by {request.name}"
     else:
-        belief = resolved(prior_belief(candidates.at, recipe.gp), history, recipe)
+        belief = resolved(Belief(candidates.at, (), best=0.0), history, recipe)
         rank = by_sobol(offer.at, recipe.seed, len(history.plates.records))
         why = f"fills the space: {_TOO_FEW}" if strategy.needs_model else f"by {request.name}"
 
     def pick(seen: Belief, k: int) -> Sequence[int]:
         if posterior is None and strategy.needs_model:
-            return dpp.maximize(seen.information(), k)
+            return covering(to_numpy(seen.at), k, rng, seen.under_way)
         known = seen if posterior is not None else Belief(seen.at, (), best=0.0)
         return checked_selection(strategy.choose(known, k, rng), k, len(seen)).indices
 

@@ -22,7 +22,7 @@ from covey.history import (
     Told,
 )
 from covey.learn import observations, understand
-from covey.propose import Recipe, Request, Stopwatch, prior_belief, propose
+from covey.propose import Recipe, Request, Stopwatch, propose
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 RECIPE = Recipe(SPACE, "max", GP(), seed=0)
@@ -58,7 +58,7 @@ def test_with_nothing_told_a_pool_gets_a_diverse_first_batch():
     batch = propose(History(), recipe, request(4)).points
     at = np.array([[p["x0"], p["x1"]] for p in batch])
     nearest = min(np.linalg.norm(a - b) for i, a in enumerate(at) for b in at[:i])
-    assert nearest > 0.4
+    assert nearest > 0.3
 
 
 def test_a_proposal_records_the_models_and_its_account(told):
@@ -128,12 +128,6 @@ def test_points_outside_a_pool_only_train_the_model():
     history = History().then(Added((Point(a=0.55),), (1.0,)))
     batch = propose(history, Recipe(pool, "max", GP(), 0), request(10)).points
     assert sorted(p["a"] for p in batch) == [i / 9 for i in range(10)]
-
-
-def test_the_prior_belief_knows_nothing():
-    belief = prior_belief(np.random.default_rng(0).random((5, 2)), GP())
-    assert np.all(belief.mean == 0.0)
-    assert np.all(belief.var == 1.0)
 
 
 def test_the_stopwatch_adds_up():

@@ -31,6 +31,7 @@ from covey.arrays import (
     reporting_chunks,
     to_device,
 )
+from covey.design import most_candidates
 from covey.errors import StrategyError
 from covey.gp.fit import MANY
 from covey.history import History
@@ -222,7 +223,6 @@ def second_per_term() -> float:
 # The time limit of an ask: candidates are dropped at random to end in time.
 
 _SHARE = 0.7  # share of the time left that goes to the belief; the rest is for choosing
-FIRST = 50_000  # candidates of a first batch, which is only to be spread out (our choice)
 _LEAST = 2000  # candidates kept in any case, or ten for each point of the batch
 _CLIMBED = 32  # the first of a search: among them all that were climbed to, which are kept
 
@@ -285,7 +285,7 @@ def cost_of(history: History, recipe: Recipe, request: Request) -> Cost:
     if not request.strategy.needs_model:
         return Cost(many * _GLANCE * (1 + searched), 16.0 * many * (1 + searched))
     results = len(history.counted if recipe.outcomes is None else history.told)
-    many = many if results else min(many, max(FIRST, 10 * request.k))
+    many = many if results else min(many, most_candidates(request.k))
     members = max(1, recipe.gp.samples) * (
         1 if recipe.outcomes is None else len(recipe.outcomes.names)
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from covey.arrays import to_numpy
 from covey.belief import Belief
 from covey.errors import ExhaustedError, SpaceError, is_whole, several
 from covey.plates.layout import Layout
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from covey.arrays import Array, Indices, Mask
 
 BEST = 5  # upper bounds whose mean ranks a level
-_BETA = 4.0  # of these bounds
+_BETA = 9.0  # of these bounds: three standard deviations, since a plate is all at one level
 _SLACK = 1e-9  # of a total, for sums of decimals
 _STREAM = 7  # of the random numbers of wells, apart from those of points
 
@@ -292,11 +293,11 @@ def choose(
     return Chosen(picks, reasons)
 
 
-def looked_at(belief: Belief, chosen: Sequence[int]) -> Belief:
+def looked_at(belief: Belief, chosen: Sequence[int], on: Indices | None = None) -> Belief:
     """The belief once these will have been observed, which are under way from now on."""
-    at = np.asarray(belief.at[list(chosen)])
+    at = np.asarray(to_numpy(belief.at[list(chosen)]))
     under_way = at if belief.under_way is None else np.vstack([belief.under_way, at])
-    return replace(belief.after_looking_at(list(chosen)), under_way=under_way)
+    return replace(belief.after_looking_at(list(chosen), on), under_way=under_way)
 
 
 def upper_bounds(belief: Belief) -> Array:
@@ -398,7 +399,7 @@ def _within(
                 "and no candidate is left that would; relax one of them.",
                 left=len(chosen),
             )
-        now = belief.after_looking_at(chosen, on=some) if chosen else belief.on(some)
+        now = looked_at(belief, chosen, on=some) if chosen else belief.on(some)
         for place in pick(now, min(k - len(chosen), len(some))):
             i = int(some[place])
             if budgets and chosen:

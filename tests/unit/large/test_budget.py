@@ -317,11 +317,10 @@ def test_a_generous_budget_changes_nothing():
     assert timed.diagnostics.left_out == 0
 
 
-def test_a_first_batch_looks_at_some_of_a_large_pool(monkeypatch):
-    monkeypatch.setattr("covey.propose.FIRST", 500)
+def test_a_first_batch_looks_at_some_of_a_large_pool():
     made = Study(Pool(ROWS), seed=0)
     batch = made.ask(20)
-    assert (made.diagnostics.candidates, made.diagnostics.left_out) == (500, 19_500)
+    assert (made.diagnostics.candidates, made.diagnostics.left_out) == (4096, 15_904)
     at = made.space.encode([t.point for t in batch])
     gaps = np.square(at[:, None] - at).sum(axis=-1) + np.eye(20)
     assert np.sqrt(gaps.min()) > 0.1  # spread out all the same

@@ -1,0 +1,88 @@
+"""A first batch, before there is a model: rows that stand for all candidates.
+
+The most different rows of a finite set lie at its edges, where the optimum rarely is and from where
+a model sees little of the rest. Rows that leave no candidate far from all of them are both spread
+out and among the many (`python -m benchmarks.pools_in_plates`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from covey.arrays import Array
+
+_MOST, _EACH = 4096, 10  # candidates looked at; or so many for each row of the batch
+_SAMPLE, _SHARE = 1024, 4  # candidates that are to be covered; or so many for each row
+_BLOCK = 64  # gains computed at once
+
+
+def most_candidates(k: int) -> int:
+    """How many candidates are looked at, at most, to choose k of them."""
+    return max(_MOST, _EACH * k)
+
+
+def covering(
+    at: Array, k: int, rng: np.random.Generator, covered: Array | None = None
+) -> list[int]:
+    r"""k of the rows (n, d), so that all rows are near one of them, in order of choice.
+
+    .. math:: \min_S \sum_x \min_{s \in S \cup C} |x - s|
+
+    by greedy choice (the k-median or facility-location problem: greedy gains at least 1 - 1/e of
+    what k rows can), with C the points ``covered`` (m, d) that are there already. If there are
+    none, the first row is drawn at random. Of many rows some are drawn, to choose from and to be
+    covered. Cost n d (k + 1) at most: gains only fall, so few are computed again (Minoux 1978).
+
+    >>> at = np.array([[0.0], [0.1], [0.2], [0.9]])
+    >>> covering(at, 1, np.random.default_rng(0), covered=np.ones((1, 1)))
+    [1]
+    """
+    n = len(at)
+    among = rng.permutation(n)[: most_candidates(k)]  # of equal gains, as on grids, any is first
+    to_cover = at[rng.permutation(n)[: max(_SAMPLE, _SHARE * k)]]
+    chosen: list[int] = []
+    if covered is None or not len(covered):
+        chosen.append(int(rng.integers(len(among))))
+        covered = at[among[chosen]]
+    near = _distances(covered, to_cover).min(axis=0)
+    gains = np.concatenate(
+        [_gains(at[some], to_cover, near) for some in np.split(among, _cuts(len(among)))]
+    )
+    gains[chosen] = -np.inf
+    while len(chosen) < k:
+        best = _largest(gains, at[among], to_cover, near)
+        chosen.append(best)
+        gains[best] = -np.inf
+        near = np.minimum(near, _distances(at[among[[best]]], to_cover)[0])
+    return among[chosen].tolist()
+
+
+def _cuts(n: int) -> list[int]:
+    return list(range(_BLOCK, n, _BLOCK))
+
+
+def _largest(gains: Array, at: Array, to_cover: Array, near: Array) -> int:
+    """The first row of largest gain; ``gains`` (n,) bounds them from above and is brought nearer.
+
+    A bound that others do not reach once it is exact belongs to the best.
+    """
+    fresh = np.zeros(len(gains), dtype=bool)
+    while True:
+        best = int(np.argmax(gains))
+        if fresh[best]:
+            return best
+        stale = np.flatnonzero(~fresh)
+        top = stale[np.argsort(-gains[stale], kind="stable")[:_BLOCK]]
+        top = top[gains[top] > -np.inf]
+        gains[top], fresh[top] = _gains(at[top], to_cover, near), True
+
+
+def _gains(at: Array, to_cover: Array, near: Array) -> Array:
+    """By how much each of some rows (m, d) would bring what is to be covered nearer, (m,)."""
+    return np.asarray(np.maximum(near - _distances(at, to_cover), 0.0).sum(axis=1))
+
+
+def _distances(one: Array, other: Array) -> Array:
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(one, other))

@@ -14,7 +14,7 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.errors import HistoryError, StrategyError, did_you_mean
-from covey.history import History, Measured, Point, Trial, checks, events
+from covey.history import History, Measured, Point, Revised, Trial, checks, events
 from covey.hypervolume import chebyshev, nondominated
 
 Sense = Literal["max", "min"]
@@ -336,12 +336,18 @@ class _Projection:
             case _:
                 return self._ended_or_else(event)
 
-    def _measured(self, event: Measured) -> list[events.Event]:
+    def _measured(self, event: Measured | Revised) -> list[events.Event]:
         """Readings of this outcome; the trials that have it then are told."""
         uses = self._plates[event.plate].uses
         done = (uses[well].trial for well in event.wells)
         told = (i for i in done if i is not None)
         self._told.update(i for i in told if self._name in self._trials[i].values)
+        if isinstance(event, Revised):
+            given = (event.values or {}).items()
+            right = {well: _value(v, self._name) for well, v in given if _has(v, self._name)}
+            if not (right or event.marked or event.unmarked):
+                return []
+            return [replace(event, values=right or None, goal=None)]
         values = tuple(None if v is None else _value(v, self._name) for v in event.values)
         return [replace(event, values=values, goal=None)]
 
@@ -352,7 +358,7 @@ class _Projection:
         return [*found, events.Excluded(again, "as a whole")] if again else found
 
     def _ended_or_else(self, event: events.Event) -> list[events.Event]:
-        if isinstance(event, Measured):
+        if isinstance(event, Measured | Revised):
             return self._measured(event)
         if isinstance(event, events.Failed | events.Cancelled | events.Lost | events.Retried):
             ids = tuple(i for i in event.ids if i not in self._late)

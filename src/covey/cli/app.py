@@ -15,7 +15,18 @@ import typer
 from typer.core import TyperGroup
 
 from covey.cli.ask import ask
-from covey.cli.correct import amend, cancel, exclude, fail, include, note, retry
+from covey.cli.correct import (
+    amend,
+    amend_wells,
+    cancel,
+    exclude,
+    fail,
+    include,
+    mark_wells,
+    note,
+    retry,
+    unmark_wells,
+)
 from covey.cli.doctor import demo, doctor, repair_copy, verify
 from covey.cli.extend import extend
 from covey.cli.init import init
@@ -64,7 +75,7 @@ journals = typer.Typer(
 app.add_typer(journals, name="journal")
 plates = typer.Typer(
     cls=SuggestingGroup,
-    help="Whole plates: ask for them, tell what a reader measured, show and pick.",
+    help="Whole plates: ask for them, tell what a reader measured, show, pick and correct.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -132,6 +143,9 @@ plates.command("ask")(ask_plates)
 plates.command("tell")(tell_plate)
 plates.command("show")(show_plate)
 plates.command("pick")(pick)
+plates.command("mark")(mark_wells)
+plates.command("unmark")(unmark_wells)
+plates.command("amend")(amend_wells)
 journals.command("verify")(verify)
 journals.command("repair")(repair_copy)
 

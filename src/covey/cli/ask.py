@@ -19,6 +19,7 @@ from covey.cli.options import (
     Decimal,
     DryRun,
     Explain,
+    Fix,
     Json,
     Out,
     Strategy,
@@ -43,7 +44,7 @@ def ask(
         bool, typer.Option("--new", help="Ask for more while a batch is pending.")
     ] = False,
     strategy: Strategy = None,
-    fix: Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold it fixed.")] = [],
+    fix: Fix = [],
     out: Out = None,
     decimal: Decimal = None,
     explain: Explain = False,

@@ -1,5 +1,7 @@
 """`covey exclude`, `include`, `amend`, `fail`, `cancel`, `retry` and `note`: what became of trials.
 
+And `covey plate mark`, `unmark` and `amend`: the same of single wells.
+
 Each takes ids and ranges of them, checks all before it records any, and says what changes.
 """
 
@@ -8,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +22,7 @@ from covey.cli.tables import SheetRow
 from covey.errors import several
 
 if TYPE_CHECKING:
-    from covey.history import Amended, Event
+    from covey.history import Amended, Event, History, Revised, Trial
     from covey.study import Study
 
 _PART = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
@@ -181,6 +183,135 @@ def amend(
     if out:
         listed = ",".join(map(str, out))
         say(f"still excluded: trial {listed}; `covey include {listed} --reason ...` counts it")
+
+
+# Wells of plates.
+
+PlateName = Annotated[str, typer.Argument(metavar="PLATE", help="The name of a plate: p1.")]
+Wells = Annotated[list[str], typer.Argument(metavar="WELL ...", help="Wells: C4, or C4,C5.")]
+
+
+def mark_wells(
+    plate: PlateName,
+    wells: Wells,
+    reason: Reason,
+    config: Config = FILE,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Leave wells out, measured or not; the journal keeps their readings.
+
+    The value of a trial is then that of its other wells; if all are marked, it is lost.
+    `covey plate unmark` takes it back.
+
+    \b
+    covey plate mark p1 A1 --reason bubble --dry-run
+    covey plate mark p1 A1 --reason bubble
+    """
+    from covey.plates.asking import marking
+
+    verb = _Verb("plate.mark", "marked", as_json, dry_run)
+    study = _opened(verb, config)
+    _revise(verb, study, marking(study, plate, _split(wells), reason))
+
+
+def unmark_wells(
+    plate: PlateName,
+    wells: Wells,
+    reason: Reason,
+    config: Config = FILE,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Let marked wells count again, as if they had never been marked.
+
+    A well that was never measured is waiting for its reading again.
+
+    \b
+    covey plate unmark p1 A1 --reason "no bubble after all" --dry-run
+    covey plate unmark p1 A1 --reason "no bubble after all"
+    """
+    from covey.plates.asking import marking
+
+    verb = _Verb("plate.unmark", "marked no longer", as_json, dry_run)
+    study = _opened(verb, config)
+    _revise(verb, study, marking(study, plate, _split(wells), reason, back=True))
+
+
+def amend_wells(
+    plate: PlateName,
+    values: Annotated[list[str], typer.Argument(metavar="WELL=VALUE ...", help="Right readings.")],
+    reason: Reason,
+    config: Config = FILE,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Correct readings of wells; the journal keeps both, and the values of trials follow.
+
+    An outcome that has a name is given as WELL:NAME=VALUE.
+
+    \b
+    covey plate amend p1 A1=0.93 --reason "typing error" --dry-run
+    covey plate amend p1 A1=0.93 --reason "typing error"
+    """
+    from covey.plates.asking import amendment
+
+    verb = _Verb("plate.amend", "amended", as_json, dry_run)
+    study = _opened(verb, config)
+    right: dict[str, Any] = {}
+    for word in values:
+        well, name, value = _reading(word)
+        known = right.get(well, {})
+        if not isinstance(known, dict) or (name is None and known) or name in known:
+            raise Stop(ExitCode.INVALID, f"well {well} comes twice. Nothing was recorded.")
+        right[well] = value if name is None else {**known, name: value}
+    _revise(verb, study, amendment(study, plate, right, reason))
+
+
+def _reading(word: str) -> tuple[str, str | None, float]:
+    """Well, outcome (if it has a name) and value of a word such as C4=0.93 or C4:yield=61."""
+    where, equals, text = word.partition("=")
+    well, colon, name = where.partition(":")
+    if not (equals and well.strip()) or (colon and not name):
+        raise Stop(ExitCode.USAGE, f"amend takes WELL=VALUE for each well, got {word!r}.")
+    hint = "; use `covey plate mark` for a reading that is worth nothing"
+    value = SheetRow({"value": text}, word).number("value", hint)
+    return well.strip(), name or None, value
+
+
+def _split(words: Sequence[str]) -> list[str]:
+    return [part for word in words for part in re.split(r"[,\s]+", word) if part]
+
+
+def _revise(verb: _Verb, study: Study, event: Revised) -> None:
+    """Correct wells of a plate, and say what became of their trials."""
+    before = study.history.trials
+    study.history.check(event)
+    now = study.history.then(event) if verb.dry_run else _noted(study, event)
+    ids, wells, plate = now.plates.trials_in(event.plate, event.wells), event.wells, event.plate
+    if verb.as_json:
+        trials = [{"id": i, "status": now[i].status, "value": now[i].value} for i in ids]
+        fields = {"plate": plate, "wells": list(wells), "trials": trials, "dry_run": verb.dry_run}
+        put_json(f"covey.{verb.name}/1", fields)
+    else:
+        be = "would be" if verb.dry_run else "is" if len(wells) == 1 else "are"
+        put(f"plate {plate}: {several(len(wells), 'well')} {be} {verb.done}")
+    for i in ids:
+        say(f"trial {i}: {_result(before[i])} -> {_result(now[i])}")
+    end(study)
+
+
+def _noted(study: Study, event: Event) -> History:
+    study.note(event)
+    return study.history
+
+
+def _result(trial: Trial) -> str:
+    """What became of a trial, in words."""
+    if trial.status != "told":
+        return trial.status
+    told = ", ".join(f"{value:.6g}" for value in trial.values.values())
+    return told if trial.sem is None else f"{told} ± {trial.sem:.2g}"
 
 
 def ids_in_words(words: Sequence[str], count: int) -> tuple[int, ...]:

@@ -49,6 +49,7 @@ SkipUnknown = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
 Batch = Annotated[int | None, typer.Option("--batch", "-b", min=1, help="Points per batch.")]
 Strategy = Annotated[str | None, typer.Option(help="auto, est-dpp-sample, lp-ucb, ...")]
+Fix = Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold it fixed.")]
 Reals = Annotated[
     list[str],
     typer.Option(

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covey.cli.options import FILE, Config, Decimal, DryRun, Json, Out, Strategy, mark_of
+from covey.cli.ask import pairs_in
+from covey.cli.options import FILE, Config, Decimal, DryRun, Fix, Json, Out, Strategy, mark_of
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, sentence
 from covey.cli.settings import Settings, read_settings
-from covey.cli.sheets import sheet_bytes
+from covey.cli.sheets import fixed_from_text, sheet_bytes
 from covey.cli.show import end, look_at, next_command
 from covey.errors import several
 
 if TYPE_CHECKING:
     from covey.plates import Layout, Plate
+    from covey.plates.machines import PickList
     from covey.plates.reader import Readings
     from covey.study import Study
 
@@ -29,9 +31,11 @@ def ask_plates(
     config: Config = FILE,
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many plates.")] = 1,
     strategy: Strategy = None,
+    fix: Fix = [],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for a table and a map of each.")
     ] = None,
+    decimal: Decimal = None,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -40,21 +44,26 @@ def ask_plates(
     \b
     covey plate ask
     covey plate ask -n 2 --out plates
+    covey plate ask --fix temperature=40 --out german --decimal comma
     covey plate ask --dry-run --json
     """
     settings = read_settings(config)
     layout = _layout(settings)
+    given = pairs_in(fix, "--fix")
     if out is not None and not dry_run:
         _require_room(out, _next_names(settings, count), settings)
     if (
         not dry_run and not settings.journal.exists()
     ):  # a refusal leaves no journal, which would keep the space
-        settings.on(None).ask_plates(count, layout, strategy=strategy)
+        trial = settings.on(None)
+        held = fixed_from_text(trial.space, given)
+        trial.ask_plates(count, layout, strategy=strategy, fixed=held)
     study = _in_memory(settings) if dry_run else settings.study()
+    held = fixed_from_text(study.space, given)
     say(f"filling {several(count, 'plate')}: {layout.sum_in_words} ...")
-    made = study.ask_plates(count, layout, strategy=strategy)
+    made = study.ask_plates(count, layout, strategy=strategy, fixed=held)
     if out is not None and not dry_run:
-        _write(made, out, settings)
+        _write(made, out, settings, mark_of(decimal) or ".")
     _print(made, as_json=as_json, dry_run=dry_run, silent=out is not None and not dry_run)
     for plate in made:
         what = "".join(f", {name} {value}" for name, value in plate.held.items())
@@ -171,6 +180,7 @@ def show_plate(
     page: Annotated[
         Path | None, typer.Option("--map", help="Write a page to print, as HTML.")
     ] = None,
+    decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
     """Show a plate: what stands where, what was measured, how even it is.
@@ -179,16 +189,17 @@ def show_plate(
     covey plate show p1
     covey plate show p1 --map p1.html
     covey plate show p1 --out p1.csv
+    covey plate show p1 --out p1-german.csv --decimal comma
     """
     settings = read_settings(config)
     study = _opened(settings)
-    shown = study.plate(plate)
+    shown, mark = study.plate(plate), mark_of(decimal) or "."
     if out is not None:
         output = Output(out, settings.files)
         output.require_sheet()
-        output.write(sheet_bytes(out, shown.columns, shown.rows()))
+        output.write(sheet_bytes(out, shown.columns, shown.rows(), mark))
     if page is not None:
-        Output(page, settings.files, ours=_is_map).write(shown.map())
+        Output(page, settings.files, ours=_is_map).write(shown.map(mark))
     if as_json:
         put_json("covey.plate/1", {"name": shown.name, "wells": shown.rows()})
     elif out is None and page is None:
@@ -204,16 +215,25 @@ def pick(
     stocks: Annotated[Path, typer.Option("--stocks", help="CSV of materials and their wells.")],
     config: Config = FILE,
     machine: Annotated[
-        str, typer.Option("--for", help="echo, opentrons, hamilton or generic.")
+        str, typer.Option("--for", help="echo, opentrons, hamilton, epmotion or generic.")
     ] = "generic",
     out: Out = None,
-    slot: Annotated[str, typer.Option(help="Slot of the plate (opentrons).")] = "",
+    slot: Annotated[str, typer.Option(help="Slot of the plate; of epmotion its rack.")] = "",
     labware: Annotated[str, typer.Option(help="Labware of the plate (opentrons).")] = "",
+    as_dispensed: Annotated[
+        bool,
+        typer.Option("--as-dispensed", help="Record the points that rounded volumes make."),
+    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Write what a liquid handler is to transfer, by the rules in [[dispense]] of covey.toml.
 
+    Volumes that a machine cannot do are rounded, and it is said in which wells. With
+    --as-dispensed the journal records what is in the wells then, and the model learns from that.
+
     \b
     covey plate pick p1 --for echo --stocks stocks.csv --out p1-echo.csv
+    covey plate pick p1 --for hamilton --stocks stocks.csv --out p1-hamilton.csv --as-dispensed
     """
     from covey.plates.picking import pick_list
 
@@ -221,19 +241,56 @@ def pick(
     study = _opened(settings)
     to = {"slot": slot, **({"type": labware} if labware else {})}
     made = pick_list(study.plate(plate), machine, stocks, settings.dispense, to)
-    if out is None:
-        put_exactly(made.table())
-    else:
-        Output(out, (*settings.files, stocks)).write(made.table())
-    if made.rounded:
-        worst = max(made.rounded, key=lambda t: abs(t.volume - t.wanted) / max(t.wanted, 1e-9))
-        say(
-            f"{several(len(made.rounded), 'volume')} rounded to what {machine} can do; the most in "
-            f"{worst.well}: {worst.volume:g} instead of {worst.wanted:.4g} µL of "
-            f"{worst.source.material}"
+    kept = (*settings.files, stocks)
+    outputs = [(Output(p, kept), text) for p, text in made.files(out).items()] if out else []
+    if out is None and not as_json and len(made.tables()) > 1:
+        raise Stop(
+            ExitCode.USAGE,
+            f"{machine} reads {several(len(made.tables()), 'file')} of this; name one with --out, "
+            "and they are numbered.",
         )
-    say(f"{several(len(made.transfers), 'transfer')}")
+    for output, text in outputs:
+        output.require_free(text)
+    moved: list[int] = []
+    if as_dispensed:
+        study = settings.change()
+        moved = [trial.id for trial in study.tell_dispensed(made)]
+    for output, text in outputs:
+        output.write(text)
+    if as_json:
+        put_json("covey.plate.pick/1", _picked(made, [str(o.path) for o, _ in outputs], moved))
+    elif out is None:
+        put_exactly(made.table())
+    _say_rounded(made, moved, as_dispensed=as_dispensed)
+    files = f" in {several(len(outputs), 'file')}" if len(outputs) > 1 else ""
+    say(f"{several(len(made.transfers), 'transfer')}{files}")
     return end(study)
+
+
+def _picked(made: PickList, files: list[str], moved: list[int]) -> dict[str, Any]:
+    rounded = [
+        {"well": t.well, "material": t.source.material, "wanted_ul": t.wanted, "ul": t.volume}
+        for t in made.rounded
+    ]
+    return {
+        "transfers": len(made.transfers),
+        "rounded": rounded,
+        "as_dispensed": moved,
+        "files": files,
+    }
+
+
+def _say_rounded(made: PickList, moved: list[int], *, as_dispensed: bool) -> None:
+    """Say which volumes are rounded, in which wells, and what became of points."""
+    for what, wells in made.rounded_by_volume.items():
+        say(f"{', '.join(wells)}: {what}")
+    if made.rounded:
+        say(f"{several(len(made.rounded), 'volume')} rounded to what {made.profile} can do")
+    if moved:
+        be = "is" if len(moved) == 1 else "are"
+        say(f"{several(len(moved), 'trial')} {be} recorded as dispensed")
+    elif made.as_dispensed and not as_dispensed:
+        say("with --as-dispensed the model learns from what is in the wells then")
 
 
 def _opened(settings: Settings) -> Study:
@@ -279,14 +336,14 @@ def _require_room(folder: Path, names: Sequence[str], settings: Settings) -> Non
             output.require_free()
 
 
-def _write(made: Sequence[Plate], folder: Path, settings: Settings) -> None:
+def _write(made: Sequence[Plate], folder: Path, settings: Settings, decimal: str) -> None:
     """Write a table and a map for each plate into a folder."""
     for plate in made:
         table, page = _outputs(plate.name, folder, settings)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            table.write(plate.table())
-            page.write(plate.map())
+            table.write(sheet_bytes(table.path, plate.columns, plate.rows(), decimal))
+            page.write(plate.map(decimal))
         except (OSError, Stop) as error:
             why = error if isinstance(error, Stop) else f"cannot make {folder}: {error.strerror}"
             raise Stop(

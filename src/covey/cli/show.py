@@ -185,11 +185,14 @@ def next_command(settings: Settings, study: Study | None = None) -> str:
 
 
 def _amended(study: Study, trial: Trial) -> list[str]:
-    """Why the value of a trial was corrected, each time that it was."""
-    from covey.history import Amended
+    """Why the value of a trial, a well of it or its point was corrected, each time."""
+    found = [one for one in study.history.corrections if trial.id in one.ids]
+    values = [one for one in found if not one.what.startswith(("excluded", "included"))]
+    return [one.reason if _plain(one.what) else f"{one.what}: {one.reason}" for one in values]
 
-    amendments = (event for event in study.history.events if isinstance(event, Amended))
-    return [event.reason for event in amendments if event.id == trial.id]
+
+def _plain(what: str) -> bool:
+    return what.startswith("amended")
 
 
 def logs(

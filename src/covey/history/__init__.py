@@ -15,6 +15,7 @@ from covey.history.events import (
     Included,
     Late,
     Lost,
+    Moved,
     Noted,
     Reported,
     Retried,
@@ -22,7 +23,7 @@ from covey.history.events import (
 )
 from covey.history.history import History
 from covey.history.trial import Batch, Origin, Point, Status, Trial
-from covey.history.wells import Measured, PlateRecord, Use
+from covey.history.wells import Measured, PlateRecord, Revised, Use
 
 __all__ = [
     "Added",
@@ -41,12 +42,14 @@ __all__ = [
     "Late",
     "Lost",
     "Measured",
+    "Moved",
     "Noted",
     "Origin",
     "PlateRecord",
     "Point",
     "Reported",
     "Retried",
+    "Revised",
     "Status",
     "Told",
     "Trial",

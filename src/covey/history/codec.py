@@ -21,6 +21,7 @@ from covey.history.events import (
     Included,
     Late,
     Lost,
+    Moved,
     Noted,
     Reported,
     Retried,
@@ -28,7 +29,7 @@ from covey.history.events import (
     is_named,
 )
 from covey.history.trial import Point
-from covey.history.wells import Measured
+from covey.history.wells import Measured, Revised
 
 _VERSION = 1
 _NAMED = 2  # the version of events that carry values by name, which 0.1 would misread
@@ -50,6 +51,8 @@ _KINDS: dict[str, type[Event]] = {
     "reported": Reported,
     "extended": Extended,
     "measured": Measured,
+    "revised": Revised,
+    "moved": Moved,
 }
 # Events that a reader who does not know them may skip, and that say so: no status, value or id of
 # a trial and no later batch depends on them. All others must be understood, or refused.
@@ -72,6 +75,7 @@ def event_to_json(
         out["ignorable"] = True
     if isinstance(event, Asked | Enqueued | Added):
         out["ids"] = list(range(first_id, first_id + len(event.points)))
+    if isinstance(event, Asked | Enqueued | Added | Moved):
         out["points"] = [point_to_json(point) for point in event.points]
     if isinstance(event, Extended) and event.values is not None:
         out["values"] = point_to_json(event.values)
@@ -112,7 +116,7 @@ def event_from_json(
     try:
         if "points" in given:
             given["points"] = tuple(point_from_json(point) for point in given["points"])
-            _compare_ids(obj, len(given["points"]), first_id)
+            _compare_ids(obj, len(given["points"]), None if kind is Moved else first_id)
         if "reasons" in given:
             given["reasons"] = _said_again(given["reasons"])
         event = kind(**given)

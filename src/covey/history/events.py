@@ -30,7 +30,7 @@ from covey.history.checks import (
     whole,
 )
 from covey.history.trial import Point
-from covey.history.wells import Measured, checked_plates
+from covey.history.wells import Measured, Revised, checked_plates
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,20 @@ class Amended:
             value=trial_outcome(self.value, trial),
             sem=standard_error(self.sem, f"trial {trial}"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """These trials are, or were, run at other points than were asked for: those count."""
+
+    ids: tuple[int, ...]
+    points: tuple[Point, ...]
+    reason: str
+
+    def __post_init__(self) -> None:
+        ids = trial_ids(self.ids)
+        points = points_of(sized(self.points, len(ids), "trial", "point"))
+        _assign(self, ids=ids, points=points, reason=non_empty_text(self.reason, "reason"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +330,9 @@ class Extended:
 # Events that create trials, that change trials, and that leave trials as they are.
 Creating: TypeAlias = Asked | Enqueued | Added
 Changing: TypeAlias = (
-    Told | Measured | Amended | Failed | Cancelled | Lost | Retried | Excluded | Included
+    (Told | Measured | Revised | Amended | Moved | Failed | Cancelled | Lost | Retried)
+    | Excluded
+    | Included
 )
 Recording: TypeAlias = Dispatched | Late | Noted | Reported | Extended
 Event: TypeAlias = Creating | Changing | Recording

@@ -8,10 +8,10 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from covey.errors import HistoryError
 from covey.history.checks import trial_ids
@@ -31,6 +31,7 @@ from covey.history.events import (
     Included,
     Late,
     Lost,
+    Moved,
     Noted,
     Reported,
     Retried,
@@ -39,7 +40,7 @@ from covey.history.events import (
 )
 from covey.history.rules import check, known
 from covey.history.trial import Batch, Origin, Point, Status, Trial
-from covey.history.wells import Measured, PlateBook, given_up
+from covey.history.wells import Measured, PlateBook, Revised
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +90,7 @@ class Ledger:
     def check(self, event: Event) -> None:
         """Raise HistoryError unless the event may come next."""
         check(event, self.trials)
-        if isinstance(event, Measured):
+        if isinstance(event, Measured | Revised):
             self.plates.check(event, self.trials)
         if isinstance(event, Asked) and event.plates is not None:
             self.plates.require_new(event.plates)
@@ -152,20 +153,21 @@ class Ledger:
         if isinstance(event, Added):
             self._record(event, made.ids)
 
-    def _measure(self, event: Measured) -> None:
-        done, lost = self.plates.measure(event, self.trials)
-        for trial in done:
+    def _measure(self, event: Measured | Revised) -> None:
+        for trial in self.plates.take(event, self.trials):
             self.trials[trial.id] = trial
             self.reasons.pop(trial.id, None)
-        self.reasons |= {i: given_up(len(self.plates.wells_of(i))) for i in lost}
+            if trial.reason:
+                self.reasons[trial.id] = trial.reason
 
     def _change(self, event: Changing) -> None:
-        if isinstance(event, Measured):
+        if isinstance(event, Measured | Revised):
             self._measure(event)
             return
         trials = [self.trials[i] for i in ids_in(event)]
-        if isinstance(event, Amended):  # what was recorded of it before stays
-            self.trials[event.id] = trials[0].amended(event.value, event.sem)
+        if isinstance(event, Amended | Moved):  # what was recorded of it before stays
+            for trial in _corrected(event, trials):
+                self.trials[trial.id] = trial
             return
         if isinstance(event, Told):
             changed = _told(event, trials)
@@ -187,6 +189,55 @@ class Ledger:
 def _told(event: Told | Added, trials: Iterable[Trial]) -> list[Trial]:
     results = zip(trials, event.values, event.sems, strict=True)
     return [trial.told(value, sem, event.goal) for trial, value, sem in results]
+
+
+def _corrected(event: Amended | Moved, trials: Sequence[Trial]) -> list[Trial]:
+    if isinstance(event, Amended):
+        return [trials[0].amended(event.value, event.sem)]
+    return [replace(t, point=point) for t, point in zip(trials, event.points, strict=True)]
+
+
+def _corrections(event: Event, book: PlateBook) -> Iterator[Correction]:
+    match event:
+        case Amended(id=i, value=value, reason=reason):
+            yield Correction((i,), f"amended to {_in_words(value)}", reason)
+        case Excluded(ids=ids, reason=reason):
+            yield Correction(ids, "excluded", reason)
+        case Included(ids=ids, reason=reason):
+            yield Correction(ids, "included again", reason)
+        case Moved(ids=ids, reason=reason):
+            yield Correction(ids, "run at another point than asked", reason)
+        case Measured() | Revised():
+            for wells, what, said in _well_by_well(event):
+                where = f"{event.plate} {', '.join(wells)} {what}"
+                yield Correction(book.trials_in(event.plate, wells), where, said)
+
+
+def _well_by_well(event: Measured | Revised) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Wells, what became of them and why."""
+    if isinstance(event, Measured):
+        for well, said in event.marks.items():
+            yield (well,), "marked", said
+        return
+    for well, value in (event.values or {}).items():
+        yield (well,), f"amended to {_in_words(value)}", event.reason
+    for wells, what in ((event.marked, "marked"), (event.unmarked, "unmarked")):
+        if wells:
+            yield wells, what, event.reason
+
+
+def _in_words(value: float | Point) -> str:
+    if isinstance(value, Point):
+        return ", ".join(f"{name} {one:.6g}" for name, one in value.items())
+    return f"{value:.6g}"
+
+
+class Correction(NamedTuple):
+    """Something that was corrected, left out or taken back by hand."""
+
+    ids: tuple[int, ...]  # trials that it is about; none of a control
+    what: str
+    reason: str
 
 
 class History:
@@ -300,10 +351,22 @@ class History:
             batches = self._as_it_stood().batches
             return batches[bisect_right(batches, id, key=attrgetter("first")) - 1].round
 
+    def point_asked(self, trial: Trial | int) -> Point:
+        """The point that was asked for, enqueued or added; a trial may have been run at another."""
+        id, batches = self._id(trial), self.batches
+        batch = batches[bisect_right(batches, id, key=attrgetter("first")) - 1]
+        return batch.points[id - batch.first]
+
     def why(self, trial: Trial | int) -> str:
         """Why this trial is in its batch, in words; empty if the log does not say."""
         id, batches = self._id(trial), self.batches
         return batches[bisect_right(batches, id, key=attrgetter("first")) - 1].why(id)
+
+    @property
+    def corrections(self) -> tuple[Correction, ...]:
+        """What was amended, marked, excluded, included or run otherwise than asked, in order."""
+        book = self.plates
+        return tuple(found for event in self.events for found in _corrections(event, book))
 
     @property
     def plates(self) -> PlateBook:

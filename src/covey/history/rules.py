@@ -19,6 +19,7 @@ from covey.history.events import (
     Included,
     Late,
     Lost,
+    Moved,
     Noted,
     Reported,
     Retried,
@@ -26,7 +27,7 @@ from covey.history.events import (
     ids_in,
 )
 from covey.history.trial import Point, Trial
-from covey.history.wells import Measured
+from covey.history.wells import Measured, Revised
 
 
 def check(event: Event, trials: Sequence[Trial]) -> None:
@@ -119,7 +120,8 @@ def _any(_trial: Trial) -> None:
 
 
 _RULES: dict[type[Event], Callable[[Trial], None]] = {
-    **dict.fromkeys((Asked, Enqueued, Added, Extended, Measured, Noted, Reported, Told), _any),
+    **dict.fromkeys((Asked, Enqueued, Added, Extended, Moved, Noted, Reported, Told), _any),
+    **dict.fromkeys((Measured, Revised), _any),  # `PlateBook.check` has rules for wells
     **dict.fromkeys((Failed, Cancelled, Lost, Dispatched), _require_pending),
     **dict.fromkeys((Amended, Late), _require_told),
     Retried: _require_failed,

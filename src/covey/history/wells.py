@@ -1,19 +1,19 @@
 """Plates in a log: which trial stands in which well, and what was measured there.
 
-`Measured` is the event of a reading; `PlateBook` is what a ledger knows about plates. A trial is
-told once all of its wells are measured or marked.
+`Measured` is the event of a reading and `Revised` that of its correction; `PlateBook` is what a
+ledger knows about plates. A trial is told once all of its wells are measured or marked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from covey.errors import HistoryError, did_you_mean, is_whole, several
 from covey.history.checks import non_empty_text, outcome, plain_object, sized, text
-from covey.history.trial import Point, Trial
+from covey.history.trial import Point, Status, Trial
 
 _GIVEN_UP = "every well of it was marked"
 
@@ -80,6 +80,57 @@ class Measured:
             object.__setattr__(self, name, found)
 
 
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """Wells of a plate whose reading was wrong, that are marked, or that are marked no longer.
+
+    ``values`` are the right readings by well; of those by name, the ones that change. Wells in
+    ``marked`` do not count from now on, for this reason; those in ``unmarked`` count again, or are
+    still to be measured if they never were. ``goal`` is as of `Measured`.
+    """
+
+    plate: str
+    reason: str
+    values: dict[str, float | Point] | None = field(default=None, hash=False)
+    marked: tuple[str, ...] = ()
+    unmarked: tuple[str, ...] = ()
+    goal: str | None = None
+
+    ids = ()  # its trials are found by their wells
+
+    def __post_init__(self) -> None:
+        plate = non_empty_text(self.plate, "the name of a plate")
+        reason = non_empty_text(self.reason, "reason")
+        values = {}
+        for well, value in (self.values or {}).items():
+            name = f"plate {plate}, well {non_empty_text(well, 'a well')}"
+            values[well] = outcome(value, name, "Mark the well if it went wrong.")
+        marked, unmarked = (
+            tuple(non_empty_text(well, "a well") for well in wells)
+            for wells in (self.marked, self.unmarked)
+        )
+        every = (*values, *marked, *(well for well in unmarked if well not in values))
+        if not every:
+            raise HistoryError("no well was given; a correction needs at least one.")
+        if len({*every}) < len(every):
+            twice = next(well for i, well in enumerate(every) if well in every[:i])
+            raise HistoryError(f"plate {plate}: well {twice} was given twice; give each once.")
+        for field_, found in (
+            ("plate", plate),
+            ("reason", reason),
+            ("values", values or None),
+            ("marked", marked),
+            ("unmarked", unmarked),
+            ("goal", None if self.goal is None else text(self.goal, "goal")),
+        ):
+            object.__setattr__(self, field_, found)
+
+    @property
+    def wells(self) -> tuple[str, ...]:
+        """All wells that it is about, each once."""
+        return tuple(dict.fromkeys((*(self.values or ()), *self.marked, *self.unmarked)))
+
+
 def checked_plates(given: object, count: int) -> dict[str, Any]:
     """The plates of a batch of so many points, as JSON holds them.
 
@@ -136,11 +187,14 @@ class PlateBook:
     def __init__(self) -> None:
         self.records: dict[str, PlateRecord] = {}
         self._wells: dict[int, list[tuple[str, str]]] = {}  # trial -> plates and wells
+        # Trial that its wells decide -> what it was before they did, and why.
+        self._before: dict[int, tuple[Status, str]] = {}
 
     def snapshot(self) -> PlateBook:
         """The plates as they are now; later readings do not change it."""
         made = PlateBook()
         made.records, made._wells = dict(self.records), dict(self._wells)
+        made._before = dict(self._before)
         return made
 
     def create(self, plates: Mapping[str, Any], first: int) -> None:
@@ -173,8 +227,8 @@ class PlateBook:
                 found.append((plate, well, record.readings[well]))
         return found
 
-    def check(self, event: Measured, trials: Sequence[Trial]) -> None:
-        """Raise HistoryError unless these readings may come next."""
+    def check(self, event: Measured | Revised, trials: Sequence[Trial]) -> None:
+        """Raise HistoryError unless these readings, or corrections of them, may come next."""
         record = self.records.get(event.plate)
         if record is None:
             there = f"there are {', '.join(self.records)}" if self.records else "there is none yet"
@@ -188,11 +242,17 @@ class PlateBook:
                     f"plate {event.plate}: nothing stands in well {well}, so nothing is measured "
                     "there; leave it out."
                 )
+        if isinstance(event, Revised):
+            self._check_revision(event, record, trials)
+            return
+        for well in event.wells:
             if well in record.readings or well in record.marks:
                 was = record.readings.get(well, record.marks.get(well))
                 raise HistoryError(
                     f"plate {event.plate}: well {well} was measured already ({was}). Tell each "
-                    "well once; a wrong value is corrected with study.amend(trial, value, reason)."
+                    "well once; a wrong reading is corrected with study.amend_wells(plate, "
+                    "{well: value}, reason), and one that is worth nothing marked with "
+                    "study.mark_wells(plate, wells, reason)."
                 )
             trial = record.uses[well].trial
             if trial is not None and trials[trial].status == "told":
@@ -201,34 +261,137 @@ class PlateBook:
                     f"{trials[trial].values} already, without its wells; leave this well out."
                 )
 
-    def measure(self, event: Measured, trials: Sequence[Trial]) -> tuple[list[Trial], list[int]]:
-        """Take in readings; the trials that they complete, and those given up for their marks."""
-        record = self.records[event.plate]
-        values = zip(event.wells, event.values, strict=True)
-        readings = {well: value for well, value in values if value is not None}
-        days = {} if event.day is None else dict.fromkeys(event.wells, event.day)
-        self.records[event.plate] = replace(
-            record,
-            readings={**record.readings, **readings},
-            marks={**record.marks, **event.marks},
-            days={**record.days, **days},
-        )
-        touched = dict.fromkeys(record.uses[well].trial for well in event.wells)
-        done, lost = [], []
-        for id in touched:
-            if id is None or not self._complete(id):
+    def _check_revision(self, event: Revised, record: PlateRecord, trials: Sequence[Trial]) -> None:
+        _check_right(event, record)
+        for well in event.marked:
+            if well in record.marks:
+                raise HistoryError(
+                    f"plate {event.plate}: well {well} is marked already ({record.marks[well]})."
+                )
+        for well in event.unmarked:
+            if well not in record.marks:
+                raise HistoryError(
+                    f"plate {event.plate}: well {well} is not marked, so there is no mark to take "
+                    "back."
+                )
+        self._check_trials(event, record, trials)
+
+    def _check_trials(self, event: Revised, record: PlateRecord, trials: Sequence[Trial]) -> None:
+        """Raise if a trial would change that its wells do not decide, or that is excluded."""
+        after = self.snapshot()
+        after.records[event.plate] = _revised(record, event)
+        for id in after.trials_in(event.plate, event.wells):
+            trial = trials[id]
+            if trial.status != "told":
                 continue
             found = [value for _, _, value in self.readings_of(id)]
-            if found:
-                done.append(trials[id].told(*mean_and_error(found, event.goal), event.goal))
-            else:
-                done.append(replace(trials[id], status="lost"))
-                lost.append(id)
-        return done, lost
+            if not found or not _is_mean(trial, found, event.goal):
+                raise HistoryError(
+                    f"plate {event.plate}: trial {id} was told or corrected by hand, so that its "
+                    f"wells do not decide its value {trial.values}; correct it with "
+                    f"study.amend({id}, value, reason)."
+                )
+            if trial.excluded and not (after.complete(id) and after.readings_of(id)):
+                raise HistoryError(
+                    f"plate {event.plate}: trial {id} is excluded, and would have no value any "
+                    "more; include it first."
+                )
 
-    def _complete(self, trial: int) -> bool:
+    def trials_in(self, plate: str, wells: Iterable[str]) -> tuple[int, ...]:
+        """The trials in some wells of a plate, each once."""
+        found = (self.records[plate].uses[well].trial for well in wells)
+        return tuple(dict.fromkeys(id for id in found if id is not None))
+
+    def take(self, event: Measured | Revised, trials: Sequence[Trial]) -> list[Trial]:
+        """Take in readings or corrections that ``check`` has passed; the trials that change.
+
+        A trial is told once all its wells are measured or marked; it is lost if all are marked. If
+        a mark is taken back from a well that was never measured, it is what it was before.
+        """
+        record = self.records[event.plate]
+        new = _revised(record, event) if isinstance(event, Revised) else _measured(record, event)
+        self.records[event.plate] = new
+        changed = []
+        for id in self.trials_in(event.plate, event.wells):
+            trial = trials[id]
+            found = [value for _, _, value in self.readings_of(id)]
+            if not self.complete(id):
+                if id not in self._before:
+                    continue
+                status, reason = self._before.pop(id)
+                changed.append(_untold(trial, status, reason))
+                continue
+            self._before.setdefault(id, (trial.status, trial.reason))
+            if found:
+                told = trial.told(*mean_and_error(found, event.goal), event.goal)
+                if isinstance(event, Revised):  # an error that there is no longer goes, too
+                    told = replace(told, sem=mean_and_error(found, event.goal)[1])
+                said = trial.reason if trial.excluded else ""
+                changed.append(replace(told, excluded=trial.excluded, reason=said))
+            else:
+                changed.append(_untold(trial, "lost", given_up(len(self.wells_of(id)))))
+        return changed
+
+    def complete(self, trial: int) -> bool:
+        """Whether all wells of a trial are measured or marked."""
         done = ((self.records[plate], well) for plate, well in self.wells_of(trial))
         return all(well in record.readings or well in record.marks for record, well in done)
+
+
+def _measured(record: PlateRecord, event: Measured) -> PlateRecord:
+    """A plate with further readings."""
+    values = zip(event.wells, event.values, strict=True)
+    readings = {well: value for well, value in values if value is not None}
+    days = {} if event.day is None else dict.fromkeys(event.wells, event.day)
+    return replace(
+        record,
+        readings={**record.readings, **readings},
+        marks={**record.marks, **event.marks},
+        days={**record.days, **days},
+    )
+
+
+def _revised(record: PlateRecord, event: Revised) -> PlateRecord:
+    """A plate with corrections; readings keep their order, so that unmarking is the identity."""
+    readings = dict(record.readings)
+    for well, value in (event.values or {}).items():
+        was = readings[well]
+        readings[well] = Point({**was, **value}) if isinstance(value, Point) else value
+    marks = {well: said for well, said in record.marks.items() if well not in event.unmarked}
+    marks |= dict.fromkeys(event.marked, event.reason)
+    return replace(record, readings=readings, marks=marks)
+
+
+def _check_right(event: Revised, record: PlateRecord) -> None:
+    """Raise unless there are readings to be corrected, under these names."""
+    for well, value in (event.values or {}).items():
+        where = f"plate {event.plate}: well {well}"
+        if well in record.marks and well not in event.unmarked:
+            raise HistoryError(
+                f"{where} is marked ({record.marks[well]}), so its reading does not count; "
+                "unmark it first, with study.unmark_wells(plate, wells, reason)."
+            )
+        was = record.readings.get(well)
+        if was is None:
+            raise HistoryError(f"{where} has no reading to correct; tell what was measured.")
+        names = [*value] if isinstance(value, Point) else ["value"]
+        known = [*was] if isinstance(was, Point) else ["value"]
+        if isinstance(value, Point) != isinstance(was, Point) or not {*names} <= {*known}:
+            raise HistoryError(
+                f"{where} was told {', '.join(known)}; correct values by these names, got "
+                f"{', '.join(names)}."
+            )
+
+
+def _is_mean(trial: Trial, readings: Sequence[float | Point], goal: str | None) -> bool:
+    """Whether a trial has the value and the standard error that its readings give."""
+    mean, error = mean_and_error(readings, goal)
+    return (trial.value if trial.named is None else trial.named, trial.sem) == (mean, error)
+
+
+def _untold(trial: Trial, status: Status, reason: str) -> Trial:
+    """A trial without a result, as it was before it had one."""
+    return Trial(trial.id, trial.point, status=status, origin=trial.origin, reason=reason)
 
 
 def mean_and_error(

@@ -23,6 +23,7 @@ from covey.history import (
     Event,
     Extended,
     History,
+    Moved,
     Point,
     Told,
     Trial,
@@ -339,7 +340,7 @@ class Logbook:
             require_possible(event, self._space, after, self.history)
             event = completed_by(event, after, self.history)
             return replace(event, before=self._space.fingerprint)
-        if isinstance(event, Enqueued | Added) and former_spaces(self._space):
+        if isinstance(event, Enqueued | Added | Moved) and former_spaces(self._space):
             # They may have been checked in the space that there was before.
             return replace(event, points=tuple(Point(self._space.check(p)) for p in event.points))
         return event

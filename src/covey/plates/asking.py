@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from covey.errors import HistoryError, SpaceError, did_you_mean
-from covey.history import Measured, PlateRecord, Trial
+from covey.history import Measured, Moved, PlateRecord, Point, Revised, Trial
 from covey.plates.choosing import PlateOrder
 from covey.plates.reader import Readings, news, read_readings, require_as_placed
 from covey.plates.wells import Plate, plate_of
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from covey.learn import Recipe
     from covey.outcomes import Outcomes
     from covey.plates.layout import Layout
+    from covey.plates.machines import PickList
     from covey.space import Pool, Space
 
 
@@ -107,8 +108,8 @@ class OnPlates:
             day: of the measurement, where the layout has such an effect.
             key: names this message: sent again with the same key, it is taken once.
         """
-        name = plate.name if isinstance(plate, Plate) else plate
-        record = _record(self, name)
+        record = _record(self, plate)
+        name = record.name
         placed = _plate(self, record, {})
         grid = placed.grid
         found = read_readings(readings, grid, _names(self), name)
@@ -118,6 +119,120 @@ class OnPlates:
         more = {grid.name(grid.index(well)): said for well, said in (marks or {}).items()}
         found = replace(found, marks={**found.marks, **more})
         _tell(self, news(found, record, part=part), record, day, key)
+
+    def amend_wells(
+        self: _Host,
+        plate: str | Plate,
+        values: Mapping[str, Any],
+        reason: str,
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Correct readings of wells, {"C4": 0.93}: the log keeps both, and the trials follow.
+
+        Outcomes that have names are corrected by name, those that change. A trial that was amended
+        by hand does not follow its wells, and says so.
+        """
+        self._commit(amendment(self, plate, values, reason), key)
+
+    def mark_wells(
+        self: _Host,
+        plate: str | Plate,
+        wells: str | Iterable[str],
+        reason: str,
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Leave wells out, measured or not: their readings stay in the log and do not count.
+
+        The value of a trial is then that of its other wells; if all are marked, it is lost.
+        """
+        self._commit(marking(self, plate, wells, reason), key)
+
+    def unmark_wells(
+        self: _Host,
+        plate: str | Plate,
+        wells: str | Iterable[str],
+        reason: str,
+        *,
+        key: str | None = None,
+    ) -> None:
+        """Let marked wells count again: batches are as if they had never been marked.
+
+        A well that has no reading is waiting for one again.
+        """
+        self._commit(marking(self, plate, wells, reason, back=True), key)
+
+    def tell_dispensed(self: _Host, picks: PickList, *, key: str | None = None) -> list[Trial]:
+        """Record that wells hold what a machine dispenses, where it rounds volumes: those trials.
+
+        Their points are then the rounded ones, for the model and everything else. The log keeps
+        what was asked for, too.
+
+        Raises:
+            SpaceError: A rounded value is none that the space has; nothing was recorded.
+        """
+        points = {}
+        for id, values in picks.as_dispensed.items():
+            trial = self.history.trial(id)
+            now = _as_dispensed(self.space, trial, values)
+            if now != trial.point:
+                points[id] = now
+        if points:
+            reason = f"as {picks.profile} dispenses it"
+            self._commit(Moved(tuple(points), tuple(points.values()), reason), key)
+        return [self.history.trial(id) for id in points]
+
+
+def _as_dispensed(space: Space | Pool, trial: Trial, values: Mapping[str, float]) -> Point:
+    try:
+        return Point(space.check({**trial.point, **values}))
+    except SpaceError as error:
+        raise SpaceError(
+            f"trial {trial.id} as dispensed is no point of the space: {error}. Let the parameter "
+            "have values that the machine can do (a step of its volumes, a range that ends on "
+            "one), or tell results as if nothing was rounded. Nothing was recorded."
+        ) from error
+
+
+def amendment(study: _Host, plate: str | Plate, values: Mapping[str, Any], reason: str) -> Revised:
+    """The event that corrects readings of wells."""
+    record = _record(study, plate)
+    given = [(_well(study, record, well), value) for well, value in values.items()]
+    if len({well for well, _ in given}) < len(given):
+        raise HistoryError(f"a well was given twice; give each once, got {', '.join(values)}.")
+    right = {well: _right(study, well, value) for well, value in given}
+    return Revised(record.name, reason, right, goal=_goal(study))
+
+
+def marking(
+    study: _Host, plate: str | Plate, wells: str | Iterable[str], reason: str, *, back: bool = False
+) -> Revised:
+    """The event that marks wells, or takes their marks back."""
+    record = _record(study, plate)
+    given = (wells,) if isinstance(wells, str) else wells
+    names = tuple(_well(study, record, well) for well in given)
+    made: dict[str, Any] = {"unmarked" if back else "marked": names, "goal": _goal(study)}
+    return Revised(record.name, reason, **made)
+
+
+def _well(study: _Host, record: PlateRecord, well: object) -> str:
+    grid = _plate(study, record, {}).grid
+    return grid.name(grid.index(well))
+
+
+def _right(study: _Host, well: str, value: Any) -> Any:
+    """The correction of a reading: a number, or those by name that change."""
+    if study.recipe.outcomes is None:
+        return value  # the plate knows whether its readings have names
+    found, beside = study.outcomes.checked(value, f"well {well}", study.outcomes.names)
+    if beside:
+        raise HistoryError(f"well {well}: {', '.join(beside)} is no outcome; amend outcomes.")
+    return found
+
+
+def _goal(study: _Host) -> str | None:
+    return None if study.recipe.outcomes is None else study.outcomes.only
 
 
 def _require_free_controls(layout: Layout, fixed: Mapping[str, Any]) -> None:
@@ -139,9 +254,8 @@ def _tell(
     wells = tuple(well for well in record.uses if well in found.values or well in found.marks)
     if not wells:
         return
-    goal = None if study.recipe.outcomes is None else study.outcomes.only
     values = tuple(found.values.get(well) for well in wells)
-    study._commit(Measured(record.name, wells, values, found.marks, goal, day), key)
+    study._commit(Measured(record.name, wells, values, found.marks, _goal(study), day), key)
 
 
 def _spans(space: Space | Pool) -> dict[str, float]:
@@ -158,7 +272,8 @@ def _names(study: _Host) -> tuple[str, ...]:
     return ("value",) if study.recipe.outcomes is None else study.outcomes.names
 
 
-def _record(study: _Host, name: str) -> PlateRecord:
+def _record(study: _Host, plate: str | Plate) -> PlateRecord:
+    name = plate.name if isinstance(plate, Plate) else plate
     if name not in study.history.plates.records:
         study.refresh()
     records = study.history.plates.records

@@ -1,21 +1,20 @@
 """Pick lists: what a liquid handler is to transfer into the wells of a plate, volumes checked.
 
 A table of stocks says where materials stand; `Dispense` rules say how much of which goes into a
-well; a profile writes the transfers as a machine reads them.
+well; machines.py writes the transfers as a machine reads them.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from covey.errors import SpaceError, did_you_mean
+from covey.plates.machines import PROFILES, PickList, Profile, Stock, Transfer
 from covey.plates.wells import csv_lines, number_in
 
 if TYPE_CHECKING:
@@ -28,25 +27,6 @@ _COLUMNS = (
 _NEEDED = ("material", "plate", "well", "volume_ul")
 _FIELD = re.compile(r"\{([^{}]+)\}")
 _TINY = 1e-9  # µL: rounding of decimals
-
-
-@dataclass
-class Stock:
-    """A material in a well of a source plate, and how much of it is left."""
-
-    material: str
-    plate: str
-    well: str
-    plate_type: str
-    concentration: float | None
-    unit: str
-    slot: str
-    left: float  # µL that can be drawn: the volume less what a machine cannot reach
-
-    @property
-    def place(self) -> str:
-        """Where it stands, in words."""
-        return f"{self.plate} {self.well}"
 
 
 @dataclass(frozen=True)
@@ -97,111 +77,21 @@ class Dispense:
 
 
 @dataclass(frozen=True)
-class Transfer:
-    """So many µL from a well of a stock into a well of the plate."""
+class _Wish:
+    """A volume that a rule puts into a well, before a machine rounds it."""
 
-    source: Stock
-    plate: str
-    well: str
-    volume: float  # as it will be dispensed
-    wanted: float  # before it was rounded
-
-
-@dataclass(frozen=True)
-class Profile:
-    """How a machine wants its list."""
-
-    header: tuple[str, ...]
-    row: Callable[[Transfer, Mapping[str, str]], tuple[str, ...]]
-    step: float  # µL: volumes are multiples of it; 0: any
-    least: float  # µL: the smallest transfer
-
-
-def _nanolitres(t: Transfer, to: Mapping[str, str]) -> tuple[str, ...]:
-    del to
-    volume = _short(1000.0 * t.volume)
-    return (t.source.plate, t.source.plate_type, t.source.well, t.plate, t.well, volume)
-
-
-def _opentrons(t: Transfer, to: Mapping[str, str]) -> tuple[str, ...]:
-    source = (t.source.plate_type or t.source.plate, t.source.slot, t.source.well, "1")
-    return (*source, to.get("type", t.plate), to.get("slot", ""), t.well, _short(t.volume))
-
-
-def _hamilton(t: Transfer, to: Mapping[str, str]) -> tuple[str, ...]:
-    del to
-    return (t.source.plate, t.source.well, t.plate, t.well, _short(t.volume))
-
-
-def _generic(t: Transfer, to: Mapping[str, str]) -> tuple[str, ...]:
-    del to
-    where = (t.source.material, t.source.plate, t.source.well, t.plate, t.well)
-    return (*where, _short(t.volume), _short(t.wanted))
-
-
-PROFILES = {
-    "echo": Profile(
-        (
-            *("Source Plate Name", "Source Plate Type", "Source Well", "Destination Plate Name"),
-            *("Destination Well", "Transfer Volume"),
-        ),
-        _nanolitres,
-        step=0.0025,
-        least=0.0025,
-    ),
-    "opentrons": Profile(
-        (
-            *("Source Labware", "Source Slot", "Source Well"),
-            "Source Aspiration Height Above Bottom (in mm)",
-            *("Dest Labware", "Dest Slot", "Dest Well", "Volume (in ul)"),
-        ),
-        _opentrons,
-        step=0.1,
-        least=1.0,
-    ),
-    "hamilton": Profile(
-        ("SourceLabware", "SourcePosition", "TargetLabware", "TargetPosition", "Volume"),
-        _hamilton,
-        step=0.1,
-        least=0.5,
-    ),
-    "generic": Profile(
-        (
-            *("material", "source_plate", "source_well", "plate", "well", "volume_ul"),
-            "wanted_ul",
-        ),
-        _generic,
-        step=0.0,
-        least=0.0,
-    ),
-}
-"""Machines by name; volumes in µL, those of an Echo in nL."""
-
-
-@dataclass(frozen=True)
-class PickList:
-    """The transfers that fill a plate."""
-
-    profile: str
-    transfers: tuple[Transfer, ...]
-    destination: Mapping[str, str] = field(default_factory=dict)
+    well: Well
+    material: str
+    volume: float
+    rule: Dispense
 
     @property
-    def rounded(self) -> tuple[Transfer, ...]:
-        """Those whose volume is not what was wanted, since a machine has steps."""
-        return tuple(t for t in self.transfers if abs(t.volume - t.wanted) > _TINY)
-
-    def table(self) -> str:
-        """The list as the machine reads it."""
-        out, profile = io.StringIO(newline=""), PROFILES[self.profile]
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(profile.header)
-        writer.writerows(profile.row(transfer, self.destination) for transfer in self.transfers)
-        return out.getvalue()
-
-    def write(self, path: str | Path) -> None:
-        """Write the list to a file."""
-        Path(path).write_text(self.table(), encoding="utf-8", newline="")
+    def parameter(self) -> str:
+        """The parameter that the volume or the concentration is, if it is just that."""
+        rule = self.rule
+        said = rule.volume if rule.volume is not None else rule.concentration
+        alone = _FIELD.fullmatch(str(said).strip())
+        return alone[1] if alone else ""
 
 
 def pick_list(
@@ -227,9 +117,9 @@ def pick_list(
         raise SpaceError("nothing says what is dispensed; give rules, such as [[dispense]].")
     for rule in rules:
         _require_role(rule, plate)
-    shelf, machine = read_stocks(stocks), PROFILES[profile]
+    shelf, machine, to = read_stocks(stocks), PROFILES[profile], dict(destination or {})
     filled: dict[str, float] = {}
-    wanted: list[tuple[Well, str, float]] = []
+    wanted: list[_Wish] = []
     for rule in rules:
         for well in plate.used:
             if not _applies(rule, well):
@@ -238,10 +128,26 @@ def pick_list(
             volume = _volume(rule, well, material, shelf, filled.get(well.name, 0.0))
             filled[well.name] = filled.get(well.name, 0.0) + volume
             if volume > _TINY:
-                wanted.append((well, material, volume))
+                wanted.append(_Wish(well, material, volume, rule))
     _require_enough(shelf, wanted)
-    made = [_drawn(shelf, well, (material, v), machine, profile) for well, material, v in wanted]
-    return PickList(profile, tuple(made), dict(destination or {}))
+    made = [_drawn(shelf, wish, machine, profile) for wish in wanted]
+    _require_slots(made, profile, to)
+    return PickList(profile, tuple(made), to)
+
+
+def _require_slots(made: Sequence[Transfer], profile: str, to: Mapping[str, str]) -> None:
+    """Raise if a machine would not know where a plate stands."""
+    sources = {t.source.plate: t.source.slot for t in made}
+    lacking = [plate for plate, slot in sources.items() if not slot]
+    if profile == "opentrons" and (lacking or not to.get("slot")):
+        what = [f"of {plate} (column slot of the stocks)" for plate in lacking]
+        what += [] if to.get("slot") else ["of the plate itself (--slot)"]
+        raise SpaceError(f"opentrons needs the slot of every labware; give that {what[0]}.")
+    if profile == "epmotion" and lacking and len(sources) > 1:
+        raise SpaceError(
+            f"epmotion knows source plates by the number of their rack, and {lacking[0]} has none; "
+            "give it in the column slot of the stocks."
+        )
 
 
 def _require_role(rule: Dispense, plate: Plate) -> None:
@@ -295,9 +201,15 @@ def _volume(
     number = _number(_filled_in(told, well), where)
     if rule.concentration is None:
         return number
-    stock = _stocks_of(shelf, material, well.name)[0]
+    stock, *others = _stocks_of(shelf, material, well.name)
     if stock.concentration is None or rule.of is None:
         raise SpaceError(f"{where}: the stock in {stock.place} has no concentration; give one.")
+    for other in others:
+        if other.concentration != stock.concentration:
+            raise SpaceError(
+                f"{where}: the stocks in {stock.place} and {other.place} have different "
+                "concentrations; call them by different names, or make them alike."
+            )
     return number * rule.of / stock.concentration
 
 
@@ -320,14 +232,12 @@ def _stocks_of(shelf: Mapping[str, list[Stock]], material: str, well: str) -> li
     return shelf[material]
 
 
-def _require_enough(
-    shelf: Mapping[str, list[Stock]], wanted: Sequence[tuple[Well, str, float]]
-) -> None:
+def _require_enough(shelf: Mapping[str, list[Stock]], wanted: Sequence[_Wish]) -> None:
     """Raise if a stock would run dry, and say by how much."""
     needed: dict[str, float] = {}
-    for well, material, volume in wanted:
-        _stocks_of(shelf, material, well.name)
-        needed[material] = needed.get(material, 0.0) + volume
+    for wish in wanted:
+        _stocks_of(shelf, wish.material, wish.well.name)
+        needed[wish.material] = needed.get(wish.material, 0.0) + wish.volume
     for material, volume in needed.items():
         there = sum(stock.left for stock in shelf[material])
         if volume > there + _TINY:
@@ -338,14 +248,10 @@ def _require_enough(
 
 
 def _drawn(
-    shelf: Mapping[str, list[Stock]],
-    well: Well,
-    what: tuple[str, float],
-    machine: Profile,
-    profile: str,
+    shelf: Mapping[str, list[Stock]], wish: _Wish, machine: Profile, profile: str
 ) -> Transfer:
     """One transfer, from the first source well that has enough."""
-    material, wanted = what
+    well, material, wanted = wish.well, wish.material, wish.volume
     volume = round(wanted / machine.step) * machine.step if machine.step else wanted
     volume = round(volume, 6)
     stock = next((s for s in shelf[material] if s.left >= volume - _TINY), shelf[material][0])
@@ -356,13 +262,23 @@ def _drawn(
             f"well {well.name}: {wanted:.4g} µL of {material} is less than {profile} transfers, "
             f"{machine.least:g} µL; use {help_ or 'a more dilute stock'}, or a larger volume."
         )
+    if volume > machine.most + _TINY:
+        raise SpaceError(
+            f"well {well.name}: {wanted:.4g} µL of {material} is more than {profile} transfers at "
+            f"once, {machine.most:g} µL; split the rule in two, or use a stronger stock."
+        )
     if stock.left < volume - _TINY:
         raise SpaceError(
             f"well {well.name}: no source well has {volume:.4g} µL of {material} left "
             f"({stock.place}: {stock.left:.4g} µL); pool what is left in one well."
         )
     stock.left -= volume
-    return Transfer(stock, well.plate, well.name, volume, wanted)
+    amount, rule = volume, wish.rule
+    if rule.concentration is not None:
+        amount = volume * (stock.concentration or 0.0) / (rule.of or 1.0)
+    amount = float(f"{amount:.12g}")
+    made = (stock, well.plate, well.name, volume, wanted)
+    return Transfer(*made, trial=well.trial, parameter=wish.parameter, amount=amount)
 
 
 def read_stocks(source: Any) -> dict[str, list[Stock]]:
@@ -422,12 +338,3 @@ def _rows(source: Any) -> tuple[list[Mapping[str, Any]], str]:
         )
     found = [dict(zip(heads, line, strict=False)) for line in lines[1:] if any(line)]
     return list(found), str(source)
-
-
-def _short(number: float) -> str:
-    """A number as short as it is exact to a millionth.
-
-    >>> _short(27.5), _short(25.0), _short(0.30000000000000004)
-    ('27.5', '25', '0.3')
-    """
-    return f"{round(number, 6):.6f}".rstrip("0").rstrip(".")

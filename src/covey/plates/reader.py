@@ -367,9 +367,12 @@ def require_as_placed(found: Readings, plate: Plate, spans: Mapping[str, float])
         wanted: dict[str, tuple[Any, float]] = {"trial": (there.trial, 0.0)}
         for name, value in (there.point or {}).items():
             wanted[plate.heading(name)] = (value, spans.get(name, 0.0))
+        asked = {plate.heading(name): value for name, value in (there.asked or {}).items()}
         for column, (value, span) in wanted.items():
             cell = row.get(column, "")
             if cell and not _is_alike(cell, value, span):
+                if column in asked and _is_alike(cell, asked[column], span):
+                    continue  # volumes were rounded since the table was written
                 here = "no trial" if value is None else f"{column} {value}"
                 raise HistoryError(
                     f"{found.where[well]}: {column} is {cell!r}, but plate {plate.name} has {here} "
@@ -408,20 +411,20 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
             raise HistoryError(
                 f"{found.where.get(well, well)}: {_said(found.values[well])}, but plate "
                 f"{record.name} was told {_said(known)} there already. Nothing was recorded. "
-                f"{_way_to_correct(record.uses[well].trial, found)}"
+                f"{_way_to_correct(well, record.name, found)}"
             )
         if well in found.marks and known is not None and well not in record.marks:
             raise HistoryError(
                 f"{found.where.get(well, f'well {well}')}: marked, but plate {record.name} was "
                 f"told {_said(known)} there already. Nothing was recorded. "
-                f"{_way_to_correct(record.uses[well].trial, found)}"
+                f"{_way_to_correct(well, record.name, found)}"
             )
         if well in record.marks and known is None and well not in found.marks:
             raise HistoryError(
                 f"{found.where.get(well, f'well {well}')}: {_said(found.values[well])}, but plate "
                 f"{record.name} has this well marked already ({record.marks[well]}), and a marked "
                 "well does not count. Nothing was recorded. Leave its cell empty. "
-                f"{_way_to_correct(record.uses[well].trial, found)}"
+                f"{_way_to_correct(well, record.name, found)}"
             )
     done = {*record.readings, *record.marks}
     lacking = [w for w in record.missing if w not in found.values and w not in found.marks]
@@ -438,24 +441,18 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
     return Readings(values, marks, found.plate, found.where)
 
 
-def _way_to_correct(trial: int | None, found: Readings) -> str:
-    """What to do about a well that was told wrongly: its trial has one value, the mean."""
-    if trial is None:
-        return "It is a control, and what was told of one stays."
-    amend, exclude, tell = (
-        f"study.amend({trial}, value, reason)",
-        f"study.exclude({trial}, reason)",
-        f"study.tell({trial}, value)",
-    )
+def _way_to_correct(well: str, plate: str, found: Readings) -> str:
+    """What to do about a well that was told wrongly."""
     if found.by_command:
-        amend, exclude, tell = (
-            f"`covey amend {trial}=VALUE --reason WHY`",
-            f"`covey exclude {trial} --reason WHY`",
-            f"`covey tell {trial}=VALUE`",
+        return (
+            f"A wrong reading is corrected with `covey plate amend {plate} {well}=VALUE --reason "
+            f"WHY`, one that is worth nothing is left out with `covey plate mark {plate} {well} "
+            f"--reason WHY`, and `covey plate unmark` takes that back."
         )
     return (
-        f"It is a well of trial {trial}: correct the mean of its wells with {amend}, or with "
-        f"{tell} if the trial has no value yet, or leave the trial out with {exclude}."
+        f"A wrong reading is corrected with study.amend_wells({plate!r}, {{{well!r}: value}}, "
+        f"reason), one that is worth nothing is left out with study.mark_wells({plate!r}, "
+        f"{well!r}, reason), and study.unmark_wells takes that back."
     )
 
 

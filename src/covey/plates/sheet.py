@@ -20,7 +20,7 @@ header { display: flex; justify-content: space-between; align-items: baseline; h
 h1 { font-size: 15pt; margin: 0; }
 h1 small { font-size: 10pt; font-weight: normal; margin-left: 4mm; }
 .fill { font-size: 9pt; }
-table { border-collapse: collapse; table-layout: fixed; width: 281mm; height: 164mm; }
+table { border-collapse: collapse; table-layout: fixed; width: 281mm; height: var(--all); }
 th { font-weight: 600; font-size: 8pt; }
 th:first-child { width: 7mm; }
 td { border: 0.2mm solid #777; padding: 0.4mm; text-align: center; vertical-align: middle;
@@ -29,15 +29,18 @@ td b { font-size: var(--big); display: block; }
 td i { font-style: normal; color: #333; display: block; white-space: nowrap; overflow: hidden; }
 td.control { border: 0.7mm solid #111; background: repeating-linear-gradient(45deg, #fff 0 1mm,
   #ddd 1mm 1.4mm); }
+td.control b { font-size: var(--small); overflow-wrap: anywhere; }
 td.empty { background: #f4f4f4; color: #999; }
 td.done { text-decoration: underline; }
 footer { margin-top: 2mm; font-size: 7.5pt; }
 footer p { margin: 0 0 0.6mm; }
 """
+_WIDE = 274.0  # mm: all columns together
+_LETTER = 0.19  # mm: of a letter, for each point of its size
 _SHADES = ("#ffffff", "#eef4fb", "#dceaf7", "#c9dff3", "#b5d3ee")
 
 
-def plate_map(plate: Plate) -> str:
+def plate_map(plate: Plate, decimal: str = ".") -> str:
     """The page as HTML that needs nothing else: print it, or save it as PDF.
 
     A well shows its trial, copy and run order, and its first parameters where there is room.
@@ -45,15 +48,22 @@ def plate_map(plate: Plate) -> str:
     grid = plate.grid
     room = _room(grid.columns)
     names = _varying(plate)[: room["lines"]]
+    keys = _keys(plate, names, int((_WIDE / grid.columns - 1.0) / (_LETTER * room["small"])))
     shade = _shades(plate, names)
     head = "".join(f"<th>{column + 1}</th>" for column in range(grid.columns))
     rows = []
     for row in range(grid.rows):
         wells = plate.wells[row * grid.columns : (row + 1) * grid.columns]
-        cells = "".join(_cell(well, names, shade.get(well.name, "")) for well in wells)
+        cells = "".join(
+            _cell(well, _lines(well, names, keys, decimal), shade.get(well.name, ""))
+            for well in wells
+        )
         rows.append(f"<tr><th>{row_name(row)}</th>{cells}</tr>")
-    sizes = f"--small:{room['small']}pt;--big:{room['big']}pt;--high:{162 / grid.rows - 0.6:.1f}mm"
-    shared = ", ".join(f"{n} = {_short(v)}" for n, v in _shared(plate).items())
+    footer = _footer(plate, names, keys)
+    high = 164.0 - 3.4 * max(0.0, sum(-(-len(line) // 190) for line in footer) - 3.0)
+    sizes = f"--small:{room['small']}pt;--big:{room['big']}pt;--all:{high:.1f}mm;"
+    sizes += f"--high:{(high - 2) / grid.rows - 0.6:.1f}mm"
+    shared = ", ".join(f"{n} = {_short(v, decimal)}" for n, v in _shared(plate).items())
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         f"<title>Plate {escape(plate.name)}</title><style>{_STYLE}</style></head><body>"
@@ -61,8 +71,39 @@ def plate_map(plate: Plate) -> str:
         "<span class='fill'>Date ______________ &nbsp; Operator ______________ &nbsp; "
         "A1 is at the top left</span></header>"
         f"<table style='{sizes}'><thead><tr><th></th>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table>{_footer(plate, names)}</body></html>\n"
+        f"<tbody>{''.join(rows)}</tbody></table>"
+        f"<footer>{''.join(f'<p>{escape(line)}</p>' for line in footer)}</footer></body></html>\n"
     )
+
+
+def _keys(plate: Plate, names: list[str], room: int) -> dict[tuple[str, str], str]:
+    """Short marks for the values that are too long for a well; the footer says which is which."""
+    points = [well.point for well in plate.wells if well.trial is not None and well.point]
+    shown = {name: sorted({str(p.get(name)) for p in points}) for name in names}
+    taken = {text for texts in shown.values() for text in texts if len(text) <= room}
+    found: dict[tuple[str, str], str] = {}
+    for name, texts in shown.items():
+        wide = [t for t in texts if len(t) > room and not _is_number(name, points)]
+        for number, text in enumerate(wide, start=1):
+            tried = (f"{name[:n].upper()}{number}" for n in range(1, len(name) + 1))
+            key = next((mark for mark in tried if mark not in taken), f"{name} {number}*")
+            taken.add(key)
+            found[name, text] = key
+    return found
+
+
+def _is_number(name: str, points: list[Any]) -> bool:
+    return _numeric([point.get(name) for point in points if point.get(name) is not None])
+
+
+def _lines(
+    well: Well, names: list[str], keys: dict[tuple[str, str], str], decimal: str
+) -> list[str]:
+    """What a well shows of its point."""
+    if well.point is None:
+        return []
+    values = [(name, well.point.get(name)) for name in names]
+    return [keys.get((name, str(v))) or _short(v, decimal) for name, v in values]
 
 
 def _room(columns: int) -> dict[str, Any]:
@@ -76,15 +117,13 @@ def _room(columns: int) -> dict[str, Any]:
     return {"small": 3, "big": 3.4, "lines": 0}
 
 
-def _cell(well: Well, names: list[str], shade: str) -> str:
+def _cell(well: Well, lines: list[str], shade: str) -> str:
     title = escape(f"{well.name}: {well.role}")
     if well.order is None:
         return f"<td class='empty' title='{title}'></td>"
-    lines = [] if well.point is None else [_short(well.point.get(name)) for name in names]
     done = " done" if well.value is not None or well.mark else ""
     if well.trial is None:
         what, kind = well.role.removeprefix("control:"), f"control{done}"
-        lines = []
     else:
         copy = f"<small>.{well.replicate}</small>" if (well.replicate or 1) > 1 else ""
         return (
@@ -92,7 +131,8 @@ def _cell(well: Well, names: list[str], shade: str) -> str:
             f"<b>{well.trial}{copy}</b>{''.join(f'<i>{escape(line)}</i>' for line in lines)}"
             f"<i>#{well.order}</i></td>"
         )
-    return f"<td class='{kind}' title='{title}'><b>{escape(what)}</b><i>#{well.order}</i></td>"
+    named = escape(what).replace("_", "_<wbr>").replace("-", "-<wbr>")
+    return f"<td class='{kind}' title='{title}'><b>{named}</b><i>#{well.order}</i></td>"
 
 
 def _shared(plate: Plate) -> dict[str, Any]:
@@ -129,16 +169,19 @@ def _numeric(values: list[Any]) -> bool:
     return all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
 
 
-def _footer(plate: Plate, names: list[str]) -> str:
+def _footer(plate: Plate, names: list[str], keys: dict[tuple[str, str], str]) -> list[str]:
     predicted = any(well.predicted is not None for well in plate.wells)
     by = "prediction" if predicted else names[0] if names else ""
     shown = f"below it: {', '.join(names)}; " if names else ""
     legend = f"Bold: trial, .2 its second copy; {shown}#: run order"
-    legend += f"; the darker, the higher the {by}" if by else ""
+    points = [well.point for well in plate.wells if well.trial is not None and well.point]
+    ranked = predicted or (names and _is_number(names[0], points))
+    legend += (f"; the darker, the higher the {by}" if ranked else f"; shades: {by}") if by else ""
     lines = [f"{legend}. Thick frames are controls, grey wells stay empty."]
-    lines.append(f"Balance: {plate.balance}.")
-    return f"<footer>{''.join(f'<p>{escape(line)}</p>' for line in lines)}</footer>"
+    if keys:
+        lines.append("; ".join(f"{key} = {text}" for (_, text), key in keys.items()) + ".")
+    return [*lines, f"Balance: {plate.balance}."]
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _short(value: Any, decimal: str) -> str:
+    return f"{value:.4g}".replace(".", decimal) if isinstance(value, float) else str(value)

@@ -20,7 +20,8 @@ from covey.plates.placement import Balance, balance_of, balance_values
 from covey.spreadsheets import escaped, unescaped
 
 if TYPE_CHECKING:
-    from covey.plates.picking import Dispense, PickList
+    from covey.plates.machines import PickList
+    from covey.plates.picking import Dispense
 
 COLUMNS = ("plate", "well", "row", "column", "role", "trial", "replicate", "run_order")
 RESULTS = ("predicted", "value", "mark", "note")
@@ -42,6 +43,7 @@ class Well:
     predicted: float | None = None
     value: float | Point | None = None
     mark: str = ""
+    asked: Point | None = None  # the point that was asked for, if it is another
 
 
 @dataclass(frozen=True)
@@ -128,13 +130,13 @@ class Plate:
         values = well.value if isinstance(well.value, Point) else {"value": well.value}
         return found | {name: values.get(name) for name in self.outcomes}
 
-    def table(self) -> str:
-        """Its wells as CSV text."""
-        return csv_text(self.columns, self.rows())
+    def table(self, decimal: str = ".") -> str:
+        """Its wells as CSV text; with decimal commas, cells are separated by semicolons."""
+        return csv_text(self.columns, self.rows(), decimal)
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: str | Path, decimal: str = ".") -> None:
         """Write its wells as a CSV file."""
-        Path(path).write_text(self.table(), encoding="utf-8", newline="")
+        Path(path).write_text(self.table(decimal), encoding="utf-8", newline="")
 
     def to_frame(self) -> Any:
         """Its wells as a pandas frame."""
@@ -158,11 +160,11 @@ class Plate:
 
         return pick_list(self, profile, stocks, dispense)
 
-    def map(self) -> str:
+    def map(self, decimal: str = ".") -> str:
         """A page to print: the plate as it looks from above, one page of paper in HTML."""
         from covey.plates.sheet import plate_map
 
-        return plate_map(self)
+        return plate_map(self, decimal)
 
 
 def _order(well: Well) -> int:
@@ -211,29 +213,37 @@ def plate_of(
                 predicted=(predicted or {}).get(-1 if use.trial is None else use.trial),
                 value=record.readings.get(name),
                 mark=record.marks.get(name, ""),
+                asked=None if trial is None else _asked(history, trial),
             )
         wells.append(made)
     return Plate(record.name, layout, tuple(wells), tuple(parameters), tuple(outcomes))
 
 
+def _asked(history: History, trial: Trial) -> Point | None:
+    asked = history.point_asked(trial)
+    return None if asked == trial.point else asked
+
+
 # Tables as CSV. Text that a spreadsheet would take for a formula is escaped by an apostrophe.
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], decimal: str = ".") -> str:
     """Rows as CSV text: numbers exactly, text so that no spreadsheet takes it for a formula."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([_cell(name) for name in columns])
-    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+    if decimal not in (".", ","):
+        raise SpaceError(f'the decimal mark is "." or ","; got {decimal!r}.')
+    out, separator = io.StringIO(newline=""), ";" if decimal == "," else ","
+    writer = csv.writer(out, lineterminator="\n", delimiter=separator)
+    writer.writerow([escaped(name, separator) for name in columns])
+    writer.writerows([_cell(row.get(name), decimal, separator) for name in columns] for row in rows)
     return out.getvalue()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, decimal: str, separator: str) -> str:
     if value is None:
         return ""
     if isinstance(value, bool | int | float | np.number):
-        return str(value)
-    return escaped(str(value))
+        return str(value).replace(".", decimal)
+    return escaped(str(value), separator)
 
 
 def csv_lines(text: str, name: str) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import shlex
 from pathlib import Path
 
@@ -136,7 +137,7 @@ def test_what_is_wrong_is_said_and_nothing_is_recorded(bench):
     Path("reader.csv").write_text(other)
     refused = bench("plate", "tell", "reader.csv", "-p", "p1").err
     assert "was told" in refused
-    assert "It is a well of trial" in refused or "It is a control" in refused
+    assert "covey plate amend p1 " in refused
 
 
 @pytest.mark.parametrize(
@@ -181,15 +182,17 @@ def test_shown_as_letters_as_table_and_as_a_page(bench):
 
 def test_pick_lists_of_every_machine(bench):
     bench("plate", "ask", "--out", "plates")
-    for machine in ("echo", "opentrons", "hamilton", "generic"):
-        words = ["plate", "pick", "p1", "--for", machine, "--stocks", "stocks.csv"]
+    words = ["plate", "pick", "p1", "--for", "opentrons", "--stocks", "stocks.csv"]
+    assert "needs the slot of every labware; give that of the plate" in bench(*words).err
+    for machine in ("echo", "opentrons", "hamilton", "epmotion", "generic"):
+        words = ["plate", "pick", "p1", "--for", machine, "--stocks", "stocks.csv", "--slot", "2"]
         done = bench(*words, "--out", f"{machine}.csv")
         assert done.code == 0, done.err
         lines = Path(f"{machine}.csv").read_text().splitlines()
         assert len(lines) == 1 + 20 + 24  # a header, ligands into samples, solvent into all
 
 
-@pytest.mark.parametrize("command", ["ask", "tell", "show", "pick"])
+@pytest.mark.parametrize("command", ["ask", "tell", "show", "pick", "mark", "amend", "unmark"])
 def test_every_example_in_the_help_runs(bench, command):
     found = bench("plate", command, "--help").out.splitlines()
     lines = [line.strip() for line in found if line.strip().startswith("covey ")]
@@ -197,6 +200,10 @@ def test_every_example_in_the_help_runs(bench, command):
     bench("plate", "ask", "--out", "plates")
     reader("p1")
     Path("p1.csv").write_text(Path("reader.csv").read_text())
+    if command in ("amend", "unmark"):
+        bench("plate", "tell", "reader.csv", "-p", "p1")
+    if command == "unmark":
+        bench("plate", "mark", "p1", "A1", "--reason", "bubble")
     for line in lines:
         if command == "show":
             Path("p1.csv").unlink(missing_ok=True)
@@ -231,13 +238,12 @@ def test_other_numbers_name_the_trial_and_what_corrects_it(bench):
     bench("plate", "ask", "--out", "plates")
     reader("p1")
     bench("plate", "tell", "reader.csv")
-    ways = {"sample": "covey amend {}=VALUE --reason WHY", "control:blank": "It is a control"}
-    for role, said in ways.items():
+    for role in ("sample", "control:blank"):
         row = next(row for row in rows_of("p1") if row["role"] == role)
         Path("other.csv").write_text(f"well,value\n{row['well']},77\n")
         done = bench("plate", "tell", "other.csv", "-p", "p1", "--part")
         assert done.code == 5
-        assert said.format(row["trial"]) in done.err
+        assert f"covey plate amend p1 {row['well']}=VALUE --reason WHY" in done.err
 
 
 def test_rows_of_other_plates_and_the_decimal_mark_are_said(bench):
@@ -267,7 +273,7 @@ def test_messages_about_readings_name_commands(bench):
     reader("p1")
     marked = bench("plate", "tell", "reader.csv", "-p", "p1").err
     assert f"well {well}" in marked
-    assert "covey amend" in marked
+    assert "covey plate unmark" in marked
     for said in (lacking, marked):
         assert "study." not in said
         assert "part=True" not in said
@@ -309,3 +315,120 @@ def test_a_refused_first_command_leaves_no_journal(bench):
     Path("old.csv").write_text("temperature,ligand_ul,ligand,value\n20,1.0,XPhos,1\n")
     assert bench("add", "old.csv").code == 0
     assert len(Path("covey.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_well_is_corrected_marked_and_unmarked_after_it_was_told(bench):
+    bench("plate", "ask", "--out", "plates")
+    reader("p1")
+    bench("plate", "tell", "reader.csv")
+    first, second = [r["well"] for r in rows_of("p1") if r["trial"] == "0"]
+    before = json.loads(bench("best", "--json").out)
+    length = len(Path("covey.jsonl").read_bytes())
+    dry = bench("plate", "mark", "p1", first, "--reason", "bubble", "--dry-run")
+    assert (dry.code, dry.out) == (0, "plate p1: 1 well would be marked\n"), dry.err
+    assert len(Path("covey.jsonl").read_bytes()) == length
+    done = bench("plate", "mark", "p1", f"{first},{second}", "--reason", "bubble", "--json")
+    told = json.loads(done.out)
+    assert told["wells"] == [first, second]
+    assert told["trials"] == [{"id": 0, "status": "lost", "value": None}]
+    assert "-> lost" in done.err
+    assert bench("plate", "mark", "p1", first, "--reason", "spilt").code == 5
+    back = bench("plate", "unmark", "p1", first, second, "--reason", "it was dust")
+    assert back.code == 0, back.err
+    assert json.loads(bench("best", "--json").out) == before
+    right = bench("plate", "amend", "p1", f"{first}=100", f"{second}=102", "--reason", "dilution")
+    assert right.out == "plate p1: 2 wells are amended\n"
+    assert right.err.startswith("trial 0: ")
+    assert right.err.splitlines()[0].endswith("-> 101 ± 1")
+    assert "101" in bench("best").out
+    for words, said in (
+        (["amend", "p1", first], "WELL=VALUE"),
+        (["amend", "p1", f"{first}=1", f"{first}=2"], "comes twice"),
+        (["amend", "p1", "A1=x"], "no number"),
+        (["unmark", "p1", first], "is not marked"),
+        (["mark", "p1", "Z99"], "Z99"),
+    ):
+        refused = bench("plate", *words, "--reason", "why")
+        assert refused.code in (2, 5), words
+        assert said in refused.err
+
+
+def test_volumes_that_are_rounded_are_said_by_well_and_may_be_recorded(bench):
+    toml = TOML.replace("high = 20.0\nstep = 0.5", "high = 20.0")
+    Path("covey.toml").write_text(toml)
+    bench("plate", "ask", "--out", "plates")
+    words = ["plate", "pick", "p1", "--for", "hamilton", "--stocks", "stocks.csv", "--json"]
+    plain = bench(*words)
+    assert "with --as-dispensed the model learns" in plain.err
+    rounded = json.loads(plain.out)["rounded"]
+    assert {r["well"] for r in rounded if r["material"] != "DMSO"}
+    assert all(any(r["well"] in line for line in plain.err.splitlines()) for r in rounded)
+    done = bench(*words, "--as-dispensed")
+    moved = json.loads(done.out)["as_dispensed"]
+    assert moved
+    shown = {w["trial"]: w for w in json.loads(bench("plate", "show", "p1", "--json").out)["wells"]}
+    for id in moved:
+        assert round(shown[id]["ligand_ul"] * 10, 9) == round(shown[id]["ligand_ul"] * 10)
+    assert json.loads(bench(*words, "--as-dispensed").out)["as_dispensed"] == []
+    # The table that was written before has the points that were asked for, and is still taken.
+    lines = Path("plates/p1.csv").read_text().splitlines()
+    at = lines[0].split(",").index("value")
+    for i, line in enumerate(lines[1:], start=1):
+        cells = line.split(",")
+        cells[at] = "" if cells[4] == "empty" else "1.5"
+        lines[i] = ",".join(cells)
+    Path("filled.csv").write_text("\n".join(lines) + "\n")
+    told = bench("plate", "tell", "filled.csv")
+    assert told.code == 0, told.err
+
+
+def test_a_rounded_value_that_the_space_has_not_is_refused(bench):
+    Path("covey.toml").write_text(TOML.replace("step = 0.5", "step = 0.25"))
+    bench("plate", "ask", "--out", "plates")
+    before = Path("covey.jsonl").read_bytes()
+    words = ["plate", "pick", "p1", "--for", "hamilton", "--stocks", "stocks.csv"]
+    done = bench(*words, "--as-dispensed", "--out", "list.csv")
+    assert done.code == 5
+    assert "as dispensed is no point of the space" in done.err
+    assert Path("covey.jsonl").read_bytes() == before
+    assert not Path("list.csv").exists()
+
+
+def test_long_lists_of_epmotion_come_in_numbered_files(bench):
+    toml = TOML.replace("high = 20.0\nstep = 0.5", "high = 20.0")
+    Path("covey.toml").write_text(toml.replace("plate = 24", "plate = 384"))
+    stocks = STOCKS.replace(",9000,15", ",90000,15").replace(",900,15", ",9000,15")
+    Path("stocks.csv").write_text(stocks)
+    asked = bench("plate", "ask", "--strategy", "random")
+    assert asked.code == 0, asked.err
+    words = ["plate", "pick", "p1", "--for", "epmotion", "--stocks", "stocks.csv"]
+    assert "reads 2 files of this; name one with --out" in bench(*words).err
+    done = bench(*words, "--out", "list.csv")
+    assert done.code == 0, done.err
+    parts = [Path(f"list-{n}.csv").read_text().splitlines() for n in (1, 2)]
+    assert [len(lines) for lines in parts] == [501, 1 + 380 + 384 - 500]
+    assert {lines[0] for lines in parts} == {"Rack,Source,Rack,Destination,Volume,Tool"}
+
+
+def test_a_parameter_is_held_and_decimal_commas_are_written(bench, monkeypatch):
+    done = bench("plate", "ask", "--fix", "temperature=40", "--out", "plates", "--decimal", "comma")
+    assert done.code == 0, done.err
+    text = Path("plates/p1.csv").read_text()
+    rows = list(csv.DictReader(io.StringIO(text), delimiter=";"))
+    samples = [row for row in rows if row["role"] == "sample"]
+    assert {row["temperature"] for row in samples} == {"40"}
+    assert all("." not in row["ligand_ul"] and "," in row["ligand_ul"] for row in samples)
+    assert (
+        f"<i>{samples[0]['ligand_ul'].removesuffix(',0')}</i>" in Path("plates/p1.html").read_text()
+    )
+    assert bench("plate", "ask", "--fix", "temprature=40").code == 5
+    monkeypatch.setenv("COVEY_DECIMAL", "comma")
+    bench("plate", "show", "p1", "--out", "again.csv")
+    assert Path("again.csv").read_text().splitlines()[0] == text.splitlines()[0]
+    lines = [";".join(text.splitlines()[0].split(";"))]
+    for i, row in enumerate(rows):
+        row["value"] = "" if row["role"] == "empty" else f"{i + 1},25"
+        lines.append(";".join(row.values()))
+    Path("filled.csv").write_text("\n".join(lines) + "\n")
+    told = bench("plate", "tell", "filled.csv")
+    assert told.code == 0, told.err

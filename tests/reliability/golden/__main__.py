@@ -18,6 +18,7 @@ from covey.history import (
     Included,
     Late,
     Lost,
+    Moved,
     Noted,
     Reported,
     Retried,
@@ -76,6 +77,12 @@ def _fill_a_plate(study: covey.Study) -> None:
     (plate,) = study.ask_plates(1, layout, strategy="random")
     readings = {well.name: 0.5 + 0.25 * place for place, well in enumerate(plate.used)}
     study.tell_plate(plate, readings, marks={plate.used[-1].name: "bubble"})
+    wells = [well.name for well in plate.used if well.trial is not None]
+    study.amend_wells(plate, {wells[0]: 0.75}, "a dilution was forgotten")
+    study.mark_wells(plate, wells[1:3], "dust, 18 °C", key="seen later")
+    study.unmark_wells(plate, wells[1], "it was the neighbour")
+    trial = study.history[plate.trials[0]]
+    study.note(Moved((trial.id,), ({**trial.point, "layers": 2},), "as it was built"))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,10 @@ def state_of(study: covey.Study) -> dict[str, Any]:
         "reports": [[asdict(r) for r in history.reports(t)] for t in history.trials],
         "counted": [t.id for t in history.counted],
         "models": None if history.models is None else list(history.models),
+        "plates": {
+            name: [dict(record.readings), dict(record.marks), list(record.missing)]
+            for name, record in history.plates.records.items()
+        },
         "keys": {key: list(ids) for key, ids in made.items()},
     }
 

@@ -6,7 +6,8 @@ import pytest
 
 from covey import Choice, Layout, Real, Space, Study
 from covey.errors import SpaceError
-from covey.plates.picking import PROFILES, Dispense, pick_list, read_stocks
+from covey.plates.machines import PROFILES
+from covey.plates.picking import Dispense, pick_list, read_stocks
 
 GOLDEN = Path(__file__).parent / "golden"
 SPACE = Space({"ligand": Choice(["XPhos", "SPhos"]), "ul": Real(0.0, 10.0, step=0.5)})

@@ -186,13 +186,13 @@ def next_command(settings: Settings, study: Study | None = None) -> str:
 
 def _amended(study: Study, trial: Trial) -> list[str]:
     """Why the value of a trial, a well of it or its point was corrected, each time."""
-    found = [one for one in study.history.corrections if trial.id in one.ids]
-    values = [one for one in found if not one.what.startswith(("excluded", "included"))]
-    return [one.reason if _plain(one.what) else f"{one.what}: {one.reason}" for one in values]
-
-
-def _plain(what: str) -> bool:
-    return what.startswith("amended")
+    every = (one for one in study.history.corrections if not one.is_exclusion)
+    found = [one for one in every if trial.id in one.ids]
+    by_hand = [one.what.startswith("amended") for one in found]
+    return [
+        one.reason if plain else f"{one.what}: {one.reason}"
+        for one, plain in zip(found, by_hand, strict=True)
+    ]
 
 
 def logs(

@@ -131,6 +131,14 @@ class Shifts:
         alpha = solve_lower(factor, solve_lower(factor, residual), transposed=True)
         return np.asarray(mean + spread @ (self.design.T @ alpha))
 
+    def doubt(self, model: Model, gram: Array) -> Array:
+        """The posterior standard deviation of every shift, (groups,), from K + D of the rows."""
+        _, spread = self.after_controls(model)
+        factor = cholesky(gram + self.design @ spread @ self.design.T)
+        white = solve_lower(factor, self.design @ spread)
+        left = np.diagonal(spread) - np.einsum("ng,ng->g", white, white)
+        return np.sqrt(np.maximum(left, 0.0))
+
 
 def pooled_shifts(groups: Sharing, codes: Indices, controls: Array) -> Shifts:
     """The shifts of pooled rows with these codes (n, effects), and of standardised controls (M,).

@@ -21,7 +21,7 @@ from covey.history.events import (
     Retried,
     Told,
 )
-from covey.history.history import History
+from covey.history.history import Correction, History
 from covey.history.trial import Batch, Origin, Point, Status, Trial
 from covey.history.wells import Measured, PlateRecord, Revised, Use
 
@@ -31,6 +31,7 @@ __all__ = [
     "Asked",
     "Batch",
     "Cancelled",
+    "Correction",
     "Dispatched",
     "Enqueued",
     "Event",

@@ -239,6 +239,11 @@ class Correction(NamedTuple):
     what: str
     reason: str
 
+    @property
+    def is_exclusion(self) -> bool:
+        """Whether whole trials were left out, or count again."""
+        return self.what in ("excluded", "included again")
+
 
 class History:
     """What was asked and what was told, in order; nothing in it ever changes.

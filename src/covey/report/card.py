@@ -17,12 +17,13 @@ from covey import __version__
 from covey.arrays import one_thread
 from covey.earlier import sentences_about
 from covey.errors import brief, several
-from covey.history import Batch, History, Origin, Status, Trial
+from covey.history import Batch, Correction, History, Origin, Status, Trial
 from covey.learn import Goal, Recipe, understand
 from covey.log.extension import extensions_in_words
 from covey.outcomes import Outcomes, best_trial, history_of_outcome, middle
 from covey.report.batches import Commands, python_commands, recent, shown_batches
 from covey.report.format import plain_text, plus_minus, shown, significant
+from covey.report.plates import Plates, plates_of
 from covey.report.predictions import (
     MOST_TOLD,
     Calibration,
@@ -38,6 +39,7 @@ from covey.space import Space
 from covey.space.extending import allows, former_spaces
 
 if TYPE_CHECKING:
+    from covey.gp import Posterior
     from covey.space import Pool
     from covey.study import Study
 
@@ -229,6 +231,8 @@ class Card:
         rows: the open batch, or the last one.
         failures: the latest trials that failed or were lost, newest first, and why.
         excluded: the latest results that are excluded, newest first, and why.
+        corrections: the latest of what was corrected by hand, newest first, and why.
+        plates: what stands on each and how far it is shifted; None without plates.
         calibration: predicted against measured, of the last batches.
         diversity: of ``rows``.
         slices: through the best point; empty while nothing was told.
@@ -256,6 +260,8 @@ class Card:
     commands: Commands
     notes: tuple[str, ...]
     trade_off: TradeOff | None = None
+    corrections: tuple[Correction, ...] = ()
+    plates: Plates | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The card as plain JSON; numbers in full."""
@@ -295,6 +301,7 @@ def _card_of_several(
         headline=f"{arrived} {front_headline(history, outcomes, found)}",
         standing=standing,
         trade_off=found,
+        corrections=_corrections(history),
     )
 
 
@@ -305,6 +312,7 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
     past = past_forecasts(history, recipe, {*window, *shown, *home})
     ids = [i for batch in shown for i in batch.ids]
     batch = [trials[i].point for i in ids]
+    today = _today(history, recipe) if best is not None else None
     return Card(
         headline=headline(history, recipe.goal, batches, past),
         standing=_standing(history, recipe, batches),
@@ -316,7 +324,7 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
         excluded=_latest(history, [t for t in trials if t.excluded]),
         calibration=calibrate(window, trials, past),
         diversity=diversity(recipe.space, trials, ids),
-        slices=_slices(history, recipe, best),
+        slices=() if best is None or today is None else model_slices(today, recipe, best.point),
         best=None if best is None else best.id,
         edges=() if best is None else _edges(recipe.space, best, batch),
         commands=commands,
@@ -325,6 +333,16 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
             *_notes(batches, window, len(history.counted)),
             *sentences_about(recipe.earlier, history.models or ()),
         ),
+        corrections=_corrections(history),
+        plates=plates_of(history, recipe, today),
+    )
+
+
+def _corrections(history: History) -> tuple[Correction, ...]:
+    found = [one for one in history.corrections if not one.is_exclusion]
+    return tuple(
+        Correction(one.ids, *(plain_text(brief(text, _WORDS)) for text in (one.what, one.reason)))
+        for one in reversed(found[-_MOST_FAILURES:])
     )
 
 
@@ -340,13 +358,12 @@ def _edges(
     return () if outside else edges(space, best.point, batch)
 
 
-def _slices(history: History, recipe: Recipe, best: Trial | None) -> tuple[Slice, ...]:
-    """Slices of the present model, which is the one `Study.predict` uses."""
-    if best is None or len(history.counted) > MOST_TOLD:
-        return ()
+def _today(history: History, recipe: Recipe) -> Posterior | None:
+    """The present model, which is the one `Study.predict` uses; None for too many results."""
+    if len(history.counted) > MOST_TOLD:
+        return None
     rng = np.random.default_rng([recipe.seed, history.asked_count])
-    posterior = understand(history, recipe, rng, waiting=False)
-    return model_slices(posterior, recipe, best.point)
+    return understand(history, recipe, rng, waiting=False)
 
 
 def _standing(history: History, recipe: Recipe, batches: tuple[Batch, ...]) -> StudySummary:
@@ -449,6 +466,8 @@ def _plain(value: Any) -> Any:
     """Lists and dicts of JSON scalars; nan and infinities become null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Correction):
+        return _plain(value._asdict())
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):

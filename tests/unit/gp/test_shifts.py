@@ -50,6 +50,30 @@ def test_the_gradient_agrees_with_differences(controls, gp):
     np.testing.assert_allclose(slope, differences, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("controls", [0, 2])
+def test_shifts_and_their_doubt_are_those_of_the_joint_gaussian(controls):
+    """Brute force: b, f at the rows and what controls measure are one Gaussian vector."""
+    at, values, groups, _ = some_data(controls=controls)
+    data = observed(at, values, groups)
+    model = Model(Matern52((0.5, 0.7), 1.3), noise=0.02, mean=0.1, shifts=(("plate", 0.6),))
+    shifts, n = data.shifts, len(data)
+    gram = model.kernel(data.at, data.at) + np.diag(data.noise(model.noise))
+    every, m = shifts.every, len(shifts.controls)
+    cov = every @ (0.6 * np.eye(3)) @ every.T
+    cov[:n, :n] += gram
+    cov[n:, n:] += 4.0 * (shifts.kinds[:, None] == shifts.kinds) if m else 0.0
+    cov[n:, n:] += np.diag(model.noise / shifts.counts)
+    residual = np.append(data.values - model.mean, shifts.controls)
+    gain = 0.6 * every.T @ np.linalg.inv(cov)
+    np.testing.assert_allclose(
+        shifts.estimated(model, gram, data.residual(model.mean, model.earlier)),
+        gain @ residual,
+        atol=1e-9,
+    )
+    left = 0.6 * np.eye(3) - gain @ every * 0.6
+    np.testing.assert_allclose(shifts.doubt(model, gram), np.sqrt(np.diag(left)), atol=1e-9)
+
+
 def test_pooling_is_exact():
     """The likelihood of pooled readings is that of all readings, one by one."""
     at, values, groups, _ = some_data()

@@ -115,7 +115,7 @@ def init(
         if pool is None
         else _pool_lines(pool, label, log, config)
     ) + rule_lines(rules_from(rule, parameters, pool))
-    text = "\n".join([*lines, *_run_lines(command or [])]) + "\n"
+    text = "\n".join([*lines, *_run_lines(command or [], _hard_to_change(parameters))]) + "\n"
     _require_utf8(text)
     settings = parse_settings(text, config)  # what is written must be readable, the pool included
     said = {"path": str(config), "parameters": list(parameters)}
@@ -438,9 +438,16 @@ def _space_lines(
     ]
 
 
-def _run_lines(command: Sequence[str]) -> list[str]:
+def _hard_to_change(parameters: Mapping[str, Parameter]) -> str:
+    """A parameter that wells may share, for an example: one with few values, if there is any."""
+    few = sorted(parameters, key=lambda name: parameters[name].size or 10**9)
+    return few[0] if few else ""
+
+
+def _run_lines(command: Sequence[str], name: str) -> list[str]:
     example = '["python", "train.py", "--lr={x.lr}"]'
     said = f"command = {toml_value(list(command))}"
+    shared = f'{toml_key(name)} = "plate"' if name else ""
     return [
         "[run]",
         said if command else f"# command = {example}  # for `covey run`",
@@ -451,8 +458,8 @@ def _run_lines(command: Sequence[str]) -> list[str]:
         "",
         "# [plate]  # for `covey plate ask`: how a plate is filled",
         "# plate = 96",
-        '# shared = {temperature = "plate"}  # one value for each plate, row or column',
-        "# controls = {blank = 4}",
+        f"# shared = {{{shared}}}  # one value for each plate, row or column",
+        "# controls = {blank = 4}  # see docs/plates.md for the rest, and for [[dispense]]",
         "# replicates = 2",
     ]
 

@@ -328,3 +328,24 @@ def test_an_earlier_study_is_named_relative_to_the_settings(call):
 def test_a_prior_that_is_not_there_is_refused(call):
     done = call("init", "--real", "x=0:1", "--prior", "absent.jsonl")
     assert (done.code, "no file 'absent.jsonl'" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--integer", "temperature=20:70:step=10", "--real", "x=0:1"],
+        ["--real", "a name=0:1", "--real", "x=0:1"],
+        ["--pool", "pool.csv"],
+    ],
+)
+def test_the_plate_that_it_writes_runs_once_it_is_uncommented(call, words):
+    Path("pool.csv").write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(60)))
+    assert call("init", *words, "--seed", "1").code == 0
+    text = Path("covey.toml").read_text()
+    head, plate = text.split("# [plate]")
+    lines = [line.removeprefix("# ") for line in f"# [plate]{plate}".splitlines()]
+    Path("covey.toml").write_text(head + "\n".join(lines) + "\n")
+    done = call("plate", "ask", "--strategy", "random")
+    assert done.code == 0, done.err
+    names = [*read_settings(Path("covey.toml")).plate["shared"]]
+    assert names == ([] if "--pool" in words else [words[1].partition("=")[0]])

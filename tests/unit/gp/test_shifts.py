@@ -151,6 +151,21 @@ def test_the_shift_of_a_plate_does_not_leak_into_predictions():
     assert errors[1] > 0.3
 
 
+def test_predictions_are_of_f_and_not_of_the_last_plate():
+    """The mutant: a prediction that has the shift of some plate in it is off by three."""
+    at, values, groups, _ = some_data(plates=2, each=20, tau=0.0)
+    shift = np.array([-3.0, 3.0])
+    read = groups.controls + shift[groups.control_codes[:, 0]]
+    groups = replace(groups, controls=read)
+    data = observed(at, values + shift[groups.codes[:, 0]], groups)
+    models = fit(data, GP(), np.random.default_rng(0))
+    new = np.random.default_rng(9).random((100, 2))
+    mean, std = condition(models, data).predict(new)
+    off = mean - np.sin(4.0 * new[:, 0]) - new[:, 1]
+    assert abs(off).max() < 1.0
+    assert np.all(std > 1.0)  # the level is unknown by the size of a shift over the root of two
+
+
 def test_without_shifts_the_values_are_those_of_one_plate():
     at, values, groups, shift = some_data(plates=4, each=14, controls=4)
     data = observed(at, values, groups)

@@ -81,18 +81,25 @@ def test_plates_keep_their_layout_with_and_without_a_model(name):
     assert not study.history.pending
 
 
-def test_a_block_read_from_the_order_of_rows_would_be_noticed():
-    """The mutant of skpr #62: blocks that follow the order of a table, not the wells."""
-    study = Study(SPACE, seed=3)
-    (plate,) = study.ask_plates(1, LAYOUTS["column"])
-    check_plate(plate, study.history)
-    mixed = sorted(plate.used, key=lambda well: well.name)
-    wells = [w for w in mixed if w.trial is not None]
-    rolled = [wells[i].point["t"] for i in range(1, len(wells))] + [wells[0].point["t"]]
-    by_column = {}
-    for well, t in zip(wells, rolled, strict=True):
-        by_column.setdefault(well.column, set()).add(t)
-    assert any(len(values) > 1 for values in by_column.values())
+def test_points_stand_where_their_row_or_column_has_the_value_that_they_share():
+    """Against blocks that follow the order of a table and not the wells (skpr #62).
+
+    The values differ from block to block and change from study to study, so that an order in which
+    they happen to agree cannot save it.
+    """
+    differ = 0
+    for seed in range(3):
+        for by in ("row", "column"):
+            study = Study(SPACE, seed=seed)
+            layout = Layout(
+                plate=(3, 5), shared={"t": by}, controls={"blank": 2}, replicates=seed % 2 + 1
+            )
+            (plate,) = study.ask_plates(1, layout, strategy="random")
+            check_plate(plate, study.history)
+            of = {"row": lambda w: w.row, "column": lambda w: w.column}[by]
+            held = {of(w): w.point["t"] for w in plate.used if w.trial is not None}
+            differ += len({*held.values()}) > 1
+    assert differ >= 3  # where all blocks have one value, nothing would show
 
 
 def test_one_plate_on_which_nothing_is_shared_is_a_plain_ask():

@@ -28,7 +28,7 @@ def test_every_well_has_a_name_that_is_read_back(size):
 def test_wells_do_not_wrap_around_at_the_end_of_a_row():
     """The mutant of sequencescape #2905: A13 of an 8 x 12 plate is not B1."""
     grid = Grid(8, 12)
-    assert grid.name(11), grid.name(12) == ("A12", "B1")
+    assert (grid.name(11), grid.name(12)) == ("A12", "B1")
     for wrong in ("A13", "I1", "A0", "AA1", (0, 1), (1, 13), "", "1A", 7, "A1.5"):
         with pytest.raises(SpaceError, match="well"):
             grid.index(wrong)

@@ -56,7 +56,9 @@ def check_rules(layout, scaffold, found):
         first = 0
         for block, places in zip(scaffold.blocks, scaffold.places, strict=True):
             some = wells[first : first + places]
-            assert {*of(some).reshape(-1).tolist()} <= {*of(list(block)).tolist()}
+            assert {*some.reshape(-1).tolist()} <= {*block}
+            shared = {*of(some).reshape(-1).tolist()}
+            assert len(shared) == 1, f"points of one {layout.blocks_by} stand in several"
             first += places
     assert sorted(found.order.values()) == list(range(1, len(used) + 1))
     if layout.order == "mirrored":

@@ -344,7 +344,9 @@ class _Projection:
         self._told.update(i for i in told if self._name in self._trials[i].values)
         if isinstance(event, Revised):
             given = (event.values or {}).items()
-            right = {well: _value(v, self._name) for well, v in given if _has(v, self._name)}
+            right: dict[str, float | Point] = {
+                well: _value(v, self._name) for well, v in given if _has(v, self._name)
+            }
             if not (right or event.marked or event.unmarked):
                 return []
             return [replace(event, values=right or None, goal=None)]

@@ -356,7 +356,8 @@ def _revised(record: PlateRecord, event: Revised) -> PlateRecord:
     readings = dict(record.readings)
     for well, value in (event.values or {}).items():
         was = readings[well]
-        readings[well] = Point({**was, **value}) if isinstance(value, Point) else value
+        both = isinstance(value, Point) and isinstance(was, Point)
+        readings[well] = Point({**was, **value}) if both else value  # type: ignore[dict-item]
     marks = {well: said for well, said in record.marks.items() if well not in event.unmarked}
     marks |= dict.fromkeys(event.marked, event.reason)
     return replace(record, readings=readings, marks=marks)

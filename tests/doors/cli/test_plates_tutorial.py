@@ -69,7 +69,7 @@ def test_the_page_can_be_followed_and_prints_what_it_shows(call, monkeypatch):
         for line in what:
             assert is_shown(line, printed), (command, line, printed)
         followed += 1
-    assert followed == 16
+    assert followed == 17
     study = Study.load("covey.jsonl")
     for plate in study.plates:
         assert len(plate.held) == 1
@@ -78,9 +78,12 @@ def test_the_page_can_be_followed_and_prints_what_it_shows(call, monkeypatch):
     marked = study.plate("p1").well("C7")
     assert marked.mark == "bubble"
     assert study.history[marked.trial].sem is None  # one well is left of two
-    assert study.history[100].value == 47.3
+    assert study.history[100].value == 80.9
+    assert study.plate("p2").well("D5").mark == "a drop on the lid"
     assert [trial.id for trial in study.history.told if trial.excluded] == [110, 111]
-    assert "ligand bottles mixed up" in Path("covey-report.html").read_text()
+    report = Path("covey-report.html").read_text()
+    for why in ("ligand bottles mixed up", "peak integrated wrongly", "a drop on the lid"):
+        assert why in report
 
 
 @pytest.mark.parametrize("block", blocks("python"), ids=["plates", "paint"])

@@ -107,3 +107,14 @@ def test_the_requests_are_served_in_fifteen_lines(block, capsys):
             sum(trial.point.values()) == pytest.approx(1.0) for trial in study.history.trials
         )
         assert len(study.plate("p1").used) == 6
+
+
+def test_the_code_of_the_page_about_plates_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "plates.md").read_text()
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(block, "plates.md", "exec"), names)
+    assert capsys.readouterr().out
+    made = names["study"].history.corrections
+    assert [one.what for one in made] == ["p1 C4 amended to 0.93", "p1 C4 marked", "p1 C4 unmarked"]

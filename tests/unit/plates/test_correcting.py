@@ -1,6 +1,7 @@
 """Wells that are corrected, marked and unmarked after they were told, and points as dispensed."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from tests.unit.plates.test_telling import LAYOUT, SPACE, asked, readings_of
@@ -287,3 +288,35 @@ def test_a_history_lists_what_was_corrected_and_why():
         ((), f"p1 {blank} marked", "not blank"),
         ((4,), "run at another point than asked", "as built"),
     ]
+
+
+def test_points_that_were_run_otherwise_are_in_a_journal_and_in_the_model(tmp_path):
+    path = tmp_path / "run.jsonl"
+    study, _ = told(journal=path)
+    before = float(study.predict([{"x": 0.9, "y": 0.9}]).mean[0])
+    trial = study.history[0]
+    study.note(Moved((0,), (Point(x=0.9, y=0.9),), "as it was built"))
+    assert study.history[0] == replace(trial, point=Point(x=0.9, y=0.9))
+    assert study.history.point_asked(0) == trial.point
+    after = float(study.predict([{"x": 0.9, "y": 0.9}]).mean[0])
+    assert abs(after - trial.value) < abs(before - trial.value)
+    assert Study.load(path).history.trials == study.history.trials
+    for wrong, said in (
+        (lambda: Moved((0, 1), (Point(x=0.5, y=0.5),), "why"), "2 trials but 1 point"),
+        (lambda: Moved((0,), (Point(x=0.5, y=0.5),), " "), "reason"),
+        (lambda: study.note(Moved((99,), (Point(x=0.5, y=0.5),), "why")), "never asked"),
+    ):
+        with pytest.raises(HistoryError, match=said):
+            wrong()
+
+
+def test_a_point_outside_the_space_is_not_recorded_as_run():
+    study, (plate,) = asked()
+    stocks = [{"material": "A", "plate": "S", "well": "A1", "volume_ul": 500}]
+    picks = pick_list(plate, "echo", stocks, [Dispense("A", volume="{x}")])
+    narrow = Study(Space({"x": Real(0.0, 1.0, step=0.001), "y": Real(0.0, 1.0)}), seed=1)
+    narrow.ask_plates(1, LAYOUT)
+    with pytest.raises(SpaceError, match="as dispensed is no point of the space"):
+        narrow.tell_dispensed(picks)
+    assert len(narrow.history.events) == 1
+    assert study.tell_dispensed(picks)

@@ -32,6 +32,7 @@ td.control { border: 0.7mm solid #111; background: repeating-linear-gradient(45d
 td.control b { font-size: var(--small); overflow-wrap: anywhere; }
 td.empty { background: #f4f4f4; color: #999; }
 td.done { text-decoration: underline; }
+td.marked b { text-decoration: line-through; }
 footer { margin-top: 2mm; font-size: 7.5pt; }
 footer p { margin: 0 0 0.6mm; }
 """
@@ -121,7 +122,7 @@ def _cell(well: Well, lines: list[str], shade: str) -> str:
     title = escape(f"{well.name}: {well.role}")
     if well.order is None:
         return f"<td class='empty' title='{title}'></td>"
-    done = " done" if well.value is not None or well.mark else ""
+    done = " marked" if well.mark else " done" if well.value is not None else ""
     if well.trial is None:
         what, kind = well.role.removeprefix("control:"), f"control{done}"
     else:
@@ -178,6 +179,9 @@ def _footer(plate: Plate, names: list[str], keys: dict[tuple[str, str], str]) ->
     ranked = predicted or (names and _is_number(names[0], points))
     legend += (f"; the darker, the higher the {by}" if ranked else f"; shades: {by}") if by else ""
     lines = [f"{legend}. Thick frames are controls, grey wells stay empty."]
+    marks = "; ".join(f"{well.name}: {well.mark}" for well in plate.wells if well.mark)
+    if marks:
+        lines.append(f"Struck out, and not counted: {marks}.")
     if keys:
         lines.append("; ".join(f"{key} = {text}" for (_, text), key in keys.items()) + ".")
     return [*lines, f"Balance: {plate.balance}."]

@@ -86,9 +86,9 @@ def test_a_mark_that_is_taken_back_leaves_a_well_to_be_told():
     assert (alone.status, alone.sem) == ("told", None)
     study.unmark_wells("p1", [first], "it was the neighbour")
     assert (study.history[0].status, study.plate("p1").missing) == ("pending", (first,))
-    study.tell_plate("p1", {first: alone.value})
-    assert study.history[0].value == alone.value
-    assert study.history[0].sem == 0.0
+    study.tell_plate("p1", {first: alone.value + 1.0})
+    assert study.history[0].value == pytest.approx(alone.value + 0.5)
+    assert study.history[0].sem == pytest.approx(0.5)
 
 
 def test_a_cancelled_trial_is_cancelled_again():

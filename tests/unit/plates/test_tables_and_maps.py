@@ -135,3 +135,13 @@ def test_a_map_has_marks_for_names_that_are_too_long_and_says_which_is_which():
     numbers = [text for text in texts if re.fullmatch(r"[0-9][0-9.,e-]*", text)]
     assert numbers
     assert all("." not in text for text in numbers)
+
+
+def test_a_map_strikes_out_marked_wells_and_says_why():
+    study = covey.Study(SPACE, seed=0)
+    (plate,) = study.ask_plates(1, covey.Layout(plate=12, controls={"blank": 2}))
+    assert "Struck out" not in plate.map()
+    study.mark_wells("p1", ["A1", "B2"], "a <bubble>")
+    page = study.plate("p1").map()
+    assert len(re.findall(r"<td class='[^']*marked'", page)) == 2
+    assert "Struck out, and not counted: A1: a &lt;bubble&gt;; B2: a &lt;bubble&gt;." in page

@@ -32,7 +32,10 @@ SAMPLERS: dict[str, Callable[[int], Any]] = {
     "RandomSampler": lambda seed: optuna.samplers.RandomSampler(seed=seed),
     "TPESampler": lambda seed: optuna.samplers.TPESampler(seed=seed),
     "GPSampler": lambda seed: optuna.samplers.GPSampler(seed=seed),
-    "**CoveySampler**": lambda seed: CoveySampler(WORKERS, seed=seed),
+    **{
+        f"**CoveySampler**(batch={batch})": lambda seed, batch=batch: CoveySampler(batch, seed=seed)
+        for batch in (1, 2, 4, 8)
+    },
 }
 
 
@@ -58,11 +61,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--trials", type=int, default=64)
+    parser.add_argument("--only", default="", help="samplers with this in their name")
     chosen = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.simplefilter("ignore")
     print(f"| sampler | {' | '.join(PROBLEMS)} | seconds a study |\n|---|---|---|---|---|")
-    for name, make in SAMPLERS.items():
+    for name, make in ((n, m) for n, m in SAMPLERS.items() if chosen.only in n):
         cells, seconds = [], []
         for which in PROBLEMS:
             found = []

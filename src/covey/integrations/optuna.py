@@ -38,7 +38,7 @@ from covey.integrations.optuna_batches import (
 from covey.integrations.spaces.optuna import space_from_optuna
 from covey.integrations.spaces.optuna_trials import conditions_of, union_of
 from covey.learn import Goal, Recipe
-from covey.outcomes import Outcomes
+from covey.outcomes import Limit, Outcomes
 from covey.propose import Request, propose
 from covey.selection import Strategy
 from covey.space import Space
@@ -60,15 +60,15 @@ _STEPS = 64  # of a study whose reports are taken; of more, some in between are 
 def status_of(trial: FrozenTrial, *, several: bool = False) -> FinalStatus:
     """The status of a trial in Covey's terms.
 
-    A complete trial is told and a pruned one stopped, unless a value of it is not finite or a
-    constraint is violated (above zero): then it failed. A pruned trial without any report failed
+    A complete trial is told and a pruned one stopped, unless a value or a constraint of it is not
+    finite: then it failed. A pruned trial without any report failed
     too: no pruner ends what has not reported, so the objective itself refused the point, which must
     not be proposed again. If the last report is not finite, the training diverged. With several
     objectives Optuna reports and prunes nothing. What runs or waits is pending.
     """
     if not trial.state.is_finished():
         return "pending"
-    if any(c > 0.0 for c in trial.constraints.values()):
+    if not all(abs(value) <= _MOST for value in trial.constraints.values()):
         return "failed"
     if trial.state.name == "PRUNED":
         last = max(trial.intermediate_values, default=-1)
@@ -83,27 +83,34 @@ def reports_of(trial: FrozenTrial) -> dict[int, float]:
     return {step: value for step, value in found if step >= 0 and abs(value) <= _MOST}
 
 
-def outcomes_of(study: Study) -> Outcomes | None:
-    """The objectives of a study with several, by number; None if it has one."""
-    if len(study.directions) == 1:
+def outcomes_of(study: Study, trials: Sequence[FrozenTrial]) -> Outcomes | None:
+    """The objectives of a study and the constraints that trials have; None for one plain objective.
+
+    A constraint is a limit: it is modelled, and kept at zero or below.
+    """
+    goals = {f"objective {i}": _goal(direction) for i, direction in enumerate(study.directions)}
+    names = sorted({name for trial in trials for name in _constraints(trial)})
+    if len(goals) == 1 and not names:
         return None
-    return Outcomes(
-        {f"objective {i}": _goal(direction) for i, direction in enumerate(study.directions)}
-    )
+    return Outcomes(goals, tuple(Limit(name, "<=", 0.0) for name in names))
+
+
+def _constraints(trial: FrozenTrial) -> dict[str, float]:
+    return {f"constraint {name}": value for name, value in trial.constraints.items()}
 
 
 def _goal(direction: StudyDirection) -> Goal:
     return "max" if direction.name == "MAXIMIZE" else "min"
 
 
-def _value(values: list[float]) -> float | Point:
-    """The value of a trial; those of several objectives by number."""
-    if len(values) == 1:
+def _value(trial: FrozenTrial, values: Sequence[float], outcomes: Outcomes | None) -> float | Point:
+    """What is told of a trial: its value; or its objectives and constraints by name."""
+    if outcomes is None:
         return values[0]
-    return Point({f"objective {i}": value for i, value in enumerate(values)})
+    return Point({**dict(zip(outcomes.goals, values, strict=True)), **_constraints(trial)})
 
 
-def history_of(store: BatchStore, but: int, *, several: bool = False) -> History:
+def history_of(store: BatchStore, but: int, outcomes: Outcomes | None = None) -> History:
     """The history of a store's trials in its space, without the trial of number ``but``.
 
     Batches are asked for, so that random numbers and rounds advance, and then cancelled: which
@@ -123,6 +130,7 @@ def history_of(store: BatchStore, but: int, *, several: bool = False) -> History
         "failed": [],
         "pending": [],
     }
+    several = outcomes is not None and not outcomes.only
     for trial in store.trials:
         point = store.point_of(trial) if trial.number != but else None
         if point is not None:
@@ -130,35 +138,37 @@ def history_of(store: BatchStore, but: int, *, several: bool = False) -> History
     steps = _compared([trial for status in ("told", "stopped") for _, trial in found[status]])
     for status, seen in found.items():
         if seen:
-            points, trials = zip(*seen, strict=True)
-            events += _events(status, points, trials, made, steps)
-            made += len(points)
+            ids = tuple(range(made, made + len(seen)))
+            events += _events(status, ids, seen, steps, outcomes)
+            made += len(seen)
     return History(events)
 
 
 def _events(
     status: FinalStatus,
-    points: tuple[Point, ...],
-    trials: tuple[FrozenTrial, ...],
-    first: int,
+    ids: tuple[int, ...],
+    seen: Sequence[tuple[Point, FrozenTrial]],
     steps: Container[int],
+    outcomes: Outcomes | None,
 ) -> list[Event]:
-    """What happened to trials of one status, whose ids count from ``first``."""
-    ids = tuple(range(first, first + len(points)))
+    """What happened to trials of one status, which get these ids."""
+    points, trials = tuple(point for point, _ in seen), [trial for _, trial in seen]
+    goal = None if outcomes is None else outcomes.only
     reports = [
         Reported(id, 1, step, value)
         for id, trial in zip(ids, trials, strict=True)
         for step, value in _kept(reports_of(trial), steps)
     ]
     if status == "told":
-        values = tuple(_value(trial.values) for trial in trials)
-        goal = "" if isinstance(values[0], Point) else None
+        values = tuple(_value(trial, trial.values, outcomes) for trial in trials)
         return [Added(points, values, goal=goal), *reports]
     if status == "stopped":
         last = [max(reports_of(trial).items()) for trial in trials]
+        values = tuple(
+            _value(t, [value], outcomes) for t, (_, value) in zip(trials, last, strict=True)
+        )
         stopped = tuple({"stopped": step} for step, _ in last)
-        told = Told(ids, tuple(value for _, value in last), (), stopped)
-        return [Enqueued(points), *reports, told]
+        return [Enqueued(points), *reports, Told(ids, values, (), stopped, goal)]
     return [Enqueued(points), *([Failed(ids)] if status == "failed" else ())]
 
 
@@ -187,12 +197,14 @@ class CoveySampler(BaseSampler):
     runs; while there are fewer results than it has points, it is a piece of a Sobol sequence.
 
     With several ``directions`` the points are to add to the front of all objectives: by their
-    hypervolume for two and three, at random weightings for more.
+    hypervolume for two and three, at random weightings for more. Constraints that trials have set
+    are modelled, each by itself, and kept.
 
     The search space is what completed trials had, or ``search_space``. A parameter that some of
     them lack is conditional on the values of others that it came with; all trials teach one model.
     Parameters outside the space (where nothing explains which trials have them), and all before the
     first trial is complete, are drawn at random, each by itself.
+    A trial that a pruner ended counts with the last value that it reported.
     When every point of a finite space has been tried, points are repeated. Every draw is a function
     of the seed, the trial's number and the log, so that several workers may share a seed.
 
@@ -294,8 +306,8 @@ class CoveySampler(BaseSampler):
 
     def _compute(self, study: Study, trial: FrozenTrial, store: BatchStore) -> list[dict[str, Any]]:
         """The next batch, of fewer points where fewer are left; nothing if none is."""
-        outcomes = outcomes_of(study)
-        history = history_of(store, but=trial.number, several=outcomes is not None)
+        outcomes = outcomes_of(study, store.trials)
+        history = history_of(store, trial.number, outcomes)
         recipe = Recipe(store.space, _goal(study.directions[0]), GP(), self._seed)
         recipe = replace(recipe, outcomes=outcomes)
         name, strategy = self._name, self._strategy

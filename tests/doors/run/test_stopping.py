@@ -83,9 +83,11 @@ def test_outside_a_run_it_only_checks(monkeypatch):
 def test_reports_in_the_output_of_a_program(tmp_path):
     found = OutputReports(tmp_path / FILE)
     text = "loading\n1 0.5\n1 0.6\n2 nan\n0 0.9\n" + '{"step": 3, "value": 0.7}\n' + "x" * 5000
-    for piece in (text[:9], text[9:20], text[20:], "\n4 0.8", "\n"):
+    named = '{"step": 5, "gain": 2, "good": true, "stage": "b"}\n{"step": 6}\n'
+    named += '{"step": 7, "gain": NaN}\n'
+    for piece in (text[:9], text[9:20], text[20:], "\n4 0.8", "\n", named):
         found.feed(piece.encode())
-    assert Reports(tmp_path).new() == [(1, 0.5), (3, 0.7), (4, 0.8)]
+    assert Reports(tmp_path).new() == [(1, 0.5), (3, 0.7), (4, 0.8), (5, {"gain": 2.0})]
 
 
 def test_a_file_that_somebody_spoilt(tmp_path):

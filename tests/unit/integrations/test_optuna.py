@@ -180,6 +180,20 @@ def test_a_violated_constraint_does_not_lure():
     assert sum(trial.params["x"] < 0.5 for trial in study.trials[9:]) > 8
 
 
+def test_a_constraint_is_modelled_so_that_its_edge_is_found():
+    """The best lies where the constraint is just kept; trials beyond it show where that is."""
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+
+    def objective(trial):
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        trial.set_constraint("enough", 0.42 - x)
+        return x + (y - 0.5) ** 2
+
+    study.optimize(objective, n_trials=21)
+    kept = [trial.value for trial in study.trials if trial.constraints["enough"] <= 0.0]
+    assert min(kept) < 0.425
+
+
 def branching(trial):
     """Its best is 0, at deep, two layers and x = 0.3."""
     x = (trial.suggest_float("x", 0, 1) - 0.3) ** 2

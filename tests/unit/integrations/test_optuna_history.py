@@ -11,7 +11,7 @@ optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 
-from covey.integrations.optuna import history_of, status_of
+from covey.integrations.optuna import history_of, outcomes_of, status_of
 from covey.integrations.optuna_batches import (
     BatchStore,
     Place,
@@ -49,12 +49,14 @@ def pruned_at(x, reports, **more):
         (pruned_at(0.1, {1: 0.5, 2: math.nan}), "failed"),  # it diverged
         (pruned_at(0.1, {1: 0.5, 2: -math.inf}), "failed"),
         (pruned_at(0.1, {1: 1e200}), "failed"),
-        (pruned_at(0.1, {1: 0.5}, constraints={"a": 0.1}), "failed"),
+        (pruned_at(0.1, {1: 0.5}, constraints={"a": 0.1}), "stopped"),
+        (pruned_at(0.1, {1: 0.5}, constraints={"a": math.inf}), "failed"),
         (trial_at(0.1, state=TrialState.RUNNING, intermediate_values={1: 0.5}), "pending"),
         (trial_at(0.1, 1.5, intermediate_values={1: math.nan}), "told"),
         (trial_at(0.1, 1.5, constraints={"a": -1.0, "b": 0.0}), "told"),
-        (trial_at(0.1, 1.5, constraints={"a": -1.0, "b": 0.1}), "failed"),
-        (trial_at(0.1, 1.5, system_attrs={"constraints": [0.5]}), "failed"),  # before Optuna 5
+        (trial_at(0.1, 1.5, constraints={"a": -1.0, "b": 0.1}), "told"),
+        (trial_at(0.1, 1.5, constraints={"a": -1.0, "b": math.inf}), "failed"),
+        (trial_at(0.1, 1.5, system_attrs={"constraints": [0.5]}), "told"),  # before Optuna 5
         (trial_at(0.1, state=TrialState.RUNNING), "pending"),
         (trial_at(0.1, state=TrialState.WAITING), "pending"),
     ],
@@ -99,6 +101,25 @@ def test_a_pruned_trial_is_told_as_our_own_runs_tell_what_they_stop(direction):
     assert stopped_early(history) == {1: 4}
     assert [t.point["x"] for t in history.failed] == [0.3]
     assert [t.point["x"] for t in history.pending] == [0.4]
+
+
+def test_constraints_are_told_by_name_of_complete_and_of_pruned_trials():
+    study = optuna.create_study(direction="maximize")
+    study.add_trial(trial_at(0.1, 1.5, constraints={"a": -1.0, "b": 0.5}))
+    study.add_trial(trial_at(0.2, 2.5))  # of which no constraint is known
+    study.add_trial(pruned_at(0.3, {3: 0.5}, constraints={"b": -2.0}))
+    trials = all_trials(study)
+    outcomes = outcomes_of(study, trials)
+    assert list(map(str, outcomes.limits)) == ["constraint a <= 0", "constraint b <= 0"]
+    history = history_of(BatchStore(trials, SPACE), 9, outcomes)
+    assert [trial.values for trial in history.told] == [
+        {"objective 0": 1.5, "constraint a": -1.0, "constraint b": 0.5},
+        {"objective 0": 2.5},
+        {"objective 0": 0.5, "constraint b": -2.0},
+    ]
+    assert [trial.value for trial in history.told] == [1.5, 2.5, 0.5]
+    assert stopped_early(history) == {2: 3}
+    assert outcomes_of(study, trials[1:2]) is None
 
 
 def test_of_many_steps_the_same_ones_of_all_trials_are_kept():

@@ -209,7 +209,8 @@ class CoveySampler(BaseSampler):
     of the seed, the trial's number and the log, so that several workers may share a seed.
 
     Args:
-        batch: points per batch; as many as there are workers is a good choice.
+        batch: points per batch; about a quarter as many as there are workers that end at different
+            moments, or as many as begin and end together.
         strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`.
         seed: of all randomness; None draws one.
         search_space: distributions by name, if they are known beforehand.

@@ -86,6 +86,7 @@ def test_what_is_raised_is_ours(path):
         "covey.cli.init": {"ValueError"},
         "covey.history.trial": {"TypeError"},
         "covey.log.disk": {"OSError"},
+        "covey.run.reports": {"Stopped"},  # no error, but how an evaluation is ended
         "covey.testing.parameter": {"AssertionError"},  # how a test fails
     }.get(dotted(path), set())
     if path.parent.name == "testing":  # a contract without its hook; what an evaluation may raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,7 +15,18 @@ from covey.baselines import Sobol
 from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, SpaceError, StrategyError, installed, is_whole
 from covey.gp import GP
-from covey.history import Added, Asked, Cancelled, Enqueued, Event, Failed, History, Point
+from covey.history import (
+    Added,
+    Asked,
+    Cancelled,
+    Enqueued,
+    Event,
+    Failed,
+    History,
+    Point,
+    Reported,
+    Told,
+)
 from covey.integrations.optuna_batches import (
     BatchStore,
     Turns,
@@ -27,7 +38,7 @@ from covey.integrations.optuna_batches import (
 from covey.integrations.spaces.optuna import space_from_optuna
 from covey.integrations.spaces.optuna_trials import conditions_of, union_of
 from covey.learn import Goal, Recipe
-from covey.outcomes import Outcomes
+from covey.outcomes import Limit, Outcomes
 from covey.propose import Request, propose
 from covey.selection import Strategy
 from covey.space import Space
@@ -41,51 +52,71 @@ with installed("optuna", "optuna"):
 
 # An Optuna study as a `History`.
 
-FinalStatus = Literal["told", "failed", "pending"]
+FinalStatus = Literal["told", "stopped", "failed", "pending"]
 _MOST = 1e100  # largest absolute value that a history takes
+_STEPS = 64  # of a study whose reports are taken; of more, some in between are left out
 
 
-def status_of(trial: FrozenTrial) -> FinalStatus:
+def status_of(trial: FrozenTrial, *, several: bool = False) -> FinalStatus:
     """The status of a trial in Covey's terms.
 
-    A complete trial is told, unless a value of it is not finite or a constraint is violated (above
-    zero): then it failed. A pruned trial failed too: its last value is that of a shorter run, and
-    would mislead a model of whole ones. What runs or waits is pending.
+    A complete trial is told and a pruned one stopped, unless a value or a constraint of it is not
+    finite: then it failed. A pruned trial without any report failed
+    too: no pruner ends what has not reported, so the objective itself refused the point, which must
+    not be proposed again. If the last report is not finite, the training diverged. With several
+    objectives Optuna reports and prunes nothing. What runs or waits is pending.
     """
     if not trial.state.is_finished():
         return "pending"
-    finite = trial.values is not None and all(abs(value) <= _MOST for value in trial.values)
-    if trial.state.name != "COMPLETE" or not finite:
+    if not all(abs(value) <= _MOST for value in trial.constraints.values()):
         return "failed"
-    return "failed" if any(c > 0.0 for c in trial.constraints.values()) else "told"
+    if trial.state.name == "PRUNED":
+        last = max(trial.intermediate_values, default=-1)
+        return "stopped" if last in reports_of(trial) and not several else "failed"
+    finite = trial.values is not None and all(abs(value) <= _MOST for value in trial.values)
+    return "told" if trial.state.name == "COMPLETE" and finite else "failed"
 
 
-def outcomes_of(study: Study) -> Outcomes | None:
-    """The objectives of a study with several, by number; None if it has one."""
-    if len(study.directions) == 1:
+def reports_of(trial: FrozenTrial) -> dict[int, float]:
+    """The intermediate values of a trial by step, in order; those that are not finite left out."""
+    found = sorted(trial.intermediate_values.items())
+    return {step: value for step, value in found if step >= 0 and abs(value) <= _MOST}
+
+
+def outcomes_of(study: Study, trials: Sequence[FrozenTrial]) -> Outcomes | None:
+    """The objectives of a study and the constraints that trials have; None for one plain objective.
+
+    A constraint is a limit: it is modelled, and kept at zero or below.
+    """
+    goals = {f"objective {i}": _goal(direction) for i, direction in enumerate(study.directions)}
+    names = sorted({name for trial in trials for name in _constraints(trial)})
+    if len(goals) == 1 and not names:
         return None
-    return Outcomes(
-        {f"objective {i}": _goal(direction) for i, direction in enumerate(study.directions)}
-    )
+    return Outcomes(goals, tuple(Limit(name, "<=", 0.0) for name in names))
+
+
+def _constraints(trial: FrozenTrial) -> dict[str, float]:
+    return {f"constraint {name}": value for name, value in trial.constraints.items()}
 
 
 def _goal(direction: StudyDirection) -> Goal:
     return "max" if direction.name == "MAXIMIZE" else "min"
 
 
-def _value(values: list[float] | None) -> float | Point | None:
-    """The value of a trial; those of several objectives by number."""
-    if values is None or len(values) == 1:
-        return None if values is None else values[0]
-    return Point({f"objective {i}": value for i, value in enumerate(values)})
+def _value(trial: FrozenTrial, values: Sequence[float], outcomes: Outcomes | None) -> float | Point:
+    """What is told of a trial: its value; or its objectives and constraints by name."""
+    if outcomes is None:
+        return values[0]
+    return Point({**dict(zip(outcomes.goals, values, strict=True)), **_constraints(trial)})
 
 
-def history_of(store: BatchStore, but: int) -> History:
+def history_of(store: BatchStore, but: int, outcomes: Outcomes | None = None) -> History:
     """The history of a store's trials in its space, without the trial of number ``but``.
 
     Batches are asked for, so that random numbers and rounds advance, and then cancelled: which
     points were run is taken from the trials. Trials that lack a parameter of the space are left
-    out.
+    out. A pruned trial is told as a run of Covey tells one that it stops: the last value that it
+    reported, with the step as ``stopped``.
     """
     events: list[Event] = []
     made = 0  # trials so far, which is the next id
@@ -93,25 +124,65 @@ def history_of(store: BatchStore, but: int) -> History:
         events.append(Asked(tuple(map(Point, batch.points)), "batch"))
         events.append(Cancelled(tuple(range(made, made + len(batch.points)))))
         made += len(batch.points)
-    found: dict[FinalStatus, list[tuple[Point, Any]]] = {"told": [], "failed": [], "pending": []}
+    found: dict[FinalStatus, list[tuple[Point, FrozenTrial]]] = {
+        "told": [],
+        "stopped": [],
+        "failed": [],
+        "pending": [],
+    }
+    several = outcomes is not None and not outcomes.only
     for trial in store.trials:
         point = store.point_of(trial) if trial.number != but else None
         if point is not None:
-            found[status_of(trial)].append((Point(point), _value(trial.values)))
+            found[status_of(trial, several=several)].append((Point(point), trial))
+    steps = _compared([trial for status in ("told", "stopped") for _, trial in found[status]])
     for status, seen in found.items():
-        points = tuple(point for point, _ in seen)
-        if not points:
-            continue
-        if status == "told":
-            values = tuple(value for _, value in seen)
-            several = "" if isinstance(values[0], Point) else None
-            events.append(Added(points, values, goal=several))
-        else:
-            events.append(Enqueued(points))
-        if status == "failed":
-            events.append(Failed(tuple(range(made, made + len(points)))))
-        made += len(points)
+        if seen:
+            ids = tuple(range(made, made + len(seen)))
+            events += _events(status, ids, seen, steps, outcomes)
+            made += len(seen)
     return History(events)
+
+
+def _events(
+    status: FinalStatus,
+    ids: tuple[int, ...],
+    seen: Sequence[tuple[Point, FrozenTrial]],
+    steps: Container[int],
+    outcomes: Outcomes | None,
+) -> list[Event]:
+    """What happened to trials of one status, which get these ids."""
+    points, trials = tuple(point for point, _ in seen), [trial for _, trial in seen]
+    goal = None if outcomes is None else outcomes.only
+    reports = [
+        Reported(id, 1, step, value)
+        for id, trial in zip(ids, trials, strict=True)
+        for step, value in _kept(reports_of(trial), steps)
+    ]
+    if status == "told":
+        values = tuple(_value(trial, trial.values, outcomes) for trial in trials)
+        return [Added(points, values, goal=goal), *reports]
+    if status == "stopped":
+        last = [max(reports_of(trial).items()) for trial in trials]
+        values = tuple(
+            _value(t, [value], outcomes) for t, (_, value) in zip(trials, last, strict=True)
+        )
+        stopped = tuple({"stopped": step} for step, _ in last)
+        return [Enqueued(points), *reports, Told(ids, values, (), stopped, goal)]
+    return [Enqueued(points), *([Failed(ids)] if status == "failed" else ())]
+
+
+def _compared(trials: Sequence[FrozenTrial]) -> Container[int]:
+    """The steps whose reports are taken, the same for all trials, so that curves compare."""
+    steps = sorted({step for trial in trials for step in reports_of(trial)})
+    if len(steps) <= _STEPS:
+        return {*steps}
+    return {steps[round(i * (len(steps) - 1) / (_STEPS - 1))] for i in range(_STEPS)}
+
+
+def _kept(reports: dict[int, float], steps: Container[int]) -> list[tuple[int, float]]:
+    last = max(reports, default=-1)
+    return [(step, value) for step, value in reports.items() if step in steps or step == last]
 
 
 _log = logging.getLogger("covey")
@@ -126,17 +197,20 @@ class CoveySampler(BaseSampler):
     runs; while there are fewer results than it has points, it is a piece of a Sobol sequence.
 
     With several ``directions`` the points are to add to the front of all objectives: by their
-    hypervolume for two and three, at random weightings for more.
+    hypervolume for two and three, at random weightings for more. Constraints that trials have set
+    are modelled, each by itself, and kept.
 
     The search space is what completed trials had, or ``search_space``. A parameter that some of
     them lack is conditional on the values of others that it came with; all trials teach one model.
     Parameters outside the space (where nothing explains which trials have them), and all before the
     first trial is complete, are drawn at random, each by itself.
+    A trial that a pruner ended counts with the last value that it reported.
     When every point of a finite space has been tried, points are repeated. Every draw is a function
     of the seed, the trial's number and the log, so that several workers may share a seed.
 
     Args:
-        batch: points per batch; as many as there are workers is a good choice.
+        batch: points per batch; about a quarter as many as there are workers that end at different
+            moments, or as many as begin and end together.
         strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`.
         seed: of all randomness; None draws one.
         search_space: distributions by name, if they are known beforehand.
@@ -233,9 +307,10 @@ class CoveySampler(BaseSampler):
 
     def _compute(self, study: Study, trial: FrozenTrial, store: BatchStore) -> list[dict[str, Any]]:
         """The next batch, of fewer points where fewer are left; nothing if none is."""
-        history = history_of(store, but=trial.number)
+        outcomes = outcomes_of(study, store.trials)
+        history = history_of(store, trial.number, outcomes)
         recipe = Recipe(store.space, _goal(study.directions[0]), GP(), self._seed)
-        recipe = replace(recipe, outcomes=outcomes_of(study))
+        recipe = replace(recipe, outcomes=outcomes)
         name, strategy = self._name, self._strategy
         if strategy.needs_model and len(history.told) < self._batch:
             name, strategy = "sobol", Sobol()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from covey.run.loop import Progress
     from covey.run.ray import RayEngine
     from covey.run.remote import FuturesEngine
-    from covey.run.reports import report
+    from covey.run.reports import Stopped, report
     from covey.run.stopping import Halving, MedianRule
     from covey.run.task import Engine, Outcome, Retries, Task
 
@@ -30,6 +30,7 @@ __all__ = [
     "RayEngine",
     "Result",
     "Retries",
+    "Stopped",
     "Task",
     "maximize",
     "minimize",
@@ -51,6 +52,7 @@ _MODULES = {
     "RayEngine": "ray",
     "Result": "api",
     "Retries": "task",
+    "Stopped": "reports",
     "Task": "task",
     "maximize": "api",
     "minimize": "api",

@@ -254,15 +254,16 @@ def require_reports(plan: Plan, workers: Workers | None, outcomes: Outcomes | No
     """Refuse early stopping where no intermediate values come, or where they have no one goal."""
     if plan.stopping is None:
         return
-    if outcomes is not None:
+    if outcomes is not None and not outcomes.only:
         raise StrategyError(
-            "stopping compares one plain value, and the outcomes of this study have names; leave "
-            "it out."
+            f"stopping compares one goal, and this study has {len(outcomes.goals)}: "
+            f"{', '.join(outcomes.goals)}. Leave stopping out."
         )
-    if not isinstance(workers, int | None) and not hasattr(workers, "reports"):
+    if isinstance(workers, Engine) and not hasattr(workers, "reports"):
         raise StrategyError(
-            f"stopping needs intermediate values, which come from processes of this machine only, "
-            f"workers=4; got {workers!r}."
+            "stopping needs intermediate values, and this engine has no method `reports` that "
+            f"brings them; got {workers!r}. Use workers=4, an executor, a Dask client or "
+            "RayEngine()."
         )
 
 

@@ -225,6 +225,13 @@ class Command:
         return (lines[-1].strip() if lines else ""), "the last line of its output"
 
 
+def by_hand(task: Task) -> str:
+    """How to repeat an evaluation without a run around it, in a sentence."""
+    if isinstance(task.call, Command):
+        return f"Try it by hand: {task.call.line(task.point, trial=task.id, seed=task.seed)}"
+    return f"Try f({dict(task.point)!r}) by hand."
+
+
 def _run(words: list[str], folder: Path, variables: dict[str, str]) -> tuple[int, str, str]:
     """Run a program to its end: its exit status, and the ends of its stdout and stderr."""
     with ExitStack() as stack:
@@ -367,7 +374,7 @@ def _valued(name: str, said: str, where: str, log: str, outcomes: tuple[str, ...
         answer = json.loads(said)
     except ValueError:
         try:
-            last = report_in(said)
+            last = report_in(said)  # no JSON: a step and a number
             answer = float(said) if last is None else last[1]
         except ValueError:
             shown = repr(said[:200]) if said else "nothing"

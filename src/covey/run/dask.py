@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from covey.errors import MissingExtraError, StrategyError
 from covey.run.process import GRACE
 from covey.run.remote import CallPacker, evaluate_on_worker, task_bytes
+from covey.run.reports import Shown
 from covey.run.slots import Places, Slot, allowed_gpus, shared_gpus
 from covey.run.task import Outcome, Task
 
@@ -57,11 +59,14 @@ class DaskEngine:
         self._packer = CallPacker()
         self._ready: list[Outcome] = []
         self._reported: list[str] = []  # by the last poll, as names; perhaps not in the log yet
+        self._topics: set[str] = set()  # that reports of its tasks come under
+        self._said: deque[tuple[str, int, Shown]] = deque()  # filled by the client's own thread
 
     def submit(self, task: Task) -> None:
         """Send it to the scheduler, and publish it there."""
         payload = self._packer.of(task.call)
         try:
+            self._listen(task.name)
             future = self._client.submit(
                 evaluate_here,
                 task.name,
@@ -107,6 +112,10 @@ class DaskEngine:
                 self._reported.append(name)
         return found
 
+    def reports(self) -> list[tuple[str, int, Shown]]:
+        """Intermediate values since the last call: name, step and value."""
+        return [self._said.popleft() for _ in range(len(self._said))]
+
     def cancel(self, names: Collection[str]) -> None:
         """Have the scheduler drop these; their workers notice, and stop their processes."""
         wanted = [self._open[name] for name in names if name in self._open]
@@ -119,6 +128,9 @@ class DaskEngine:
         for task in tasks:
             if task.well_named and task.name in published:
                 self._open[task.name] = self._client.get_dataset(task.name)
+                if self._listen(task.name):  # what it said while nobody listened, as far as kept
+                    for event in self._client.get_events(topic_of(task.name)):
+                        self._hear(event)
         # What is adopted has no outcome in the log yet: it must not be forgotten.
         self._reported = [name for name in self._reported if name not in self._open]
         return {task.name for task in tasks if task.name in self._open}
@@ -126,6 +138,23 @@ class DaskEngine:
     def close(self) -> None:
         """Stop watching; published futures stay, and the client stays open."""
         self._open.clear()
+        for topic in self._topics:
+            with suppress(Exception):  # the connection may be gone
+                self._client.unsubscribe_topic(topic)
+        self._topics.clear()
+
+    def _listen(self, name: str) -> bool:
+        """Have the scheduler pass on what tasks of the same run say; whether that is new."""
+        topic = topic_of(name)
+        new = topic not in self._topics
+        if new:
+            self._client.subscribe_topic(topic, self._hear)
+            self._topics.add(topic)
+        return new
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        name, reports = event[1]
+        self._said.extend((name, step, value) for step, value in reports)
 
     def _forget(self) -> None:
         """Unpublish what the last poll reported: the caller has logged it before polling again.
@@ -136,6 +165,15 @@ class DaskEngine:
             with suppress(Exception):  # the scheduler may be gone, and then forgets by itself
                 self._client.unpublish_dataset(name)
         self._reported.clear()
+
+
+def topic_of(name: str) -> str:
+    """Where the scheduler passes on reports: one topic for a run, of which it keeps the last ones.
+
+    >>> topic_of("covey-0a1b2c3d-7-a1")
+    'covey-0a1b2c3d-reports'
+    """
+    return "-".join([*name.split("-")[:2], "reports"])
 
 
 _places: dict[tuple[str, ...], Places] = {}  # of this worker, by the GPUs of its slots
@@ -172,8 +210,13 @@ def evaluate_here(
         task = worker.state.tasks.get(name)
         return task is not None and task.state != "cancelled"
 
+    found: list[dict[str, Any]] = []
     with _slot_on(worker, name, share) as slot:
-        return evaluate_on_worker(label, payload, grace, wanted, slot)
+        for news in evaluate_on_worker(label, payload, grace, wanted, slot):
+            if news.reports:
+                worker.log_event(topic_of(name), [name, [list(one) for one in news.reports]])
+            found += news.outcomes
+    return found
 
 
 def _outcomes(name: str, future: Future) -> list[Outcome]:

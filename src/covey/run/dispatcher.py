@@ -15,20 +15,18 @@ import numpy as np
 from covey.errors import HistoryError
 from covey.history import (
     Dispatched,
-    Failed,
-    History,
     Late,
     Lost,
     Point,
     Reported,
-    Retried,
     Told,
     Trial,
 )
-from covey.run.command import Command
+from covey.run.command import by_hand
+from covey.run.reports import of_goal
 from covey.run.slots import Places, Slot
-from covey.run.standing import kind_of, last_attempts
-from covey.run.stopping import StoppingRule, stopped_early, to_stop, worth_logging
+from covey.run.standing import kind_of, known_reasons, last_attempts
+from covey.run.stopping import StoppingRule, stopped_early, to_stop, told_early, worth_logging
 from covey.run.task import Call, Engine, Outcome, Retries, Task, name_of
 from covey.study import Study
 
@@ -36,6 +34,11 @@ _log = logging.getLogger("covey")
 
 _FEW = 4  # first failures, all alike, that suggest f itself is broken (our choice)
 _PATIENCE = 30.0  # seconds for an engine to stop what it was told to stop
+_UNKEPT = (
+    "not recorded: %s; the log holds what JSON can, up to 10 kB for an evaluation. The value "
+    "itself is recorded. Have the evaluation save the rest to a file."
+)
+_UNSAID = "an intermediate value is a number, or says %s by its name; passed over: %s."
 
 
 class Dispatcher:
@@ -188,9 +191,10 @@ class Dispatcher:
     def _take_reports(self) -> bool:
         """Log the intermediate values that came, of each evaluation a few; whether there are."""
         read = getattr(self._engine, "reports", None)
-        came: dict[str, list[tuple[int, float]]] = {}
-        for name, step, value in read() if read is not None else ():
-            came.setdefault(name, []).append((step, value))
+        came, other = of_goal(read() if read is not None else (), self._study.outcomes.only)
+        if not other <= self._unkept:
+            _log.warning(_UNSAID, self._study.outcomes.only or "one goal", ", ".join(sorted(other)))
+            self._unkept |= other
         for name, reports in came.items():
             task = self._sent.get(name)
             if task is None or not self._pending(task.id):
@@ -206,10 +210,12 @@ class Dispatcher:
         """Tell what the rule stops the last value that it reported; then it is withdrawn."""
         if self.rule is None:
             return
-        sign = 1.0 if self._study.recipe.goal == "max" else -1.0
+        outcomes = self._study.outcomes
+        sign = 1.0 if outcomes.sense(outcomes.only) == "max" else -1.0
+        goal = None if self._study.recipe.outcomes is None else outcomes.only
         for id, report in to_stop(self._study.history, self.rule, sign).items():
             with self._unless_settled(id):
-                self._study.note(Told((id,), (report.value,), (), ({"stopped": report.step},)))
+                self._study.note(told_early(report, goal))
             _log.info("trial %d is stopped at step %d: %r", id, report.step, report.value)
             self._queue.pop(id, None)
             self._held.pop(id, None)
@@ -333,9 +339,8 @@ class Dispatcher:
             if self._study.history.trial(task.id).status != "told":
                 self._give_up(task, Outcome(task.name, "failed", reason=str(error)))
                 return
-            if outcome.value is not None and task.id in stopped_early(self._study.history):
-                ended = "its evaluation came to its end, although it was stopped"
-                self._study.amend(task.id, outcome.value, ended)
+            if task.id in stopped_early(self._study.history):
+                self._complete(task, outcome)
             elif outcome.value is not None:
                 self._study.note(Late(task.id, task.attempt, outcome.value))
             _log.info("a further result of trial %d came late: %r", task.id, _result(outcome))
@@ -349,6 +354,18 @@ class Dispatcher:
         self.record_failures()
         if before != "pending":
             _log.info("the result of trial %d, which was %s, came late", task.id, before)
+
+    def _complete(self, task: Task, outcome: Outcome) -> None:
+        """Log what a stopped trial came to all the same: its value, and what it had none of yet."""
+        known = self._study.history.trial(task.id).values
+        values = outcome.values or {}
+        told = {name: value for name, value in values.items() if name in known}
+        rest = {name: value for name, value in values.items() if name not in known}
+        ended = "its evaluation came to its end, although it was stopped"
+        if told or outcome.value is not None:
+            self._study.amend(task.id, told if outcome.value is None else outcome.value, ended)
+        if rest:
+            self._study.note(Told((task.id,), (Point(rest),), (), (outcome.metrics,), ""))
 
     def _record(self, task: Task, outcome: Outcome) -> None:
         if outcome.values is not None:
@@ -371,11 +388,7 @@ class Dispatcher:
         new = [name for name in outcome.unkept if name not in self._unkept]
         self._unkept.update(new)
         if new:
-            _log.warning(
-                "not recorded: %s; the log holds what JSON can, up to 10 kB for an evaluation. The "
-                "value itself is recorded. Have the evaluation save the rest to a file.",
-                ", ".join(new),
-            )
+            _log.warning(_UNKEPT, ", ".join(new))
 
     def _give_up(self, task: Task, outcome: Outcome) -> None:
         """Try again, or log that the trial failed or was lost."""
@@ -457,26 +470,6 @@ class Dispatcher:
 
     def _pending(self, id: int) -> bool:
         return self._study.history.trial(id).status == "pending"
-
-
-def known_reasons(history: History) -> set[str]:
-    """Why trials failed; a trial that is retried was not to blame for its failures before."""
-    reasons: dict[int, set[str]] = {}
-    for event in history.events:
-        if isinstance(event, Failed):
-            for id in event.ids:
-                reasons.setdefault(id, set()).add(event.reason)
-        elif isinstance(event, Retried):
-            for id in event.ids:
-                reasons.pop(id, None)
-    return set().union(*reasons.values())
-
-
-def by_hand(task: Task) -> str:
-    """How to repeat an evaluation without a run around it, in a sentence."""
-    if isinstance(task.call, Command):
-        return f"Try it by hand: {task.call.line(task.point, trial=task.id, seed=task.seed)}"
-    return f"Try f({dict(task.point)!r}) by hand."
 
 
 def evaluation_seed(seed: int, trial: int) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from covey.errors import StrategyError, WorkFolderError, is_whole
 from covey.run.process import GRACE, Process
+from covey.run.reports import Shown
 from covey.run.task import Call, Outcome, Task, pack
 from covey.run.workdir import Workdir, check_private, make_temporary, write_private
 
@@ -44,7 +45,7 @@ class LocalEngine:
         self._held: int | None = None  # descriptor that holds the lock of a temporary folder
         self._open: dict[str, Process] = {}
         self._ready: list[Outcome] = []
-        self._said: list[tuple[str, int, float]] = []  # reports of those that have ended
+        self._said: list[tuple[str, int, Shown]] = []  # reports of those that have ended
         self._reported: list[str] = []  # by the last poll, as names; perhaps not in the log yet
         self._packed: tuple[Call, Path] | None = None
 
@@ -91,7 +92,7 @@ class LocalEngine:
             time.sleep(min(pause, left))
             pause = min(1.5 * pause, _LONG)
 
-    def reports(self) -> list[tuple[str, int, float]]:
+    def reports(self) -> list[tuple[str, int, Shown]]:
         """Intermediate values since the last call: name, step and value."""
         said, self._said = self._said, []
         for name, process in self._open.items():

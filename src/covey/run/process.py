@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from covey.errors import WorkFolderError
-from covey.run.reports import FILE, VARIABLE, Reports
+from covey.run.reports import FILE, VARIABLE, Reports, Shown
 from covey.run.task import Outcome, Task
 from covey.run.workdir import UNWRITTEN, Workdir, environment, group_lives, start_time, tail
 
@@ -155,7 +155,7 @@ class Process:
         if self._child is not None:
             threading.Thread(target=self._child.wait, daemon=True).start()
 
-    def reports(self) -> list[tuple[int, float]]:
+    def reports(self) -> list[tuple[int, Shown]]:
         """The intermediate values that came since the last call, each with its step."""
         return self._reports.new()
 

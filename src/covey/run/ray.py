@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from covey.errors import MissingExtraError
 from covey.run.process import GRACE
-from covey.run.remote import CallPacker, evaluate_on_worker, task_bytes
+from covey.run.remote import CallPacker, News, evaluate_on_worker, task_bytes
+from covey.run.reports import Shown
 from covey.run.slots import Slot
 from covey.run.task import Call, Outcome, Task
 
 _log = logging.getLogger("covey")
 
 
-def evaluate_on_ray(label: bytes, payload: bytes, grace: float) -> list[dict[str, Any]]:
-    """What a Ray worker runs: one evaluation; its slot is the GPU that it has to itself."""
+def evaluate_on_ray(label: bytes, payload: bytes, grace: float) -> Iterator[News]:
+    """What a Ray worker runs: one evaluation; its slot is the GPU that it has to itself.
+
+    A generator, whose items Ray brings to the runner as they come.
+    """
     import ray
 
     gpus = ray.get_gpu_ids()
     assigned = ray.get_runtime_context().get_assigned_resources().get("GPU", 0.0)
     alone = assigned == 1.0 and len(gpus) == 1 and str(gpus[0]).isdigit()
     slot = Slot(int(gpus[0]) if alone else None)
-    return evaluate_on_worker(label, payload, grace, slot=slot)
+    yield from evaluate_on_worker(label, payload, grace, slot=slot)
 
 
 class RayEngine:
@@ -47,13 +51,16 @@ class RayEngine:
         except ImportError as error:
             raise MissingExtraError("ray", "ray") from error
         self._ray = ray
-        self._evaluate = ray.remote(max_retries=0, **resources)(evaluate_on_ray)
+        self._evaluate = ray.remote(max_retries=0, num_returns="streaming", **resources)(
+            evaluate_on_ray
+        )
         self._grace = grace
         self._open: dict[str, Any] = {}
         self._packer = CallPacker()
         self._stored: tuple[Call, Any] | None = None
         self._stopping: set[str] = set()
         self._ready: list[Outcome] = []
+        self._said: list[tuple[str, int, Shown]] = []
 
     def submit(self, task: Task) -> None:
         """Send it to Ray."""
@@ -74,14 +81,25 @@ class RayEngine:
         if found or not self._open:
             time.sleep(0.0 if found else seconds)
             return found
-        names = {reference: name for name, reference in self._open.items()}
-        ready, _ = self._ray.wait(list(names), num_returns=1, timeout=seconds)
-        more, _ = self._ray.wait(list(names), num_returns=len(names), timeout=0)
-        for reference in dict.fromkeys([*ready, *more]):
-            name = names[reference]
-            del self._open[name]
-            found += self._outcomes(name, reference)
+        until = time.monotonic() + seconds
+        while not found:
+            names = {items: name for name, items in self._open.items()}
+            left = max(until - time.monotonic(), 0.0)
+            ready, _ = self._ray.wait(list(names), num_returns=1, timeout=left)
+            more, _ = self._ray.wait(list(names), num_returns=len(names), timeout=0)
+            for items in dict.fromkeys([*ready, *more]):
+                outcomes = self._next(names[items], items)
+                if outcomes:
+                    del self._open[names[items]]
+                    found += outcomes
+            if time.monotonic() >= until:
+                break
         return found
+
+    def reports(self) -> list[tuple[str, int, Shown]]:
+        """Intermediate values since the last call: name, step and value."""
+        said, self._said = self._said, []
+        return said
 
     def cancel(self, names: Collection[str]) -> None:
         """Interrupt these; asked again, do not wait for them: their worker ends them."""
@@ -109,11 +127,16 @@ class RayEngine:
         self.cancel(list(self._open))
         self._open.clear()
 
-    def _outcomes(self, name: str, reference: Any) -> list[Outcome]:
+    def _next(self, name: str, items: Any) -> list[Outcome]:
+        """The outcomes of a task that has said something new; none if that was a report."""
         try:
-            return [Outcome(**outcome) for outcome in self._ray.get(reference, timeout=60)]
+            news = self._ray.get(next(items), timeout=60)
         except self._ray.exceptions.TaskCancelledError:
             return [Outcome(name, "lost", reason="it was cancelled")]
+        except StopIteration:
+            return [Outcome(name, "lost", reason="its worker ended without an outcome")]
         except Exception as error:  # the worker or its node died, or has no covey
             reason = f"{type(error).__name__}: {str(error)[:500]}"
             return [Outcome(name, "lost", reason=reason)]
+        self._said += [(name, step, value) for step, value in news.reports]
+        return [Outcome(**outcome) for outcome in news.outcomes]

@@ -1,7 +1,8 @@
 """Evaluations outside our own processes: on executors, and on the workers of Dask and Ray.
 
-`FuturesEngine` hands tasks to any `concurrent.futures.Executor`, which cannot stop what it runs.
-`evaluate_on_worker` is what the Dask and Ray engines call on a worker of a cluster.
+`FuturesEngine` hands tasks to any `concurrent.futures.Executor`, which cannot stop what it runs; an
+evaluation that reports ends itself. `evaluate_on_worker` is what the Dask and Ray engines call on a
+worker of a cluster.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import pickle
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -23,10 +24,11 @@ from concurrent.futures import (
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from covey.errors import EvaluationError
 from covey.run.process import Process
+from covey.run.reports import STOP, Reports, Shown, reporting_to
 from covey.run.slots import Slot
 from covey.run.task import Call, Outcome, Task, pack
 from covey.run.workdir import Workdir, write_private
@@ -37,6 +39,13 @@ from covey.run.workdir import Workdir, write_private
 # takes its log with it. If the worker dies, the process dies too.
 
 _SHORT, _LONG = 0.005, 0.1  # seconds between polls
+
+
+class News(NamedTuple):
+    """What a worker says of an evaluation: intermediate values, or its outcomes as plain dicts."""
+
+    reports: Sequence[tuple[int, Shown]] = ()
+    outcomes: Sequence[dict[str, Any]] = ()
 
 
 class CallPacker:
@@ -72,8 +81,8 @@ def evaluate_on_worker(
     grace: float,
     wanted: Callable[[], bool] = lambda: True,
     slot: Slot = Slot(None),  # noqa: B008 - frozen
-) -> list[dict[str, Any]]:
-    """Evaluate a task in a process on this machine; its outcomes as plain dicts.
+) -> Iterator[News]:
+    """Evaluate a task in a process on this machine: its reports as they come, then its outcomes.
 
     Args:
         label: the task, from `task_bytes`.
@@ -90,7 +99,7 @@ def evaluate_on_worker(
         place = Workdir(Path(folder) / "work")
         process = Process.start(task, place, call, grace, tied=True)
         try:
-            return _watched(process, wanted)
+            yield from _watched(process, wanted)
         except BaseException:  # Ray stops a task by raising in it
             process.stop()
             process.wait(grace)
@@ -99,12 +108,16 @@ def evaluate_on_worker(
             raise
 
 
-def _watched(process: Process, wanted: Callable[[], bool]) -> list[dict[str, Any]]:
+def _watched(process: Process, wanted: Callable[[], bool]) -> Iterator[News]:
     pause = _SHORT
     while True:
-        outcomes = process.check()
+        outcomes = process.check()  # before its reports are read: there are no more after it
+        reports = process.reports()
+        if reports:
+            yield News(reports=reports)
         if outcomes:
-            return [asdict(outcome) for outcome in outcomes]
+            yield News(outcomes=[asdict(outcome) for outcome in outcomes])
+            return
         if not process.stopping and not wanted():
             process.stop()
         time.sleep(pause)
@@ -117,9 +130,11 @@ _LOOK = 0.05  # seconds between checks of time limits
 class FuturesEngine:
     """Runs tasks on a `concurrent.futures.Executor`.
 
-    An evaluation that is timed out or cancelled goes on in its thread or process, and if it ends
-    after all, that is a second outcome. The start of an evaluation is marked by a file on this
-    machine, so time limits hold for executors that run here.
+    Nothing outside can end an evaluation there. One that is timed out or cancelled ends itself when
+    it next reports an intermediate value (`Stopped`); otherwise it goes on in its thread or
+    process, and if it ends after all, that is a second outcome. The start of an evaluation, its
+    reports and the wish to stop it are files on this machine, so time limits, reports and
+    stopping are for executors that run here.
 
     Args:
         executor: stays open, unless it is ``owned``.
@@ -133,7 +148,8 @@ class FuturesEngine:
         self._owned = owned
         self._open: dict[Future[Outcome], _Submitted] = {}
         self._ready: list[Outcome] = []
-        self._marks: Path | None = None  # folder of the marks, made once a task has a time limit
+        self._said: list[tuple[str, int, Shown]] = []  # reports of those that have ended
+        self._folder: Path | None = None  # of the evaluations' own folders, made for the first
         self._packer = CallPacker()
 
     def submit(self, task: Task) -> None:
@@ -145,9 +161,9 @@ class FuturesEngine:
         sent = task
         if isinstance(self._executor, ProcessPoolExecutor):  # its own pickle cannot send every call
             sent = replace(task, call=PackedCall(self._packer.of(task.call)))
-        mark = None if task.timeout is None else self._mark(task.name)
+        folder = self._place(task.name)
         try:
-            future = self._executor.submit(evaluate_in_executor, sent, mark)
+            future = self._executor.submit(evaluate_in_executor, sent, folder)
         except BrokenExecutor as error:
             raise EvaluationError(
                 f"the executor broke ({error}). A worker process died, perhaps for want of memory, "
@@ -156,7 +172,7 @@ class FuturesEngine:
             ) from error
         except RuntimeError as error:
             raise EvaluationError(f"the executor takes nothing more: {error}.") from error
-        self._open[future] = _Submitted(task, mark)
+        self._open[future] = _Submitted(task, folder, Reports(folder))
 
     def poll(self, seconds: float) -> list[Outcome]:
         """Outcomes of tasks that have ended, waiting at most ``seconds`` for the first."""
@@ -169,13 +185,23 @@ class FuturesEngine:
             elif not found:
                 time.sleep(max(left, 0.0))
             for future in [future for future in self._open if future.done()]:
-                found.append(_outcome(self._open.pop(future).task, future))
+                ended = self._open.pop(future)
+                self._said += ended.said()
+                shutil.rmtree(ended.folder, ignore_errors=True)
+                found.append(_outcome(ended.task, future))
             found += self._overdue()
             if found or time.monotonic() >= until:
                 return found
 
+    def reports(self) -> list[tuple[str, int, Shown]]:
+        """Intermediate values since the last call: name, step and value."""
+        said, self._said = self._said, []
+        for ticket in self._open.values():
+            said += ticket.said()
+        return said
+
     def cancel(self, names: Collection[str]) -> None:
-        """Take these out of the queue; those that run cannot be stopped."""
+        """Take these out of the queue; those that run end themselves, if they report."""
         for future, ticket in list(self._open.items()):
             if ticket.task.name not in names or ticket.given_up:
                 continue
@@ -184,7 +210,8 @@ class FuturesEngine:
             if future.cancel():
                 del self._open[future]
             else:
-                reason = "it was cancelled, and goes on in its thread or process"
+                ticket.stop()
+                reason = f"it was cancelled, and {_GOES_ON}"
             self._ready.append(Outcome(ticket.task.name, "lost", reason=reason))
 
     def adopt(self, tasks: Sequence[Task]) -> set[str]:
@@ -195,13 +222,20 @@ class FuturesEngine:
         """Leave the executor as it is, or shut it down if it is ours."""
         if self._owned:
             self._executor.shutdown(wait=False, cancel_futures=True)
-        if self._marks is not None:
-            shutil.rmtree(self._marks, ignore_errors=True)
+        if self._folder is None:
+            return
+        if self._open:  # those that still run are told to end, and the last one clears up
+            for ticket in self._open.values():
+                ticket.stop()
+            with suppress(OSError):
+                (self._folder / _CLOSED).touch()
+        else:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _mark(self, name: str) -> Path:
-        if self._marks is None:
-            self._marks = Path(tempfile.mkdtemp(prefix="covey-"))
-        return self._marks / name
+    def _place(self, name: str) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="covey-"))
+        return self._folder / name
 
     def _overdue(self) -> list[Outcome]:
         found = []
@@ -209,9 +243,14 @@ class FuturesEngine:
             limit = ticket.task.timeout
             if limit is not None and not ticket.given_up and ticket.elapsed() > limit:
                 ticket.given_up = True
-                reason = f"it took longer than {limit:g} s, and goes on in its thread or process"
+                ticket.stop()
+                reason = f"it took longer than {limit:g} s, and {_GOES_ON}"
                 found.append(Outcome(ticket.task.name, "timed-out", reason=reason))
         return found
+
+
+_CLOSED = "closed"  # a file: nobody reads what evaluations leave there any more
+_GOES_ON = "goes on in its thread or process until it next reports"
 
 
 @dataclass(slots=True)
@@ -219,17 +258,27 @@ class _Submitted:
     """A task that was submitted to the executor."""
 
     task: Task
-    mark: Path | None  # this file exists once it has begun
+    folder: Path  # exists once it has begun
+    reports: Reports
     began: float | None = None
     given_up: bool = False
 
     def elapsed(self) -> float:
         """Seconds since it was first seen to have begun."""
         if self.began is None:
-            if self.mark is None or not self.mark.exists():
+            if not self.folder.exists():
                 return 0.0
             self.began = time.monotonic()
         return time.monotonic() - self.began
+
+    def said(self) -> list[tuple[str, int, Shown]]:
+        """What it has reported since the last call."""
+        return [(self.task.name, step, value) for step, value in self.reports.new()]
+
+    def stop(self) -> None:
+        """Have it end itself when it next reports."""
+        with suppress(OSError):  # it has not begun, or runs on another machine
+            (self.folder / STOP).touch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,13 +297,24 @@ class PackedCall:
         return call.evaluate(task, folder)
 
 
-def evaluate_in_executor(task: Task, mark: Path | None) -> Outcome:
+def evaluate_in_executor(task: Task, folder: Path) -> Outcome:
     """Evaluate a task in a thread or process of an executor."""
-    if mark is not None:
-        with suppress(OSError):  # on another machine, or after the run: no time limit
-            mark.touch()
-    with tempfile.TemporaryDirectory(prefix="covey-", ignore_cleanup_errors=True) as folder:
-        return task.call.evaluate(task, Path(folder))
+    if (folder.parent / _CLOSED).exists():
+        return Outcome(task.name, "lost", reason="the run ended before it began")
+    try:
+        folder.mkdir()
+    except OSError:  # on another machine, or after the run: no time limit, and no reports
+        with tempfile.TemporaryDirectory(prefix="covey-", ignore_cleanup_errors=True) as other:
+            return task.call.evaluate(task, Path(other))
+    try:
+        with reporting_to(folder):
+            return task.call.evaluate(task, folder)
+    finally:
+        with suppress(OSError):  # another has just cleared up
+            if (folder.parent / _CLOSED).exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                if [path.name for path in folder.parent.iterdir()] == [_CLOSED]:
+                    shutil.rmtree(folder.parent)
 
 
 def _outcome(task: Task, future: Future[Outcome]) -> Outcome:

@@ -10,8 +10,11 @@ import json
 import math
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
+from typing import TypeAlias
 
 from covey.errors import StrategyError, is_whole
 
@@ -24,10 +27,32 @@ _LONG = 1000  # characters of a line that may be a report
 _PAIR = re.compile(
     r"\s*(\d{1,15})[ \t]+([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf))\s*", re.I
 )
+Shown: TypeAlias = float | dict[str, float]  # an intermediate value, or several by name
+STOP = "stop"  # a file beside it: the evaluation is to end itself, at its next report
 _last: dict[str, int] = {}  # the step of the last report, by file
+# Threads of an executor share one environment, so an evaluation in one of them has its file here.
+_own: ContextVar[str | None] = ContextVar("covey-reports", default=None)
 
 
-def report(step: int, value: float) -> None:
+class Stopped(BaseException):  # no error: broad handlers are to let it pass
+    """Raised by `report` in a thread or process that no one can end from outside.
+
+    Let it pass, after cleaning up: the value that was reported last is told already.
+    """
+
+
+@contextmanager
+def reporting_to(folder: Path) -> Iterator[None]:
+    """Evaluate in this thread, with reports in a folder."""
+    before = _own.set(str(folder / FILE))
+    try:
+        yield
+    finally:
+        _last.pop(str(folder / FILE), None)
+        _own.reset(before)
+
+
+def report(step: int, value: float | Mapping[str, float]) -> None:
     """Say how an evaluation stands after a step: its value so far, in your own sign.
 
     Call it inside f. `covey watch` shows it, and a run with ``stopping`` may end what does badly.
@@ -35,27 +60,63 @@ def report(step: int, value: float) -> None:
 
     Args:
         step: a whole number that grows from one report to the next: an epoch, a size.
-        value: what f would return if it ended now.
+        value: what f would return if it ended now: a number, or numbers by the names of outcomes,
+            of which the goal's is taken.
 
     Raises:
         StrategyError: The step is no whole number or not above the last, or the value not finite.
+        Stopped: On an executor, if the evaluation was stopped; elsewhere its process is ended.
     """
     if not is_whole(step, 0):
         raise StrategyError(f"report: a step is a whole number >= 0; got {step!r}.")
-    number = _finite(value)
-    if number is None:
+    shown = _shown(value)
+    if shown is None:
         raise StrategyError(
-            f"report: the value at step {step} must be a finite number; got {value!r}. Raise an "
-            "error of your own where a training has diverged: the evaluation then counts as failed."
+            f"report: the value at step {step} must be a finite number, or several by the names of "
+            f"outcomes; got {value!r}. Raise an error of your own where a training has diverged: "
+            "the evaluation then counts as failed."
         )
-    path = os.environ.get(VARIABLE, "")
+    path = _own.get() or os.environ.get(VARIABLE, "")
+    if path and Path(path).with_name(STOP).exists():
+        raise Stopped(f"the evaluation is stopped at step {step}")
     if step <= _last.get(path, -1):
         raise StrategyError(
             f"report: step {step} after step {_last[path]}; steps grow from one report to the next."
         )
     if path:
         _last[path] = int(step)
-        append(Path(path), int(step), number)
+        append(Path(path), int(step), shown)
+
+
+def of_goal(
+    said: Iterable[tuple[str, int, Shown]], goal: str
+) -> tuple[dict[str, list[tuple[int, float]]], set[str]]:
+    """Steps and values of a goal by evaluation; and the names in reports that do not say it.
+
+    A plain number is the only goal's.
+
+    >>> said = [("a", 1, 0.5), ("a", 2, {"loss": 0.4, "size": 9.0}), ("b", 1, {"gain": 1.0})]
+    >>> of_goal(said, "loss")
+    ({'a': [(1, 0.5), (2, 0.4)]}, {'gain'})
+    """
+    found: dict[str, list[tuple[int, float]]] = {}
+    other: set[str] = set()
+    for name, step, value in said:
+        if isinstance(value, dict) and goal not in value:
+            other |= value.keys()
+        else:
+            number = value[goal] if isinstance(value, dict) else value
+            found.setdefault(name, []).append((step, number))
+    return found, other
+
+
+def _shown(value: object) -> Shown | None:
+    """A value that can be logged, or values by name; None if one of them is not finite."""
+    if not isinstance(value, Mapping):
+        return _finite(value)
+    found = {str(name): _finite(one) for name, one in value.items()}
+    numbers = {name: number for name, number in found.items() if number is not None}
+    return numbers if numbers and len(numbers) == len(found) else None
 
 
 def _finite(value: object) -> float | None:
@@ -66,7 +127,7 @@ def _finite(value: object) -> float | None:
     return number if math.isfinite(number) and abs(number) <= _MOST else None
 
 
-def append(path: Path, step: int, value: float) -> None:
+def append(path: Path, step: int, value: Shown) -> None:
     """Add a report to a file; one that cannot be written is left out, since f matters more."""
     with suppress(OSError):
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _FLAGS, 0o600)
@@ -79,11 +140,13 @@ def append(path: Path, step: int, value: float) -> None:
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def report_in(line: str) -> tuple[int, float] | None:
+def report_in(line: str) -> tuple[int, Shown] | None:
     """The step and the value that a line of output reports; None if it is no report, or a bad one.
 
     >>> report_in("30 0.71"), report_in('{"step": 30, "value": 0.71, "loss": 2}')
     ((30, 0.71), (30, 0.71))
+    >>> report_in('{"step": 30, "accuracy": 0.71, "stage": "warm-up"}')
+    (30, {'accuracy': 0.71})
     >>> report_in("30 nan"), report_in("-1 0.5"), report_in("0.71"), report_in("epoch 30: 0.71")
     (None, None, None, None)
     """
@@ -94,14 +157,15 @@ def report_in(line: str) -> tuple[int, float] | None:
             said = json.loads(line)
         except (ValueError, RecursionError):
             return None
-        step, value = said.get("step"), said.get("value")
+        step = said.pop("step", None)
+        value = said.get("value", {n: x for n, x in said.items() if type(x) in (int, float)})
     else:
         match = _PAIR.fullmatch(line)
         if match is None:
             return None
         step, value = int(match[1]), match[2]
-    number = None if isinstance(value, bool) else _finite(value)
-    return (int(step), number) if is_whole(step, 0) and number is not None else None
+    shown = None if isinstance(value, bool) else _shown(value)
+    return (int(step), shown) if is_whole(step, 0) and shown is not None else None
 
 
 class OutputReports:
@@ -132,7 +196,7 @@ class Reports:
         self._at = 0
         self._step = -1
 
-    def new(self) -> list[tuple[int, float]]:
+    def new(self) -> list[tuple[int, Shown]]:
         """Those since the last call, in order."""
         try:
             fd = os.open(self._path, os.O_RDONLY | _FLAGS)
@@ -148,7 +212,8 @@ class Reports:
         for line in whole.splitlines():
             with suppress(ValueError, TypeError):  # a file that others wrote to
                 step, value = json.loads(line)
-                if is_whole(step, 0) and step > self._step and _finite(value) is not None:
+                shown = _shown(value)
+                if is_whole(step, 0) and step > self._step and shown is not None:
                     self._step = step
-                    found.append((step, float(value)))
+                    found.append((step, shown))
         return found

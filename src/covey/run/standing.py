@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from covey.errors import several
-from covey.history import Dispatched, History, Retried, Trial
+from covey.history import Dispatched, Failed, History, Retried, Trial
 from covey.log.running import Holder
 from covey.run.budget import ended_in_order, spent
 from covey.run.stopping import stopped_early
@@ -236,6 +236,19 @@ def failing_alike(history: History) -> str:
         return ""
     why = history.reason(failed[0]).strip() or "nobody said why"
     return f"the last {several(len(failed), 'evaluation')} in a row failed alike: {why}"
+
+
+def known_reasons(history: History) -> set[str]:
+    """Why trials failed; a trial that is retried was not to blame for its failures before."""
+    reasons: dict[int, set[str]] = {}
+    for event in history.events:
+        if isinstance(event, Failed):
+            for id in event.ids:
+                reasons.setdefault(id, set()).add(event.reason)
+        elif isinstance(event, Retried):
+            for id in event.ids:
+                reasons.pop(id, None)
+    return set().union(*reasons.values())
 
 
 def kind_of(reason: str) -> str:

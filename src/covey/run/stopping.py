@@ -12,7 +12,7 @@ from statistics import median
 from typing import Protocol, runtime_checkable
 
 from covey.errors import StrategyError, did_you_mean, is_whole
-from covey.history import History, Reported
+from covey.history import History, Point, Reported, Told
 
 
 @runtime_checkable
@@ -172,6 +172,17 @@ def to_stop(history: History, rule: StoppingRule, sign: float) -> dict[int, Repo
     last = {report.id: report for report in reports}
     stopped = rule.stopped(reports, sign)
     return {id: last[id] for id in stopped if history.trial(id).status == "pending"}
+
+
+def told_early(report: Reported, goal: str | None) -> Told:
+    """What is told of a trial that is stopped: the value that it reported last.
+
+    Args:
+        report: its last one.
+        goal: the name of the only goal; None where the one value has none.
+    """
+    value = report.value if goal is None else Point({goal: report.value})
+    return Told((report.id,), (value,), (), ({"stopped": report.step},), goal)
 
 
 def stopped_early(history: History) -> dict[int, int]:

@@ -27,10 +27,8 @@ def sent(f, wanted=lambda: True, timeout=None):
     task = Task(4, 1, "a", {"x": 1.5}, 7, timeout, Function(f))
     payloads = CallPacker()
     assert payloads.of(task.call) is payloads.of(task.call)
-    return [
-        Outcome(**plain)
-        for plain in evaluate_on_worker(task_bytes(task), payloads.of(task.call), 0.5, wanted)
-    ]
+    news = evaluate_on_worker(task_bytes(task), payloads.of(task.call), 0.5, wanted)
+    return [Outcome(**plain) for one in news for plain in one.outcomes]
 
 
 def test_it_brings_back_plain_outcomes():
@@ -128,18 +126,18 @@ def test_one_of_our_own_is_shut_down():
     pool = ThreadPoolExecutor(1)
     engine = FuturesEngine(pool, owned=True)
     Bench("futures", engine, lambda: None).outcome_of(lambda p: 1.0, timeout=9.0)
-    assert engine._marks.exists()
+    assert engine._folder.exists()
     engine.close()
     with pytest.raises(RuntimeError):
         pool.submit(abs, 1)
-    assert not engine._marks.exists()
+    assert not engine._folder.exists()
 
 
-def test_without_a_mark_no_time_is_counted(tmp_path):
+def test_without_a_folder_no_time_is_counted(tmp_path):
     """As on another machine: better no limit than one counted from the submit."""
     with ThreadPoolExecutor(1) as pool:
         bench = bench_of(pool)
-        bench.engine._marks = tmp_path / "nowhere"
+        bench.engine._folder = tmp_path / "nowhere"
         bench.submit(lambda p: time.sleep(0.3) or 1.0, timeout=0.1)
         assert [found.status for found in bench.outcomes(1)] == ["succeeded"]
 

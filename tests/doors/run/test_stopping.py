@@ -6,7 +6,6 @@ import os
 import random
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.doors.run.scripted import Scripted
@@ -49,8 +48,10 @@ def curves(seed: int, count: int = 12, steps: int = 20) -> list[Reported]:
         (-1, 1.0, "whole number >= 0; got -1"),
         (1.5, 1.0, "whole number >= 0; got 1.5"),
         (None, 1.0, "got None"),
-        (3, float("nan"), "finite number; got nan"),
-        (3, "high", "finite number; got 'high'"),
+        (3, float("nan"), "finite number, or several by the names of outcomes; got nan"),
+        (3, "high", "got 'high'"),
+        (3, {"gain": float("inf")}, "got {'gain': inf}"),
+        (3, {}, "got {}"),
         (3, 1e200, "finite number"),
     ],
 )
@@ -82,9 +83,11 @@ def test_outside_a_run_it_only_checks(monkeypatch):
 def test_reports_in_the_output_of_a_program(tmp_path):
     found = OutputReports(tmp_path / FILE)
     text = "loading\n1 0.5\n1 0.6\n2 nan\n0 0.9\n" + '{"step": 3, "value": 0.7}\n' + "x" * 5000
-    for piece in (text[:9], text[9:20], text[20:], "\n4 0.8", "\n"):
+    named = '{"step": 5, "gain": 2, "good": true, "stage": "b"}\n{"step": 6}\n'
+    named += '{"step": 7, "gain": NaN}\n'
+    for piece in (text[:9], text[9:20], text[20:], "\n4 0.8", "\n", named):
         found.feed(piece.encode())
-    assert Reports(tmp_path).new() == [(1, 0.5), (3, 0.7), (4, 0.8)]
+    assert Reports(tmp_path).new() == [(1, 0.5), (3, 0.7), (4, 0.8), (5, {"gain": 2.0})]
 
 
 def test_a_file_that_somebody_spoilt(tmp_path):
@@ -275,7 +278,7 @@ def test_a_program_reports_by_its_output(tmp_path):
     ("f", "said"),
     [
         (lambda p: report(5, 1.0) or report(3, 1.0), "step 3 after step 5"),
-        (lambda p: report(1, float("nan")), "finite number; got nan"),
+        (lambda p: report(1, float("nan")), "by the names of outcomes; got nan"),
         (lambda p: report(value=1.0), "missing 1 required positional argument: 'step'"),
         (Command([sys.executable, "-c", "pass"]), "the last line of its output is nothing"),
     ],
@@ -286,15 +289,85 @@ def test_bad_reports_fail_an_evaluation_with_the_reason(tmp_path, f, said):
         run(study, f, batch=1, rounds=1, workers=1)
 
 
+class Mute(Scripted):
+    """An engine of a stranger, which brings no reports."""
+
+
 def test_where_it_cannot_work_it_is_refused():
-    with (
-        ThreadPoolExecutor(1) as threads,
-        pytest.raises(StrategyError, match="processes of this machine only"),
-    ):
-        run(covey.Study(SPACE), abs, workers=threads, stopping="asha")
-    named = covey.Study(SPACE, {"a": "max"})
-    with pytest.raises(StrategyError, match="one plain value"):
-        run(named, abs, stopping="median")
+    with pytest.raises(StrategyError, match="no method `reports`"):
+        run(covey.Study(SPACE), abs, workers=Mute(lambda task: [], slots=2), stopping="asha")
+    several = covey.Study(SPACE, {"a": "max", "b": "min"})
+    with pytest.raises(StrategyError, match="one goal, and this study has 2: a, b"):
+        run(several, abs, stopping="median")
     with pytest.raises(StrategyError, match="Did you mean 'asha'"):
         run(covey.Study(SPACE), abs, stopping="asah")
     assert os.environ.get(VARIABLE) is None
+
+
+# ---------------------------------------------------------------- outcomes that have names
+
+
+def named_study(tmp_path, sense="max"):
+    study = covey.Study(
+        SPACE,
+        {"accuracy": sense},
+        limits={"size": ("<=", 5.0)},
+        seed=0,
+        journal=tmp_path / "run.jsonl",
+    )
+    study.enqueue([{"x": x} for x in (0.9, 0.8, 0.1)])
+    return study
+
+
+@pytest.mark.parametrize(("sense", "sign"), [("max", 1.0), ("min", -1.0)])
+@pytest.mark.parametrize("plain", [True, False])
+def test_the_only_goal_of_several_outcomes_is_compared(tmp_path, plain, sense, sign):
+    def train(point):
+        for step in range(1, 17):
+            time.sleep(0.1)
+            value = sign * point["x"] * step / 16
+            report(step, value if plain else {"accuracy": value, "size": 3.0})
+        return {"accuracy": sign * point["x"], "size": 3.0}
+
+    study = named_study(tmp_path, sense)
+    run(study, train, batch=1, rounds=1, workers=2, stopping=Halving(1, 2))
+    history = study.history
+    assert 2 in stopped_early(history)
+    assert 0 not in stopped_early(history)
+    trial, last = history.trial(2), history.reports(2)[-1]
+    assert (trial.values, trial.value) == ({"accuracy": last.value}, last.value)
+    assert history.metrics(2) == {"stopped": last.step}
+    assert history.trial(0).values == {"accuracy": sign * 0.9, "size": 3.0}
+    again = covey.Study.load(tmp_path / "run.jsonl", SPACE)  # the journal holds it
+    assert again.history.trial(2) == trial
+
+
+def test_one_with_names_that_ends_all_the_same_has_all_its_values(tmp_path):
+    def answer(task):
+        values = {"accuracy": 0.4, "size": 3.0}
+        told = study.history.trial(0).values
+        return [Outcome(task.name, "succeeded", values=values)] if told else []
+
+    study = named_study(tmp_path)
+    engine = Scripted(answer, slots=1)
+    engine.reports = lambda: [(t.name, 1, {"accuracy": 0.3}) for t in engine.tasks]
+    engine.cancel = engine.cancelled.extend  # it is at its end already
+    dispatcher = Dispatcher(study, engine, Function(abs), None, Retries())
+    dispatcher.rule = Stubborn()
+    dispatcher.admit([study.history.trial(0)])
+    for _ in range(3):
+        dispatcher.work(0.0)
+    assert study.history.trial(0).values == {"accuracy": 0.4, "size": 3.0}
+    assert stopped_early(study.history) == {}
+
+
+def test_reports_without_the_goal_are_passed_over_and_named_once(tmp_path, caplog):
+    study = named_study(tmp_path)
+    engine = Scripted(lambda task: [], slots=1)
+    engine.reports = lambda: [(t.name, 1, {"loss": 0.3, "rate": 1.0}) for t in engine.tasks]
+    dispatcher = Dispatcher(study, engine, Function(abs), None, Retries())
+    dispatcher.admit([study.history.trial(0)])
+    for _ in range(3):
+        dispatcher.work(0.0)
+    assert study.history.reports(0) == ()
+    assert caplog.text.count("says accuracy by its name; passed over: loss, rate") == 1

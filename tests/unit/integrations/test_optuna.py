@@ -1,15 +1,13 @@
-"""CoveySampler in Optuna's own loop: alone, in threads, and in processes of their own."""
+"""CoveySampler in Optuna's own loop, with one worker."""
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 import re
 import subprocess
 import sys
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -182,22 +180,18 @@ def test_a_violated_constraint_does_not_lure():
     assert sum(trial.params["x"] < 0.5 for trial in study.trials[9:]) > 8
 
 
-def test_pruning_and_hyperband():
-    pruner = optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9)
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0), pruner=pruner)
+def test_a_constraint_is_modelled_so_that_its_edge_is_found():
+    """The best lies where the constraint is just kept; trials beyond it show where that is."""
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
 
     def objective(trial):
-        value = bowl(trial)
-        for step in range(9):
-            trial.report(value + 1.0 / (step + 1), step)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-        return value
+        x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        trial.set_constraint("enough", 0.42 - x)
+        return x + (y - 0.5) ** 2
 
-    study.optimize(objective, n_trials=30)
-    states = {trial.state for trial in study.trials}
-    assert states == {TrialState.COMPLETE, TrialState.PRUNED}
-    assert len(set(points(study.trials))) == 30
+    study.optimize(objective, n_trials=21)
+    kept = [trial.value for trial in study.trials if trial.constraints["enough"] <= 0.0]
+    assert min(kept) < 0.425
 
 
 def branching(trial):
@@ -361,92 +355,6 @@ def test_without_optuna_the_error_says_what_to_install():
     code = "import sys; sys.modules['optuna'] = None; import covey.integrations.optuna"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MissingExtraError: this needs optuna: pip install 'covey[optuna]'" in done.stderr
-
-
-# Several workers.
-
-
-def test_two_threads_share_each_batch():
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
-    study.optimize(bowl, n_trials=16, n_jobs=2)
-    assert len(set(points(study.trials))) == 16
-    assert len(batches(study)) == 4
-
-
-def test_workers_that_share_a_seed_do_not_share_their_first_draws():
-    study = optuna.create_study(sampler=CoveySampler(seed=0))
-    twin = optuna.load_study(
-        study_name=study.study_name, storage=study._storage, sampler=CoveySampler(seed=0)
-    )
-    first, second = study.ask(SQUARE), twin.ask(SQUARE)
-    assert not set(first.params.values()) & set(second.params.values())
-
-
-WORKER = """
-import json, sys, threading, time
-from pathlib import Path
-import optuna
-from covey.integrations.optuna import CoveySampler
-
-kind, folder, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-optuna.logging.set_verbosity(optuna.logging.ERROR)
-if kind == "sqlite":
-    storage = optuna.storages.RDBStorage(
-        f"sqlite:///{folder / 'study.db'}", engine_kwargs={"connect_args": {"timeout": 60}}
-    )
-else:
-    log = optuna.storages.journal.JournalFileBackend(str(folder / "study.log"))
-    storage = optuna.storages.JournalStorage(log)
-space = {
-    "x": optuna.distributions.FloatDistribution(0.0, 1.0),
-    "k": optuna.distributions.CategoricalDistribution([None, True, "a", 2.5]),
-}
-sampler = CoveySampler(batch=8, seed=0, search_space=space)
-study = optuna.load_study(study_name="shared", storage=storage, sampler=sampler)
-
-def ask(gate, asked):
-    gate.wait()
-    asked.append(study.ask(space))
-
-for wave in range(2):
-    (folder / f"ready-{wave}-{name}").touch()
-    while len(list(folder.glob(f"ready-{wave}-*"))) < 2:
-        time.sleep(0.001)
-    gate, asked = threading.Barrier(4), []
-    threads = [threading.Thread(target=ask, args=(gate, asked)) for _ in range(4)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    for trial in asked:
-        study.tell(trial, trial.params["x"] ** 2)
-    print(json.dumps([trial.params for trial in asked]))
-"""
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "journal"])
-def test_two_processes_that_ask_at_once_share_one_batch(kind, tmp_path):
-    """Twice eight asks, four in each of two processes, all of them at the same moment."""
-    if kind == "sqlite":
-        storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
-    else:
-        log = optuna.storages.journal.JournalFileBackend(str(tmp_path / "study.log"))
-        storage = optuna.storages.JournalStorage(log)
-    study = optuna.create_study(study_name="shared", storage=storage)
-    command = [sys.executable, "-c", WORKER, kind, str(tmp_path)]
-    workers = [
-        subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True)
-        for name in ("one", "two")
-    ]
-    said = [worker.communicate(timeout=100)[0].splitlines() for worker in workers]
-    waves = [chain.from_iterable(map(json.loads, wave)) for wave in zip(*said, strict=True)]
-    asked = [json.dumps(point, sort_keys=True) for wave in waves for point in wave]
-    assert len(asked) == 16
-    assert len(set(asked)) == 16
-    space = space_from_optuna(dict(sorted(study.trials[0].distributions.items())))
-    store = BatchStore(all_trials(study), space)
-    assert [len(batch.points) for batch in store.batches] == [8, 8]  # no rivals
-    assert sorted(place.rank for place in store.claims.values()) == sorted([*range(8)] * 2)
-    if kind == "sqlite":
-        storage.engine.dispose()
 
 
 # What comes along.

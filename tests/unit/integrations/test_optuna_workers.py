@@ -1,0 +1,198 @@
+"""CoveySampler with several workers: threads, and processes that share a storage."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import chain
+
+import pytest
+
+optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
+
+from optuna.distributions import FloatDistribution
+
+from covey.integrations.optuna import CoveySampler
+from covey.integrations.optuna_batches import BatchStore, all_trials
+from covey.integrations.spaces.optuna import space_from_optuna
+
+SQUARE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
+
+
+def batches(study):
+    """Numbers of the trials that computed a batch."""
+    return [
+        trial.number
+        for trial in all_trials(study)
+        for key, value in trial.system_attrs.items()
+        if key.startswith("covey:batch") and isinstance(value, dict)
+    ]
+
+
+def points(trials):
+    return [tuple(sorted(trial.params.items())) for trial in trials]
+
+
+def bowl(trial):
+    return (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + (trial.suggest_float("y", 0, 1) - 0.6) ** 2
+
+
+def test_two_threads_share_each_batch():
+    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
+    study.optimize(bowl, n_trials=16, n_jobs=2)
+    assert len(set(points(study.trials))) == 16
+    assert len(batches(study)) == 4
+
+
+def test_eight_threads_share_each_batch():
+    study = optuna.create_study(sampler=CoveySampler(8, seed=0, search_space=SQUARE))
+    study.optimize(bowl, n_trials=24, n_jobs=8)
+    assert len(set(points(study.trials))) == 24
+    assert len(batches(study)) == 3
+
+
+def test_workers_that_share_a_seed_do_not_share_their_first_draws():
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
+    twin = optuna.load_study(
+        study_name=study.study_name, storage=study._storage, sampler=CoveySampler(seed=0)
+    )
+    first, second = study.ask(SQUARE), twin.ask(SQUARE)
+    assert not set(first.params.values()) & set(second.params.values())
+
+
+WORKER = """
+import json, sys, threading, time
+from pathlib import Path
+import optuna
+from covey.integrations.optuna import CoveySampler
+
+kind, folder, name = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+if kind == "sqlite":
+    storage = optuna.storages.RDBStorage(
+        f"sqlite:///{folder / 'study.db'}", engine_kwargs={"connect_args": {"timeout": 60}}
+    )
+else:
+    log = optuna.storages.journal.JournalFileBackend(str(folder / "study.log"))
+    storage = optuna.storages.JournalStorage(log)
+space = {
+    "x": optuna.distributions.FloatDistribution(0.0, 1.0),
+    "k": optuna.distributions.CategoricalDistribution([None, True, "a", 2.5]),
+}
+sampler = CoveySampler(batch=8, seed=0, search_space=space)
+study = optuna.load_study(study_name="shared", storage=storage, sampler=sampler)
+
+def ask(gate, asked):
+    gate.wait()
+    asked.append(study.ask(space))
+
+for wave in range(2):
+    (folder / f"ready-{wave}-{name}").touch()
+    while len(list(folder.glob(f"ready-{wave}-*"))) < 2:
+        time.sleep(0.001)
+    gate, asked = threading.Barrier(4), []
+    threads = [threading.Thread(target=ask, args=(gate, asked)) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    for trial in asked:
+        study.tell(trial, trial.params["x"] ** 2)
+    print(json.dumps([trial.params for trial in asked]))
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+def test_two_processes_that_ask_at_once_share_one_batch(kind, tmp_path):
+    """Twice eight asks, four in each of two processes, all of them at the same moment."""
+    if kind == "sqlite":
+        storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    else:
+        log = optuna.storages.journal.JournalFileBackend(str(tmp_path / "study.log"))
+        storage = optuna.storages.JournalStorage(log)
+    study = optuna.create_study(study_name="shared", storage=storage)
+    command = [sys.executable, "-c", WORKER, kind, str(tmp_path)]
+    workers = [
+        subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True)
+        for name in ("one", "two")
+    ]
+    said = [worker.communicate(timeout=100)[0].splitlines() for worker in workers]
+    waves = [chain.from_iterable(map(json.loads, wave)) for wave in zip(*said, strict=True)]
+    asked = [json.dumps(point, sort_keys=True) for wave in waves for point in wave]
+    assert len(asked) == 16
+    assert len(set(asked)) == 16
+    space = space_from_optuna(dict(sorted(study.trials[0].distributions.items())))
+    store = BatchStore(all_trials(study), space)
+    assert [len(batch.points) for batch in store.batches] == [8, 8]  # no rivals
+    assert sorted(place.rank for place in store.claims.values()) == sorted([*range(8)] * 2)
+    if kind == "sqlite":
+        storage.engine.dispose()
+
+
+EIGHT = """
+import os, sys
+import optuna
+from covey.integrations.optuna import CoveySampler
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+def objective(trial):
+    x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+    value = (x - 0.3) ** 2 + (y - 0.6) ** 2
+    for step in range(4):
+        trial.report(value + 0.5 ** step, step)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return value
+
+def work():
+    if sys.argv[1].startswith("sqlite"):
+        storage = sys.argv[1]
+    else:
+        log = optuna.storages.journal.JournalFileBackend(sys.argv[1])
+        storage = optuna.storages.JournalStorage(log)
+    study = optuna.create_study(
+        storage=storage, study_name="shared", load_if_exists=True,
+        sampler=CoveySampler(batch=8, seed=0),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
+    )
+    study.optimize(objective, n_trials=3)
+
+children = []
+for _ in range(8):  # forks, so that what takes long is imported once
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        except BaseException as error:
+            print(repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    children.append(pid)
+sys.exit(any([os.waitpid(pid, 0)[1] for pid in children]))
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+def test_eight_processes_with_pruning_never_share_a_point(kind, tmp_path):
+    """With SQLite the study is made first: Optuna cannot make the tables eight times at once."""
+    path = tmp_path / "study"
+    where = f"sqlite:///{path}" if kind == "sqlite" else str(path)
+    if kind == "sqlite":
+        optuna.create_study(storage=where, study_name="shared")
+    done = subprocess.run(
+        [sys.executable, "-c", EIGHT, where], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    storage = where
+    if kind == "journal":
+        log = optuna.storages.journal.JournalFileBackend(where)
+        storage = optuna.storages.JournalStorage(log)
+    study = optuna.load_study(study_name="shared", storage=storage)
+    assert len(study.trials) == 24
+    assert len(set(points(study.trials))) == 24
+    assert {trial.state.name for trial in study.trials} == {"COMPLETE", "PRUNED"}
+    space = space_from_optuna(SQUARE)
+    store = BatchStore(all_trials(study), space)
+    assert len(store.claims) >= 16  # all but the first wave, before one trial was complete
+    assert [len(batch.points) for batch in store.batches] == [8] * len(store.batches)
+    assert len(store.batches) in (2, 3)

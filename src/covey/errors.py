@@ -55,6 +55,16 @@ def several(count: int, noun: str) -> str:
     return f"{count} {noun}{ending}"
 
 
+def sentence(text: object) -> str:
+    """The text with a full stop, so that another sentence may follow.
+
+    >>> sentence("widen the range"), sentence("Did you mean 'x'?")
+    ('widen the range.', "Did you mean 'x'?")
+    """
+    said = str(text).rstrip()
+    return said if said.endswith((".", "?", "!")) else f"{said}."
+
+
 def is_whole(value: object, least: int) -> TypeGuard[int]:
     """Whether a value is a whole number, Python's or NumPy's, of at least this; True is none.
 

@@ -107,7 +107,7 @@ KNOWN = (
     "with line ends of Windows",
     "with a byte order mark",
 )
-TAKEN = (*KNOWN, "with a column renamed")
+TAKEN = (*KNOWN, "with a column renamed", "with a title above")
 
 
 @pytest.mark.parametrize("words", VERBS.values(), ids=VERBS)

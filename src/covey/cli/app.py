@@ -31,13 +31,13 @@ from covey.cli.doctor import demo, doctor, repair_copy, verify
 from covey.cli.extend import extend
 from covey.cli.init import init
 from covey.cli.next import next
-from covey.cli.output import ExitCode, Stop, code_of, say, sentence
+from covey.cli.output import ExitCode, Stop, code_of, say
 from covey.cli.plate import ask_plates, pick, show_plate, tell_plate
 from covey.cli.run import run_command
 from covey.cli.show import advice, best, export, logs, report
 from covey.cli.tell import add, tell
 from covey.cli.watch import status, watch
-from covey.errors import CoveyError, did_you_mean
+from covey.errors import CoveyError, did_you_mean, sentence
 
 # The base class of command-line errors. Newer versions of typer bundle their own click, so it is
 # reached through a public subclass.

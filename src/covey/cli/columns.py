@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from covey.cli import sheets
 from covey.cli.output import ExitCode, Stop, say
-from covey.cli.tables import SheetRow, SheetTable, column_like, no_column
+from covey.errors import HistoryError, did_you_mean
+from covey.tables import (
+    LARGEST,
+    Dialect,
+    Expected,
+    SheetRow,
+    SheetTable,
+    bounded,
+    read_within,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from covey.space import Pool, Space
     from covey.study import Study
 
 FAILED = ("failed", "fail", "error", "crashed")  # words for a trial that gave no result
-_ROLES = ("role", "type", "id")  # columns that may say which rows are controls
+_ROLES = ("role", "type", "control", "id")  # columns that may say which rows are controls
 _CONTROL = re.compile(
-    r"((((positive|negative|pos|neg|positiv|negativ)[\s._-]*)?(control|ctrl|kontrolle))"
+    r"control:.+|((((positive|negative|pos|neg|positiv|negativ)[\s._-]*)?(control|ctrl|kontrolle))"
     r"|blank|reference|standard|empty|(leer|blind)(wert|probe))[\s._-]*[0-9]*",
     re.IGNORECASE,
 )
@@ -51,10 +62,52 @@ class Said:
 def is_control(text: str) -> bool:
     """Whether a cell says that its row is a control: no trial, and no measurement of a point.
 
-    >>> is_control("control 3"), is_control("neg. ctrl"), is_control("blank"), is_control("17")
-    (True, True, True, False)
+    >>> is_control("control 3"), is_control("neg. ctrl"), is_control("control:blank")
+    (True, True, True)
+    >>> is_control("17"), is_control("sample")
+    (False, False)
     """
     return _CONTROL.fullmatch(text.strip()) is not None
+
+
+def read_table(path: str, expected: Expected | None = None) -> SheetTable:
+    """The table in a file; "-" is stdin. What was noticed on the way is in its dialect."""
+    name = "stdin" if path == "-" else path
+    try:
+        if path == "-":
+            data = read_within(sys.stdin.buffer, LARGEST, name)
+        else:
+            data = bounded(path, LARGEST)
+    except FileNotFoundError as error:
+        raise Stop(ExitCode.CONFLICT, f"there is no file {path}.") from error
+    except OSError as error:
+        raise Stop(ExitCode.FAILED, f"cannot read {path}: {error.strerror}.") from error
+    return table_of(data, name, expected or Expected())
+
+
+def say_notes(file: str, dialect: Dialect) -> None:
+    """Say what was noticed when a file was read."""
+    for note in dialect.said():
+        say(f"{file}: {note}")
+
+
+def column_like(names: Sequence[str], wanted: str, file: str) -> str | None:
+    """The column of this name, in whatever capitals; None if there is none."""
+    if wanted in names:
+        return wanted
+    alike = [name for name in names if name.lower() == wanted.lower()]
+    if len(alike) > 1:
+        both = " and ".join(map(repr, alike))
+        raise HistoryError(f"{file}: {both} may both be {wanted!r}; rename one.")
+    return alike[0] if alike else None
+
+
+def no_column(wanted: str, table: SheetTable, way: str = "") -> HistoryError:
+    """The error for a column that a table lacks."""
+    return HistoryError(
+        f"{table.file} has no column {wanted!r}; it has {', '.join(table.columns)}."
+        f"{did_you_mean(wanted, table.columns)}{way} Nothing was recorded."
+    )
 
 
 def columns_of(table: SheetTable, study: Study, value: str, *, by_id: bool = True) -> SheetColumns:
@@ -89,9 +142,43 @@ def columns_of(table: SheetTable, study: Study, value: str, *, by_id: bool = Tru
     )
 
 
+def require_no_wells(table: SheetTable, study: Study) -> None:
+    """Refuse a table of the wells of a plate of this study: its readings are told with the plate.
+
+    As rows of a sheet, wells would be measurements without the shift that their plate shares.
+    """
+    names = [column_like(table.columns, name, table.file) for name in ("plate", "well", "role")]
+    if None in names:
+        return
+    plates = {row.text(names[0] or "") for row in table.rows} & {*study.history.plates.records}
+    if plates:
+        which = sorted(plates)
+        raise Stop(
+            ExitCode.USAGE,
+            f"{table.file} is a table of the wells of plate {', '.join(which)}. Nothing was "
+            f"recorded; tell it with `covey plate tell {table.file} --plate {which[0]}`.",
+        )
+
+
 def roles_in(table: SheetTable, space: Space | Pool) -> list[str]:
     """The columns of a table that may say which rows are controls."""
     return [n for n in table.columns if n.lower() in _ROLES and n not in space.names]
+
+
+def numbers_of(space: Space | Pool, results: Sequence[str]) -> set[str]:
+    """The columns of a sheet that hold numbers, where a decimal mark counts."""
+    import covey
+
+    found = {*results, "sem"}
+    for name in space.names:
+        if isinstance(space, covey.Pool):
+            example = space.point(0).get(name)
+            numeric = isinstance(example, int | float) and not isinstance(example, bool)
+        else:
+            numeric = space.parameters[name].numeric
+        if numeric:
+            found |= {name, f"point.{name}"}
+    return found
 
 
 def outcome_columns(study: Study, value: str) -> dict[str, str]:
@@ -132,7 +219,7 @@ def said_in(row: SheetRow, columns: SheetColumns, *, status: bool = False) -> Sa
     With ``status``, that column may say that it failed, as in an export.
 
     Raises:
-        Stop: A cell cannot be read.
+        HistoryError: A cell cannot be read.
     """
     cells = {n: row.text(c) for n, c in columns.outcomes.items() if row.text(c)}
     record = {name: row.text(name) for name in columns.record if row.text(name)}
@@ -146,12 +233,24 @@ def said_in(row: SheetRow, columns: SheetColumns, *, status: bool = False) -> Sa
         return Said(failed=True)
     hint = "; write failed if it crashed, nothing if it is to come"
     values = {name: row.number(columns.outcomes[name], hint) for name in cells}
-    sem = None
-    if columns.sem is not None and row.text(columns.sem) and columns.sem_of in values:
-        sem = row.number(columns.sem)
-        if sem < 0:
-            raise row.error(f"the {columns.sem} must not be negative, got {sem:g}.")
-    return Said(values, sem, record)
+    return Said(values, _sem_in(row, columns, values), record)
+
+
+def _sem_in(row: SheetRow, columns: SheetColumns, values: Mapping[str, float]) -> float | None:
+    """The standard error in a row; None where it is unknown.
+
+    It is unknown, too, where a sheet has 0: that comes of repeats that happen to be equal, and they
+    do not prove that there is no noise.
+    """
+    if columns.sem is None or not row.text(columns.sem) or columns.sem_of not in values:
+        return None
+    sem = row.number(columns.sem)
+    if sem < 0:
+        raise row.error(f"the {columns.sem} must not be negative, got {sem:g}.")
+    if sem == 0:
+        row.dialect.note(f"a {columns.sem} of 0 counts as unknown: equal repeats do not prove it")
+        return None
+    return sem
 
 
 def _require_all_failed(row: SheetRow, failed: str, others: Sequence[str]) -> None:

@@ -18,8 +18,8 @@ from covey.cli.options import FILE, Config, DryRun, Json
 from covey.cli.output import ExitCode, Stop, put, put_json, say
 from covey.cli.settings import read_settings
 from covey.cli.show import end, look_at
-from covey.cli.tables import SheetRow
 from covey.errors import several
+from covey.tables import SheetRow
 
 if TYPE_CHECKING:
     from covey.history import Amended, Event, History, Revised, Trial

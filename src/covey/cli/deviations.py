@@ -1,24 +1,23 @@
-"""Whether a row has the point that was asked for, given what a spreadsheet does to numbers."""
+"""Trials run otherwise than asked: whether a row has the point asked for, and what was run instead.
+
+Numbers are compared given what a spreadsheet does to them. That a trial was run otherwise is a note
+about it and about the measurements of what was run; no event says it.
+"""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import covey
 from covey.cli import sheets
-from covey.cli.tables import Dialect, SheetRow, plain_number
 from covey.errors import SpaceError
+from covey.tables import SheetRow, is_alike
 
 if TYPE_CHECKING:
-    from covey.history import Trial
+    from covey.history import History, Noted, Trial
     from covey.space import Pool, Space
-
-_CLOSE = 6e-3  # relative: three digits of a number
-_SAME = 5e-3  # of a range: half of what a batch's points are apart by default
-_DIGITS = re.compile(r"[+-]?[0-9]*[.,]?([0-9]*)(?:e([+-]?[0-9]+))?", re.IGNORECASE)
 
 
 def differing(row: SheetRow, trial: Trial, space: Space | Pool) -> list[tuple[str, str]]:
@@ -66,7 +65,6 @@ def point_as_run(row: SheetRow, trial: Trial, space: Space | Pool) -> Mapping[st
 
 def _is_alike(cell: str, name: str, value: Any, row: SheetRow, space: Space | Pool) -> bool:
     """The same value, or what a spreadsheet makes of it: TRUE, 1 for 1.0, a rounded number."""
-    said = cell.strip()
     if cell == str(value):
         return True
     try:
@@ -76,13 +74,8 @@ def _is_alike(cell: str, name: str, value: Any, row: SheetRow, space: Space | Po
         if read == value or _is_discrete(space, name):
             return bool(read == value and type(read) is type(value))
     except SpaceError:  # between two steps, say, as a rounded number may be
-        from covey.cli.dates import options_that_became
-
-        if said.lower() == str(value).strip().lower() or options_that_became(said, [value]):
-            return True
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return _is_rounded(said, float(value), _span(space, name), row.dialect)
+        pass
+    return is_alike(cell, value, _span(space, name), row.dialect.decimal)
 
 
 def _is_discrete(space: Space | Pool, name: str) -> bool:
@@ -98,21 +91,23 @@ def _span(space: Space | Pool, name: str) -> float:
     return 0.0 if getattr(parameter, "log", False) or math.isnan(low) else high - low
 
 
-def _is_rounded(said: str, value: float, span: float, dialect: Dialect) -> bool:
-    """Whether a text is this number, rounded to the digits that it has and not by much.
+_OTHERWISE = "trial {} was run otherwise than asked, {}"
 
-    >>> _is_rounded("84.89", 84.88568, 100.0, Dialect()), _is_rounded("130", 128.75, 9.0, Dialect())
-    (True, False)
-    """
-    try:
-        number = plain_number(said, dialect.decimal)
-    except SpaceError:
-        return False
-    gap = abs(number - value)
-    if gap <= 1e-9 * abs(value):
-        return True
-    digits = _DIGITS.fullmatch(said)
-    if digits is None or not (gap <= _CLOSE * abs(value) or gap <= _SAME * span):
-        return False
-    unit = 10.0 ** (int(digits[2] or 0) - len(digits[1]))
-    return gap <= 0.5000001 * unit
+
+def note_of(asked: int, run: Sequence[int]) -> Noted:
+    """The note that a trial was run as these; as none if that failed."""
+    from covey.history import Noted
+
+    how = f"as {' and '.join(f'trial {i}' for i in run)}" if run else "and failed"
+    return Noted((asked, *run), _OTHERWISE.format(asked, how))
+
+
+def run_instead(history: History) -> dict[int, list[int]]:
+    """By trial that was run otherwise, the trials that hold what was run."""
+    from covey.history import Noted
+
+    found: dict[int, list[int]] = {}
+    for event in history.events:
+        if isinstance(event, Noted) and event == note_of(event.ids[0], event.ids[1:]):
+            found.setdefault(event.ids[0], []).extend(event.ids[1:])
+    return found

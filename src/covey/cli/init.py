@@ -40,10 +40,10 @@ from covey.cli.options import (
     Rules,
 )
 from covey.cli.outcomes import goal_in_words, limits_in_words
-from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say, sentence
+from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
 from covey.cli.rules import rule_lines, rules_from, toml_key, toml_value
 from covey.cli.settings import parse_settings
-from covey.errors import SpaceError
+from covey.errors import SpaceError, sentence
 from covey.log.journal import read
 
 if TYPE_CHECKING:

@@ -22,14 +22,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from covey.cli import sheets
 from covey.cli.columns import Said, SheetColumns, is_control, said_in
-from covey.cli.deviations import differing, point_as_run
-from covey.cli.output import Stop
-from covey.cli.tables import SheetRow
-from covey.errors import SpaceError
+from covey.cli.deviations import differing, point_as_run, run_instead
+from covey.errors import HistoryError, SpaceError
+from covey.tables import SheetRow
 
 if TYPE_CHECKING:
     from covey.history import Trial
-    from covey.space import Pool, Space
     from covey.study import Study
 
 Kind = Literal[
@@ -70,7 +68,7 @@ class Entry:
     values: Mapping[str, float] = field(default_factory=dict)
     says: str = ""  # why, in words
 
-    def error(self) -> Stop:
+    def error(self) -> HistoryError:
         """The error for a row that cannot be taken."""
         return self.row.error(self.says)
 
@@ -171,6 +169,7 @@ class _Planner:
         self.lost: dict[str, list[int]] = defaultdict(list)  # failed trials
         self.agreeing: set[int] = set()  # trials whose value, as told, some row repeats
         self.asked_at: dict[str, int] = {}  # the trial that was asked for at a point
+        self.instead = run_instead(self.history)  # of trials that were run otherwise
         self.spoken_failures: set[tuple[str, int]] = set()
         for trial in self.history.trials:
             key = self._key(trial.point)
@@ -206,11 +205,20 @@ class _Planner:
                 continue
             try:
                 said = said_in(row, columns)
-            except Stop:
+            except HistoryError:
                 continue
-            known = self.of_trial[int(id)]
-            if said is not None and known.values and known.agrees(said, row.file):
-                self.agreeing.add(int(id))
+            for known in (self.of_trial[int(id)], *self._run_as(row, int(id))):
+                if said is not None and known.values and known.agrees(said, row.file):
+                    self.agreeing.add(known.trial or 0)
+
+    def _run_as(self, row: SheetRow, id: int) -> list[Measurement]:
+        """What was recorded as run instead of a trial, at the point that a row has."""
+        found = [self.of_trial[run] for run in self.instead.get(id, ())]
+        try:
+            point = point_as_run(row, self.history.trial(id), self.space) if found else {}
+        except SpaceError:
+            return []
+        return [one for one in found if self._key(one.point) == self._key(point)]
 
     def take(self, columns: SheetColumns, row: SheetRow) -> None:
         """Add a row to the plan."""
@@ -223,7 +231,7 @@ class _Planner:
             return
         try:
             said = said_in(row, columns, status=not id)
-        except Stop as stop:
+        except HistoryError as stop:
             why = str(stop).removeprefix(f"{row.where}: ")
             raise _Refusal("refused", why.removesuffix(" Nothing was recorded.")) from stop
         if said is None:
@@ -365,6 +373,7 @@ class _Planner:
                 "first.",
                 trial.id,
             )
+        self._require_same_run(trial, said, key)
         if not self.manner.as_run:
             raise _Refusal(
                 "deviates", f"{differs} If that is what was run, record it with --as-run.", trial.id
@@ -374,6 +383,26 @@ class _Planner:
             self._failed_point(row, point, "as run", trial.id)
         else:
             instead.append(self._measured(row, said, point, "as run", trial.id))
+
+    def _require_same_run(self, trial: Trial, said: Said, key: str) -> None:
+        """Refuse another value, or another point, for what was recorded as run before.
+
+        Where each of those measurements is in the sheet still, a further row is a repeat.
+        """
+        for id in () if self.manner.again else self.instead.get(trial.id, ()):
+            run = self.history.trial(id)
+            if id in self.agreeing or run.excluded:
+                continue
+            other = [n for n, v in said.values.items() if run.values.get(n, v) != v]
+            if self._key(run.point) == key and other:
+                raise _Refusal("refused", self._told_otherwise(run, other[0]), trial.id)
+            raise _Refusal(
+                "refused",
+                f"what was run instead of trial {trial.id} is recorded as trial {id}, otherwise "
+                f"than here. If that is wrong, `covey exclude {id} --reason WHY` comes first; a "
+                "further measurement is a row without an id.",
+                trial.id,
+            )
 
     # Rows without an id
 
@@ -455,19 +484,3 @@ def _other_sem(trial: Trial) -> str:
         f"trial {trial.id} was told with the sem {trial.sem!r} already; write that, or leave the "
         "cell empty."
     )
-
-
-def numbers_of(space: Space | Pool, results: Sequence[str]) -> set[str]:
-    """The columns of a sheet that hold numbers, where a decimal mark counts."""
-    import covey
-
-    found = {*results, "sem"}
-    for name in space.names:
-        if isinstance(space, covey.Pool):
-            example = space.point(0).get(name)
-            numeric = isinstance(example, int | float) and not isinstance(example, bool)
-        else:
-            numeric = space.parameters[name].numeric
-        if numeric:
-            found |= {name, f"point.{name}"}
-    return found

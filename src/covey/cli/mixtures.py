@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import covey
-from covey.cli.output import ExitCode, Stop, sentence
-from covey.errors import SpaceError, did_you_mean
+from covey.cli.output import ExitCode, Stop
+from covey.errors import SpaceError, did_you_mean, sentence
 
 if TYPE_CHECKING:
     from covey.space import Linear, Mixture, Parameter

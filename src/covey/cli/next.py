@@ -15,9 +15,18 @@ import typer
 import covey
 from covey.cli import sheets
 from covey.cli.ask import reasons_of
-from covey.cli.columns import FAILED, columns_of, is_control, roles_in
+from covey.cli.columns import (
+    FAILED,
+    columns_of,
+    is_control,
+    no_column,
+    numbers_of,
+    read_table,
+    roles_in,
+    say_notes,
+)
 from covey.cli.init import parameters_of, require_one_space, space_lines
-from covey.cli.intake import Manner, numbers_of, plan
+from covey.cli.intake import Manner, plan
 from covey.cli.mixtures import mixtures_from, with_parts
 from covey.cli.options import (
     FILE,
@@ -49,8 +58,8 @@ from covey.cli.recording import check_intake, record_intake
 from covey.cli.rules import rules_from
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import point_from_text, point_to_json
-from covey.cli.tables import Expected, SheetRow, SheetTable, no_column, read_table
-from covey.errors import SpaceError, several
+from covey.errors import HistoryError, SpaceError, several
+from covey.tables import Expected, SheetRow, SheetTable
 
 if TYPE_CHECKING:
     from covey.history import Trial
@@ -335,7 +344,7 @@ def _read(space: Space | Pool, results: Sequence[str], reading: _Reading) -> _Ro
         new = [a - b for a, b in zip(found.counts, before, strict=True)]
         told, failed, waiting = map(several, new, ("result", "failure", "row"))
         say(f"{told}, {failed} and {waiting} without one read from {table.file}")
-        table.say_notes()
+        say_notes(table.file, table.dialect)
     _say_left_out(space, found, reading)
     return found
 
@@ -365,7 +374,7 @@ def _classify(
         return
     try:
         point = _point(space, row, reading.value)
-    except Stop:
+    except HistoryError:
         if not reading.skip_unknown:
             raise
         found.unknown.append(row)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from covey.cli.columns import FAILED
 from covey.cli.output import ExitCode, Stop
-from covey.cli.tables import SheetRow, plain_number
 from covey.errors import SpaceError, did_you_mean
+from covey.tables import SheetRow, plain_number
 
 if TYPE_CHECKING:
     from covey.history import Trial

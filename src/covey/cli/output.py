@@ -125,16 +125,6 @@ class Stop(CoveyError):  # noqa: N818 - the verb says it
         self.code = code
 
 
-def sentence(text: object) -> str:
-    """The text with a full stop, so that another sentence may follow.
-
-    >>> sentence("widen the range"), sentence("Did you mean 'x'?")
-    ('widen the range.', "Did you mean 'x'?")
-    """
-    said = str(text).rstrip()
-    return said if said.endswith((".", "?", "!")) else f"{said}."
-
-
 def code_of(error: CoveyError) -> ExitCode:
     """The exit code of an error.
 
@@ -202,7 +192,7 @@ class Output:
                 f"{' or '.join(names)}.",
             )
         if self.path.suffix.lower() == ".xlsx":
-            from covey.cli.workbooks import require_openpyxl
+            from covey.workbooks import require_openpyxl
 
             require_openpyxl(str(self.path))
 

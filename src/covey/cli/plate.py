@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,16 +12,19 @@ import typer
 
 from covey.cli.ask import pairs_in
 from covey.cli.options import FILE, Config, Decimal, DryRun, Fix, Json, Out, Strategy, mark_of
-from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, sentence
+from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say
+from covey.cli.output import table as text_table
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import fixed_from_text, sheet_bytes
 from covey.cli.show import end, look_at, next_command
-from covey.errors import several
+from covey.errors import sentence, several
 
 if TYPE_CHECKING:
+    from covey.history import History
     from covey.plates import Layout, Plate
     from covey.plates.machines import PickList
     from covey.plates.reader import Readings
+    from covey.plates.telling import WellTold
     from covey.study import Study
 
 Name = Annotated[str, typer.Argument(metavar="PLATE", help="The name of a plate, such as p1.")]
@@ -99,56 +102,132 @@ def tell_plate(
     ] = [],
     part: Annotated[bool, typer.Option("--part", help="Wells may be missing.")] = False,
     day: Annotated[str | None, typer.Option(help="Day of the measurement.")] = None,
+    value: Annotated[
+        str | None, typer.Option(help="Column of the readings, such as OD600.")
+    ] = None,
     decimal: Decimal = None,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
     """Record what a reader measured on a plate: all of it or none.
 
-    The file has a column well and one for each outcome (value), perhaps plate and mark; or it is a
-    matrix as the plate looks, with or without letters and numbers around it.
+    The file (CSV, .xlsx) has a column of wells and one for each outcome (value), perhaps plate and
+    mark; or it is a matrix as the plate looks, with or without letters and numbers around it. Lines
+    above are passed over. --dry-run shows what each well is.
 
     \b
     covey plate tell --dry-run reader.csv --plate p1 --mark A3=bubble
     covey plate tell reader.csv --plate p1
+    covey plate tell reader.csv --plate p1 --value value
     covey plate tell p1.csv --part
     """
+    from covey.plates.telling import what_wells_are
+
     settings = read_settings(config)
     if not settings.journal.exists():
         missing = f"there is no {settings.journal} yet; `covey plate ask` starts it."
         raise Stop(ExitCode.CONFLICT, missing)
     study = _in_memory(settings) if dry_run else settings.study()
     name = plate or _only_open(study, readings)
-    marks = dict(_pair(word) for word in mark)
-    before = len(study.history.told)
-    known = len(study.history.events)
-    found = _read(study, name, readings, mark_of(decimal))
-    study.tell_plate(name, found, marks=marks, part=part, day=day)
-    told, new = len(study.history.told) - before, len(study.history.events) > known
-    left = study.history.plates.records[name].missing
+    # Without predictions, for which the model would have to be fitted.
+    placed = next((one for one in study.plates if one.name == name), None) or study.plate(name)
+    found = _read(placed, readings, value, mark_of(decimal))
+    found = found.marked(dict(_pair(word) for word in mark), placed.grid)
+    for note in found.notes:
+        say(f"{readings}: {note}")
+    before = study.history
+    wells = what_wells_are(found, before.plates.records[name])
+    if dry_run and not as_json:
+        put(_preview(wells))
+    study.tell_plate(name, found, part=part, day=day)
+    news = _News.between(before, study.history, name)
     if as_json:
-        fields = {"plate": name, "told": told, "missing": list(left), "dry_run": dry_run}
-        put_json("covey.plate.tell/1", fields)
+        shown = {"wells": [_well_json(well) for well in wells]} if dry_run else {}
+        put_json("covey.plate.tell/1", {**news.fields, "dry_run": dry_run, **shown})
     else:
-        verb = "would be told" if dry_run else "told"
-        nothing = "" if new else "; everything in it was recorded before"
-        put(f"plate {name}: {several(told, 'trial')} {verb}{nothing}")
+        put(news.summary("would be told" if dry_run else "told"))
     for other, rows in found.others.items():
         say(f"{readings}: {several(rows, 'row')} of plate {other} left out")
-    if left:
-        say(f"{several(len(left), 'well')} still to come")
-    else:
-        say(f"next: {next_command(settings, study)}")
+    for line in news.lines():
+        say(line)
+    left = f"{several(len(news.missing), 'well')} still to come"
+    say(left if news.missing else f"next: {next_command(settings, study)}")
     return end(study)
 
 
-def _read(study: Study, name: str, path: Path, decimal: str | None) -> Readings:
+def _read(plate: Plate, path: Path, value: str | None, decimal: str | None) -> Readings:
     """What a reader's file says of a plate; messages about it name commands."""
-    from covey.plates.reader import read_readings
+    return replace(plate.readings(path, value=value, decimal=decimal), by_command=True)
 
-    plate = study.plate(name)
-    found = read_readings(path, plate.grid, plate.outcomes, name, decimal)
-    return replace(found, by_command=True)
+
+@dataclass(frozen=True)
+class _News:
+    """What a telling changed on a plate."""
+
+    plate: str
+    told: int
+    marked: dict[str, str]  # by well, why
+    lost: list[int]  # trials all of whose wells are marked
+    missing: tuple[str, ...]
+    any: bool
+
+    @classmethod
+    def between(cls, before: History, after: History, plate: str) -> _News:
+        """The difference between two histories."""
+        old, new = (history.plates.records[plate] for history in (before, after))
+        ids = sorted({use.trial for use in new.uses.values() if use.trial is not None})
+        lost = [i for i in ids if after[i].status == "lost" and before[i].status != "lost"]
+        return cls(
+            plate,
+            len(after.told) - len(before.told),
+            {well: why for well, why in new.marks.items() if well not in old.marks},
+            lost,
+            new.missing,
+            len(after.events) > len(before.events),
+        )
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """For JSON output."""
+        named = {"plate": self.plate, "told": self.told, "marked": self.marked, "lost": self.lost}
+        return {**named, "missing": list(self.missing)}
+
+    def summary(self, verb: str) -> str:
+        """How many trials were told."""
+        nothing = "" if self.any else "; everything in it was recorded before"
+        return f"plate {self.plate}: {several(self.told, 'trial')} {verb}{nothing}"
+
+    def lines(self) -> Iterator[str]:
+        """Wells that do not count, and the trials that are lost by them, in words."""
+        if self.marked:
+            wells = ", ".join(f"{well} ({why})" for well, why in self.marked.items())
+            does = "does" if len(self.marked) == 1 else "do"
+            yield f"{several(len(self.marked), 'well')} marked, which {does} not count: {wells}"
+        for trial in self.lost:
+            yield f"trial {trial} is lost: every well of it is marked; its point is free again"
+
+
+def _preview(wells: Sequence[WellTold]) -> str:
+    """A table of what each well is."""
+    rows = [[w.well, w.kind, w.trial, _reading(w.value), w.says] for w in wells]
+    return text_table(["well", "is", "trial", "value", ""], rows)
+
+
+def _reading(value: Any) -> str | None:
+    if value is None or isinstance(value, int | float):
+        return None if value is None else f"{value:.6g}"
+    return ", ".join(f"{name} {one:.6g}" for name, one in value.items())
+
+
+def _well_json(well: WellTold) -> dict[str, Any]:
+    value = dict(well.value) if isinstance(well.value, Mapping) else well.value
+    return {
+        "well": well.well,
+        "is": well.kind,
+        "trial": well.trial,
+        "value": value,
+        "says": well.says,
+    }
 
 
 def _only_open(study: Study, path: Path) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import covey
+from covey.cli.deviations import note_of
 from covey.cli.intake import Intake, Measurement
 
 if TYPE_CHECKING:
@@ -126,13 +127,9 @@ def _late_sems(plan: Intake, study: Study) -> Iterator[Event]:
 
 def _notes(plan: Intake, made: Mapping[int, int]) -> Iterator[Noted]:
     """Notes about trials that were run otherwise; ``made`` has the ids of what was added."""
-    from covey.history import Noted
-
     for asked, instead in plan.otherwise.items():
         every = [made[id(one)] if one.trial is None else one.trial for one in instead]
-        run = list(dict.fromkeys(every))  # two files may say the same
-        how = f"as {' and '.join(f'trial {i}' for i in run)}" if run else "and failed"
-        yield Noted((asked, *run), f"trial {asked} was run otherwise than asked, {how}")
+        yield note_of(asked, list(dict.fromkeys(every)))  # two files may say the same
 
 
 class _Keys:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import covey
-from covey.cli.output import ExitCode, Stop, sentence
-from covey.errors import SpaceError
+from covey.cli.output import ExitCode, Stop
+from covey.errors import SpaceError, sentence
 
 if TYPE_CHECKING:
     from covey.space import Parameter

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import covey
 from covey.cli.mixtures import constraint_of
 from covey.cli.output import ExitCode, Stop
-from covey.cli.tables import bounded
 from covey.errors import SpaceError, StrategyError, did_you_mean
+from covey.tables import bounded
 
 if TYPE_CHECKING:  # help is quick: covey.Space and the like are loaded when first used
     from covey.learn import Goal

@@ -16,8 +16,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import covey
-from covey.cli.output import Stop
-from covey.cli.tables import (
+from covey.errors import CoveyError, SpaceError, did_you_mean
+from covey.spreadsheets import days_in, escaped, options_that_became, truth_in
+from covey.tables import (
     Dialect,
     Expected,
     SheetTable,
@@ -26,8 +27,6 @@ from covey.cli.tables import (
     table_of,
     with_point,
 )
-from covey.errors import SpaceError, did_you_mean
-from covey.spreadsheets import escaped
 
 if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when first used
     from covey.space import Choice, Parameter, Pool, Space
@@ -36,11 +35,6 @@ if TYPE_CHECKING:  # help is quick: covey.Pool and the like are loaded when firs
 # Points from the text of a sheet or of the command line.
 
 _PLAIN = Dialect()
-# What spreadsheets in other languages make of True and False.
-_TRUTHS = {
-    **dict.fromkeys(("TRUE", "WAHR", "VRAI", "VERO", "VERDADERO", "WAAR"), "True"),
-    **dict.fromkeys(("FALSE", "FALSCH", "FAUX", "FALSO", "ONWAAR"), "False"),
-}
 
 
 def point_from_text(
@@ -79,17 +73,15 @@ def _option(parameter: Choice, name: str, text: str, dialect: Dialect) -> Any:
     said = text.strip()
     comma = with_point(text) if dialect.decimal == "," else None
     wrong = None
-    for spelling in (text, comma, _TRUTHS.get(said.upper())):
+    for spelling in (text, comma, truth_in(said)):
         try:
             if spelling is not None:
                 return parameter.parse(spelling)
         except SpaceError as error:
             wrong = wrong or error
-    from covey.cli.dates import days_in, options_that_became
-
     found = options_that_became(said, parameter.options)
     if len(found) == 1:
-        dialect.notes.append(f"{name}: the date {said} was made of {found[0]!r}, and so read")
+        dialect.note(f"{name}: the date {said} was made of {found[0]!r}, and so read")
         return found[0]
     if found or days_in(said):
         which = f"may have been {' or '.join(map(repr, found))}" if found else "is a date"
@@ -167,7 +159,7 @@ def _pool_value(pool: Pool, name: str, text: str, dialect: Dialect) -> Any:
     example = pool.point(0)[name]
     if isinstance(example, bool):
         said = text.strip()
-        truth = _TRUTHS.get(said.upper(), said).lower()
+        truth = (truth_in(said) or said).lower()
         return {"true": True, "false": False}.get(truth, text)
     if not isinstance(example, int | float):
         return _pool_text(pool, name, text)
@@ -177,7 +169,7 @@ def _pool_value(pool: Pool, name: str, text: str, dialect: Dialect) -> Any:
 def _pool_text(pool: Pool, name: str, text: str) -> str:
     """The first spelling that the pool has: as it stands, without blanks, as True or False."""
     said = text.strip()
-    truth = _TRUTHS.get(said.upper())
+    truth = truth_in(said)
     for spelling in (text, said, truth):
         try:
             if spelling is not None:
@@ -228,7 +220,7 @@ def sheet_bytes(
     Excel takes a CSV file without one for the letters of its own country.
     """
     if path.suffix.lower() == ".xlsx":
-        from covey.cli.workbooks import workbook
+        from covey.workbooks import workbook
 
         lines: list[list[Any]] = [list(names)]
         lines += [[row.get(name) for name in names] for row in rows]
@@ -313,12 +305,12 @@ def is_blank(file: BinaryIO, columns: Sequence[str], value: str) -> bool:
 
 
 def _sheet_in(file: BinaryIO, columns: Sequence[str]) -> SheetTable | None:
-    """The table in a file, if it has these columns in this order."""
+    """The table in a file, if it has these columns in this order and nothing above them."""
     try:
         table = table_of(file.read(), "", Expected(columns))
-    except Stop:
+    except CoveyError:
         return None
-    return table if table.columns == [name.strip() for name in columns] else None
+    return table if not table.above and table.columns == [n.strip() for n in columns] else None
 
 
 def _cell(value: Any, decimal: str = ".") -> str:

@@ -10,17 +10,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covey.cli.columns import SheetColumns, columns_of, outcome_columns, say_unused
-from covey.cli.intake import Entry, Intake, Manner, numbers_of, plan
+from covey.cli.columns import (
+    SheetColumns,
+    columns_of,
+    numbers_of,
+    outcome_columns,
+    read_table,
+    require_no_wells,
+    say_notes,
+    say_unused,
+)
+from covey.cli.intake import Entry, Intake, Manner, plan
 from covey.cli.options import FILE, Config, Decimal, DryRun, Json, SkipUnknown, ValueColumn, mark_of
 from covey.cli.outcomes import best_line, in_part, rows_in_words, value_columns
-from covey.cli.output import ExitCode, Stop, put, put_json, say, table
+from covey.cli.output import ExitCode, Stop, code_of, put, put_json, say, table
 from covey.cli.recording import check_intake, record_intake
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import heading
 from covey.cli.show import end, look_at, next_command
-from covey.cli.tables import Expected, SheetRow, SheetTable, read_table
 from covey.errors import several
+from covey.tables import Expected, SheetRow
 
 if TYPE_CHECKING:
     from covey.study import Study
@@ -148,6 +157,8 @@ def _from_files(
     tables = [read_table(word, expected) for word in words]
     found = []
     for one in tables:
+        if by_id:
+            require_no_wells(one, study)
         columns = columns_of(one, study, value, by_id=by_id)
         say_unused(one, columns, study)
         found += [(columns, row) for row in one.rows]
@@ -178,7 +189,7 @@ def _take(
         shown = {"rows": [_entry_json(entry) for entry in found.entries]} if form.dry_run else {}
         put_json(f"covey.{form.verb}/1", {**fields, **shown})
     else:
-        put(_summary(counts, "would be recorded" if form.dry_run else "recorded"))
+        put(_summary(counts, dry_run=form.dry_run))
     for line in _left_out(found):
         say(line)
     part = len(in_part(study))
@@ -212,7 +223,7 @@ def _require_all(found: Intake, *, skip_unknown: bool) -> None:
     also = f" {several(more, 'other row')} cannot be taken either; --dry-run shows all."
     skip = " --skip-unknown leaves such rows out." if first.kind == "unknown" else ""
     error = first.error()
-    raise Stop(error.code, f"{error}{skip}{also if more else ''}")
+    raise Stop(code_of(error), f"{error}{skip}{also if more else ''}")
 
 
 def _counts(found: Intake) -> dict[str, int]:
@@ -231,17 +242,22 @@ def _counts(found: Intake) -> dict[str, int]:
     }
 
 
-def _summary(counts: Mapping[str, int], verb: str) -> str:
-    told, failed = several(counts["told"], "result"), several(counts["failed"], "failure")
-    line = f"{told} and {failed} {verb}, {counts['known']} known already"
+def _summary(counts: Mapping[str, int], *, dry_run: bool) -> str:
+    """What was recorded, in words; of what there is none, nothing is said."""
+    will = "would be " if dry_run else ""
+    nouns = {"told": "result", "failed": "failure"}
+    results = [several(counts[name], noun) for name, noun in nouns.items() if counts[name]]
+    found = [f"{' and '.join(results)} {will}recorded"] if results else []
     if counts["sems"]:
-        line += f", {several(counts['sems'], 'standard error')} added"
+        found.append(f"{several(counts['sems'], 'standard error')} {will}added")
     if counts["added"]:
-        line += f", {several(counts['added'], 'measurement')} added"
         parts = {"repeats": "of points measured before", "as_run": "as run, not as asked"}
         inner = [f"{counts[name]} {words}" for name, words in parts.items() if counts[name]]
-        line += f" ({', '.join(inner)})" if inner else ""
-    return line
+        more = f" ({', '.join(inner)})" if inner else ""
+        found.append(f"{several(counts['added'], 'measurement')} {will}added{more}")
+    if counts["known"]:
+        found.append(f"{counts['known']} known already")
+    return ", ".join(found) or "nothing to record"
 
 
 def _left_out(found: Intake) -> Iterator[str]:
@@ -303,7 +319,7 @@ def _say_notes(rows: Sequence[tuple[SheetColumns, SheetRow]]) -> None:
     """Say what was noticed when files were read, each thing once."""
     dialects = {row.file: row.dialect for _, row in rows}
     for file, dialect in dialects.items():
-        SheetTable(file, [], [], dialect).say_notes()
+        say_notes(file, dialect)
 
 
 def _say_what_is_left(settings: Settings, study: Study) -> None:

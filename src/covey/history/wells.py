@@ -400,10 +400,10 @@ def mean_and_error(
 ) -> tuple[float | Point, float | None]:
     """The mean of readings of one point, and its standard error from their scatter, if any.
 
-    Of values by name, that of the only goal.
+    Of values by name, that of the only goal. Readings that are equal leave it unknown.
 
-    >>> mean_and_error([1.0, 3.0])
-    (2.0, 1.0)
+    >>> mean_and_error([1.0, 3.0]), mean_and_error([2.0, 2.0])
+    ((2.0, 1.0), (2.0, None))
     """
     if isinstance(values[0], Point):
         named = [value for value in values if isinstance(value, Point)]
@@ -420,6 +420,9 @@ def _mean(values: Sequence[float]) -> float:
 
 def _error(values: Sequence[float]) -> float | None:
     if len(values) < 2:
+        return None
+    reach = max(values) - min(values)
+    if reach <= 1e-12 * max(map(abs, values)):  # equal readings do not prove that there is no noise
         return None
     middle = _mean(values)
     variance = math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1)

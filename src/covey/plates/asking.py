@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from covey.errors import HistoryError, SpaceError, did_you_mean
 from covey.history import Measured, Moved, PlateRecord, Point, Revised, Trial
 from covey.plates.choosing import PlateOrder
-from covey.plates.reader import Readings, news, read_readings, require_as_placed
+from covey.plates.reader import Readings, read_readings
+from covey.plates.telling import news, require_as_placed
 from covey.plates.wells import Plate, plate_of
 
 if TYPE_CHECKING:
@@ -116,8 +117,7 @@ class OnPlates:
         if found.plate is not None and found.plate != name:
             raise HistoryError(f"the readings are of plate {found.plate}, not of {name}.")
         require_as_placed(found, placed, _spans(self.space))
-        more = {grid.name(grid.index(well)): said for well, said in (marks or {}).items()}
-        found = replace(found, marks={**found.marks, **more})
+        found = found.marked(marks or {}, grid)
         _tell(self, news(found, record, part=part), record, day, key)
 
     def amend_wells(

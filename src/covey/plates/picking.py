@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covey.errors import SpaceError, did_you_mean
+from covey.errors import HistoryError, SpaceError, did_you_mean
+from covey.plates.layout import SIZES, Grid
 from covey.plates.machines import PROFILES, PickList, Profile, Stock, Transfer
-from covey.plates.wells import csv_lines, number_in
+from covey.tables import Expected, SheetRow, lines_in, table_from
 
 if TYPE_CHECKING:
     from covey.plates.wells import Plate, Well
@@ -25,6 +26,10 @@ _COLUMNS = (
     "slot",
 )
 _NEEDED = ("material", "plate", "well", "volume_ul")
+_NUMBERS = ("concentration", "volume_ul", "dead_ul")
+_WELL_NAME = re.compile(r"[A-Za-z]{1,2}[0-9]{1,3}")
+_SIZE = re.compile(r"(?<![0-9])(6|12|24|48|96|384|1536)(?![0-9]|ul)", re.IGNORECASE)
+_OTHER_SHAPE = re.compile(r"res|rack|trough|tube|vial", re.IGNORECASE)
 _FIELD = re.compile(r"\{([^{}]+)\}")
 _TINY = 1e-9  # µL: rounding of decimals
 
@@ -233,18 +238,20 @@ def _stocks_of(shelf: Mapping[str, list[Stock]], material: str, well: str) -> li
 
 
 def _require_enough(shelf: Mapping[str, list[Stock]], wanted: Sequence[_Wish]) -> None:
-    """Raise if a stock would run dry, and say by how much."""
+    """Raise if stocks would run dry, and say of each by how much."""
     needed: dict[str, float] = {}
     for wish in wanted:
         _stocks_of(shelf, wish.material, wish.well.name)
         needed[wish.material] = needed.get(wish.material, 0.0) + wish.volume
-    for material, volume in needed.items():
-        there = sum(stock.left for stock in shelf[material])
-        if volume > there + _TINY:
-            raise SpaceError(
-                f"the stock of {material} runs dry: {volume:.4g} µL are needed, and {there:.4g} µL "
-                f"can be drawn; {volume - there:.4g} µL are missing."
-            )
+    there = {material: sum(stock.left for stock in shelf[material]) for material in needed}
+    dry = [material for material in needed if needed[material] > there[material] + _TINY]
+    if dry:
+        short = (
+            f"the stock of {m} runs dry: {needed[m]:.4g} µL are needed, and {there[m]:.4g} µL can "
+            f"be drawn; {needed[m] - there[m]:.4g} µL are missing"
+            for m in dry
+        )
+        raise SpaceError(f"{'; '.join(short)}.")
 
 
 def _drawn(
@@ -282,59 +289,80 @@ def _drawn(
 
 
 def read_stocks(source: Any) -> dict[str, list[Stock]]:
-    """Stocks by material, from a CSV file or rows: material, plate, well, volume_ul and more."""
-    rows, name = _rows(source)
-    shelf: dict[str, list[Stock]] = {}
-    taken: dict[tuple[str, str], str] = {}
-    for number, row in enumerate(rows, start=2):
-        where = f"{name}:{number}"
-        lacking = [column for column in _NEEDED if not str(row.get(column, "")).strip()]
-        if lacking:
-            raise SpaceError(f"{where}: a stock needs {', '.join(_NEEDED)}; no {lacking[0]}.")
-        made = _stock(row, where)
-        other = taken.setdefault((made.plate, made.well), made.material)
-        if other != made.material:
-            raise SpaceError(
-                f"{where}: {made.place} holds {other} and {made.material}; one well has one "
-                "material."
-            )
-        shelf.setdefault(made.material, []).append(made)
+    """Stocks by material, from a file or rows: material, plate, well, volume_ul and more.
+
+    Raises:
+        SpaceError: The file cannot be read, or a stock lacks something; its cell is named.
+    """
+    try:
+        rows, name = _rows(source)
+        shelf: dict[str, list[Stock]] = {}
+        taken: dict[tuple[str, str], str] = {}
+        for row in rows:
+            made = _stock(row)
+            other = taken.setdefault((made.plate, made.well), made.material)
+            if other != made.material:
+                raise row.error(
+                    f"{made.place} holds {other} and {made.material}; one well has one material."
+                )
+            shelf.setdefault(made.material, []).append(made)
+    except HistoryError as error:  # of a table; nothing would have been recorded here
+        raise SpaceError(str(error).removesuffix(" Nothing was recorded.")) from error
     if not shelf:
         raise SpaceError(f"{name} has no stocks.")
     return shelf
 
 
-def _stock(row: Mapping[str, Any], where: str) -> Stock:
-    def number(column: str) -> float | None:
-        text = str(row.get(column, "") or "").strip()
-        return number_in(text, ".", f"{where}, {column}") if text else None
-
-    volume, dead = number("volume_ul") or 0.0, number("dead_ul") or 0.0
+def _stock(row: SheetRow) -> Stock:
+    lacking = [column for column in _NEEDED if not row.text(column)]
+    if lacking:
+        raise row.error(f"a stock needs {', '.join(_NEEDED)}; no {lacking[0]}.")
+    numbers = {c: row.number(c) if row.text(c) else None for c in _NUMBERS}
+    volume, dead = numbers["volume_ul"] or 0.0, numbers["dead_ul"] or 0.0
     if volume < 0.0 or dead < 0.0:
-        raise SpaceError(f"{where}: volumes are at least 0 µL; got {volume:g} and {dead:g}.")
-    text = {c: str(row.get(c, "") or "").strip() for c in _COLUMNS}
+        raise row.error(f"volumes are at least 0 µL; got {volume:g} and {dead:g}.")
+    text = {column: row.text(column) for column in _COLUMNS}
+    _require_well(row, text["well"], text["plate_type"])
     return Stock(
         *(text["material"], text["plate"], text["well"], text["plate_type"]),
-        concentration=number("concentration"),
+        concentration=numbers["concentration"],
         unit=text["unit"],
         slot=text["slot"],
         left=max(volume - dead, 0.0),
     )
 
 
-def _rows(source: Any) -> tuple[list[Mapping[str, Any]], str]:
-    if not isinstance(source, str | Path):
-        return list(source), "stocks"
+def _require_well(row: SheetRow, well: str, plate_type: str) -> None:
+    """Raise if a source plate of this type has no such well.
+
+    The type of a plate has its number of wells in it, as 384PP_DMSO2 and corning_96_wellplate have.
+    Racks and reservoirs have other shapes, and a type may say nothing: then no plate at all is
+    larger than one of 1536 wells. What is no letter and number is a name of somebody's own.
+    """
+    found = None if _OTHER_SHAPE.search(plate_type) else _SIZE.search(plate_type)
+    grid = Grid(*SIZES[int(found[0]) if found else max(SIZES)])
+    if not _WELL_NAME.fullmatch(well):
+        return
     try:
-        text = Path(source).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpaceError(f"cannot read the stocks in {source}: {error}.") from error
-    lines = csv_lines(text, str(source))
-    heads = [cell.lower() for cell in lines[0]] if lines else []
-    missing = [column for column in _NEEDED if column not in heads]
+        grid.index(well)
+    except SpaceError as error:
+        of = f"a plate {plate_type}" if found else "any plate"
+        raise row.error(
+            f"there is no well {well!r} on {of}, whose wells are A1 to {grid.name(len(grid) - 1)}."
+        ) from error
+
+
+def _rows(source: Any) -> tuple[list[SheetRow], str]:
+    """The rows of a table of stocks, their columns in small letters, and its name."""
+    if not isinstance(source, str | Path):
+        given = [{c: "" if v is None else str(v) for c, v in row.items()} for row in source]
+        return [SheetRow(cells, f"stocks:{n}") for n, cells in enumerate(given, start=2)], "stocks"
+    table = table_from(lines_in(source, Expected(_COLUMNS)), None, None, loose=True)
+    names = {name: name.lower() for name in table.columns}
+    missing = [column for column in _NEEDED if column not in names.values()]
     if missing:
-        raise SpaceError(
+        raise HistoryError(
             f"{source} has no column {missing[0]!r}; stocks have {', '.join(_COLUMNS)}."
         )
-    found = [dict(zip(heads, line, strict=False)) for line in lines[1:] if any(line)]
-    return list(found), str(source)
+    rows = (replace(r, cells={names[c]: text for c, text in r.cells.items()}) for r in table.rows)
+    return list(rows), table.file

@@ -1,6 +1,7 @@
 """Files of plate readers: a long table with a row for each well, or a matrix as the plate looks.
 
-`read_readings` makes `Readings` of either; `news` leaves out what a log has already.
+`read_readings` makes `Readings` of either, in whatever way a file was saved (`covey.tables`); what
+they mean for a plate is in `covey.plates.telling`.
 """
 
 from __future__ import annotations
@@ -8,27 +9,40 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from covey.errors import HistoryError, SpaceError, did_you_mean, several
-from covey.history import PlateRecord, Point
+from covey.history import Point
 from covey.plates.layout import Grid, row_name
-from covey.plates.wells import csv_lines, number_in
-from covey.spreadsheets import decimal_mark
+from covey.tables import (
+    Expected,
+    Lines,
+    SheetRow,
+    SheetTable,
+    lines_in,
+    lines_of,
+    settled_mark,
+    table_from,
+)
 
-if TYPE_CHECKING:
-    from covey.plates.wells import Plate
-
-_LARGEST = 2**24  # bytes of a reader's file
 _EMPTY = ("", "-", "--", "nan", "n/a", "na", "none")
 _WORDS = {"overflow", "over", "ovrflw", "sat", "#sat", "saturated", "*****", "####"}
 _PLACED = {"trial", "role", "run_order"}  # columns that only a table of covey's own has
-_CLOSE, _NEAR = 6e-3, 5e-3  # of a number and of its range: what rounding in a sheet may do
-_DIGITS = re.compile(r"[+-]?[0-9]*\.?([0-9]*)(?:e([+-]?[0-9]+))?", re.IGNORECASE)
-_WELL = ("well", "well position", "well id", "position", "destination well")
+_OURS = {  # columns of such a table that hold no reading
+    *("plate", "well", "row", "column", "role", "trial", "replicate", "run order", "predicted"),
+    *("mark", "note"),
+}
+# Names of the column of wells, as readers write them; the first of these that there is.
+_WELL = (
+    *("well", "wells", "well id", "well position", "well pos", "well name", "well number"),
+    *("position", "pos", "location", "destination well", "kavität", "vertiefung", "puits", "pozo"),
+)
+_ROW, _COLUMN = ("well row", "row"), ("well col", "well column", "col", "column")
+_WELL_NAME = re.compile(r"[A-Za-z]{1,2}0*[1-9][0-9]?")
+_READING = "reading"  # what the cells of a matrix are called in messages
 
 
 @dataclass(frozen=True)
@@ -41,32 +55,24 @@ class Readings:
     where: dict[str, str] = field(default_factory=dict)  # well -> its cell, for messages
     others: dict[str, int] = field(default_factory=dict)  # other plates -> rows left out
     by_command: bool = False  # told on the command line: messages name commands
-    rows: dict[str, dict[str, str]] = field(default_factory=dict)  # of a filled table of wells
+    rows: dict[str, SheetRow] = field(default_factory=dict)  # of a filled table of wells
+    notes: tuple[str, ...] = ()  # what was noticed when a file was read
+
+    def marked(self, marks: Mapping[str, str], grid: Grid) -> Readings:
+        """The same, with these wells marked as well: what went wrong there."""
+        more = {grid.name(grid.index(well)): said for well, said in marks.items()}
+        return replace(self, marks={**self.marks, **more})
 
 
 @dataclass(frozen=True)
-class _File:
-    """The cells of a reader's file and how it is to be read."""
+class _Wanted:
+    """What is read of a file: the outcomes, of one plate; and what a person says of the file."""
 
-    name: str
-    lines: list[list[str]]
-    separator: str
-    decimal: str | None  # the mark that a person says it has
-
-    def place(self, line: int) -> str:
-        """A line in a message; ``line`` counts from 0."""
-        return f"{self.name}:{line + 1}"
-
-    def mark(self, cells: Iterable[tuple[str, str]]) -> str:
-        """The decimal mark, given the cells of numbers and where they are."""
-        try:
-            named = ((f"{where}: {text!r}", text) for where, text in cells)
-            return decimal_mark(named, self.separator, self.decimal)
-        except HistoryError as error:
-            raise HistoryError(
-                f"{error} Say which it is with decimal (--decimal comma or --decimal point). "
-                "Nothing was recorded."
-            ) from error
+    grid: Grid
+    outcomes: tuple[str, ...]
+    plate: str | None
+    decimal: str | None
+    value: str | None  # the column of the only outcome
 
 
 def read_readings(
@@ -75,14 +81,17 @@ def read_readings(
     outcomes: Sequence[str] = ("value",),
     plate: str | None = None,
     decimal: str | None = None,
+    value: str | None = None,
 ) -> Readings:
     """Readings from a file, a text of CSV, a dict by well, or a matrix (rows, columns).
 
-    A long table has a column ``well`` and one for each outcome (a single one may be called value),
-    perhaps ``plate`` and ``mark``. A matrix has as many rows and columns as the plate, with or
-    without the letters of rows and the numbers of columns. Decimal commas are understood where
-    cells are separated by semicolons or tabs; ``decimal`` says the mark where a file leaves it
-    open, as one that has nothing but numbers such as 1.234. Readings are returned as they are.
+    A file is CSV, with commas, semicolons or tabs, or an Excel workbook; lines above what is
+    measured are passed over. A long table has a column of wells (Well, Well ID, Position, ...) and
+    one for each outcome, perhaps ``plate`` and ``mark``. The column of a single outcome may be
+    called value; ``value`` names another, which is not needed where only one column has numbers. A
+    matrix has as many rows and columns as the plate, with or without the letters of rows and the
+    numbers of columns. ``decimal`` says the decimal mark where a file leaves it open, as one that
+    has nothing but numbers such as 1.234. Readings are returned as they are.
     """
     if isinstance(source, Readings):
         return source
@@ -93,15 +102,35 @@ def read_readings(
         return Readings(values, where={well: f"well {well}" for well in values})
     if not isinstance(source, str | Path):
         return _from_array(source, grid, outcomes)
-    text, name = _text(source)
-    lines = csv_lines(text, name)
-    if not lines:
-        raise HistoryError(f"{name} is empty. Nothing was recorded.")
-    file = _File(name, lines, _separators(text), decimal)
-    heads = [cell.lower() for cell in lines[0]]
-    if any(head in _WELL for head in heads):
-        return _long(file, grid, outcomes, plate)
-    return _matrix(file, grid, outcomes)
+    wanted = _Wanted(grid, tuple(outcomes), plate, decimal, value)
+    lines = _lines(source, grid)
+    if not any(any(cell.strip() for cell in line) for _, line in lines.cells):
+        raise HistoryError(f"{lines.file} is empty. Nothing was recorded.")
+    if lines.fits and _is_heading([cell.strip() for cell in lines.cells[lines.top][1]]):
+        return _long(lines, wanted)
+    return _matrix(lines, wanted)
+
+
+def plate_named_in(path: Path) -> str | None:
+    """The only plate that a long table names; None if it names none or several."""
+    try:
+        lines = _lines(path, None)
+        table = table_from(lines, (), None, loose=True) if lines.fits else None
+    except HistoryError:  # no long table; what is wrong is said once it is read
+        return None
+    at = None if table is None else _like(table.columns, ("plate",))
+    if table is None or at is None:
+        return None
+    named = {row.text(at) for row in table.rows} - {""}
+    return named.pop() if len(named) == 1 else None
+
+
+def _lines(source: str | Path, grid: Grid | None) -> Lines:
+    """The cells of a file, or of a text with several lines, from where readings begin."""
+    expected = Expected(top=lambda lines: _top(lines, grid))
+    if isinstance(source, str) and "\n" in source:
+        return lines_of(source.encode(), "the table", expected)
+    return lines_in(source, expected)
 
 
 def _plain(value: Any, well: object, outcomes: Sequence[str]) -> float | Point:
@@ -113,37 +142,6 @@ def _plain(value: Any, well: object, outcomes: Sequence[str]) -> float | Point:
             f"{{{', '.join(f'{name!r}: ...' for name in outcomes)}}}."
         )
     return value if outcomes[0] == "value" else Point({outcomes[0]: value})
-
-
-def _text(source: str | Path) -> tuple[str, str]:
-    if isinstance(source, str) and "\n" in source:
-        return source, "the table"
-    path = Path(source)
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise HistoryError(f"cannot read {path}: {error.strerror}.") from error
-    if len(data) > _LARGEST:
-        raise HistoryError(f"{path} is larger than {_LARGEST} bytes, which no plate fills.")
-    for encoding in (
-        ("utf-16", "utf-8-sig")
-        if data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        else (
-            "utf-8-sig",
-            "latin-1",
-        )
-    ):
-        try:
-            return data.decode(encoding), str(path)
-        except UnicodeDecodeError:
-            continue
-    raise HistoryError(f"{path} is no text that could be read. Save it as CSV.")
-
-
-def _separators(text: str) -> str:
-    head = text.partition("\n")[0]
-    return max(",;\t", key=head.count)
 
 
 def _from_array(source: Any, grid: Grid, outcomes: Sequence[str]) -> Readings:
@@ -164,55 +162,104 @@ def _from_array(source: Any, grid: Grid, outcomes: Sequence[str]) -> Readings:
     return Readings(values, where={well: f"well {well}" for well in values})
 
 
-def _long(file: _File, grid: Grid, outcomes: Sequence[str], wanted: str | None) -> Readings:
+# Where readings begin in a file, and how.
+
+
+def _top(lines: Sequence[Sequence[str]], grid: Grid | None) -> int | None:
+    """The line that names the columns of a long table, or the first of a matrix."""
+    headings = [at for at, line in enumerate(lines) if _is_heading(line)]
+    for at in headings:  # a title may have such a word in it; below a heading there are wells
+        below = next((line for line in lines[at + 1 :] if any(line)), [])
+        wells = [lines[at].index(column) for column in _well_columns(lines[at])]
+        if _WELL_NAME.fullmatch("".join(below[i] for i in wells if i < len(below))):
+            return at
+    blocks = [] if grid is None else _lettered(lines, 1 if grid.rows == 1 else 2)
+    if blocks:
+        return blocks[0][0]
+    start = None if grid is None else _bare(lines, grid)
+    return next(iter(headings), None) if start is None else start
+
+
+def _is_heading(line: Sequence[str]) -> bool:
+    """Whether a line names columns, that of wells among them."""
+    filled = [cell for cell in line if cell]
+    return len(filled) > 1 and bool(_well_columns(filled))
+
+
+def _well_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """The column that names wells, or those of their rows and columns; none if there are none."""
+    well = _like(columns, _WELL)
+    if well is not None:
+        return (well,)
+    row, column = _like(columns, _ROW), _like(columns, _COLUMN)
+    return () if row is None or column is None else (row, column)
+
+
+def _like(columns: Sequence[str], names: Sequence[str]) -> str | None:
+    """The column that has the first of these names, in whatever capitals and signs."""
+    by_name = {_bare_name(column): column for column in reversed(columns)}
+    return next((by_name[name] for name in names if name in by_name), None)
+
+
+def _bare_name(column: str) -> str:
+    return " ".join(re.sub(r"[_./-]", " ", column).lower().split())
+
+
+# Long tables.
+
+
+def _long(lines: Lines, wanted: _Wanted) -> Readings:
     """Readings of a long table; of one plate, if it has several."""
-    lines = file.lines
-    heads = [cell.lower() for cell in lines[0]]
-    well_at = next(i for i, head in enumerate(heads) if head in _WELL)
-    columns = {outcome: _column(lines[0], outcome, outcomes, file.name) for outcome in outcomes}
-    rows, plate, others = _rows_of(file, heads, wanted)
-    found = Readings({}, plate=plate, others=others)
-    mark = file.mark(
-        (f"{file.place(number)}, well {full[well_at]}", full[at])
-        for number, full in rows
-        for at in columns.values()
+    table = table_from(lines, (), None, loose=True)
+    rows, plate, others = _rows_of(table, wanted.plate)
+    columns, notes = _columns(table, wanted)
+    placed = [_placed(row, table, wanted.grid) for row in rows]
+    cells = (
+        (f"{row.where}: {column} is {row.text(column)!r}", row.text(column))
+        for _, row in placed
+        for column in columns.values()
     )
-    for number, full in rows:
-        place, line = file.place(number), dict(zip(heads, full, strict=False))
-        try:
-            well = grid.name(grid.index(full[well_at]))
-        except SpaceError as error:
-            raise HistoryError(f"{place}: {error} Nothing was recorded.") from error
-        values = _numbers(full, columns, mark, f"{place}, well {well}")
-        said = line.get("mark", "") or values.pop("", "")
-        _take(found, well, values, said, (outcomes, place))
-        if well in found.where and _PLACED & {*heads}:
-            found.rows[well] = dict(zip(lines[0], full, strict=False))
+    mark = settled_mark(cells, table.dialect.separator, wanted.decimal)
+    dialect = replace(table.dialect, decimal=mark)
+    found = Readings({}, plate=plate, others=others, notes=(*dialect.said(), *notes))
+    of = (columns, _like(table.columns, ("mark",)))
+    for well, row in placed:
+        _take(found, well, replace(row, dialect=dialect), of, wanted)
+        if _PLACED & {*table.columns} and (well in found.values or well in found.marks):
+            found.rows[well] = row
     return found
 
 
+def _placed(row: SheetRow, table: SheetTable, grid: Grid) -> tuple[str, SheetRow]:
+    """The well that a row is about, and the row with that well in its messages."""
+    said = "".join(row.text(name) for name in _well_columns(table.columns))
+    try:
+        well = grid.name(grid.index(said))
+    except SpaceError as error:
+        raise row.error(str(error)) from error
+    return well, replace(row, where=f"{row.where}, well {well}")
+
+
 def _rows_of(
-    file: _File, heads: Sequence[str], wanted: str | None
-) -> tuple[list[tuple[int, list[str]]], str | None, dict[str, int]]:
-    """The rows of the plate that is wanted, by line; its name; and how many others have."""
-    at = heads.index("plate") if "plate" in heads else None
-    rows: list[tuple[int, list[str]]] = []
-    plates, others = dict[str, None](), Counter[str]()
-    for number, cells in enumerate(file.lines[1:], start=1):
-        full = [*cells, *[""] * (len(heads) - len(cells))]
-        mine = "" if at is None else full[at]
+    table: SheetTable, wanted: str | None
+) -> tuple[list[SheetRow], str | None, dict[str, int]]:
+    """The rows of the plate that is wanted; its name; and how many rows others have."""
+    at = _like(table.columns, ("plate",)) or ""
+    rows, plates, others = list[SheetRow](), dict[str, None](), Counter[str]()
+    for row in table.rows:
+        mine = row.text(at)
         if mine and wanted is not None and mine != wanted:
             others[mine] += 1
-        elif any(cells):
+        else:
             plates |= {mine: None} if mine else {}
-            rows.append((number, full))
+            rows.append(row)
     if len(plates) > 1:
         raise HistoryError(
-            f"{file.name} has readings of {', '.join(plates)}; name the plate that is meant."
+            f"{table.file} has readings of {', '.join(plates)}; name the plate that is meant."
         )
     if others and not rows:
         raise HistoryError(
-            f"the readings in {file.name} are of plate {', '.join(others)}, not of {wanted}. "
+            f"the readings in {table.file} are of plate {', '.join(others)}, not of {wanted}. "
             "Nothing was recorded. Name the plate that the file is of."
         )
     return rows, next(iter(plates), None), dict(others)
@@ -221,253 +268,220 @@ def _rows_of(
 def _take(
     found: Readings,
     well: str,
-    values: Mapping[str, float],
-    mark: str,
-    of: tuple[Sequence[str], str],
+    row: SheetRow,
+    of: tuple[Mapping[str, str], str | None],
+    wanted: _Wanted,
 ) -> None:
     """Add one row of a long table, which may be empty."""
-    outcomes, place = of
+    values, mark = _said_in(row, *of)
+    if (values or mark) and (well in found.values or well in found.marks):
+        raise row.error(f"well {well} comes twice.")
     if not values and not mark:
+        found.where.setdefault(well, row.where)
         return
-    if well in found.where:
-        raise HistoryError(f"{place}: well {well} comes twice. Nothing was recorded.")
-    found.where[well] = f"{place}, well {well}"
+    found.where[well] = row.where
     if mark:
         found.marks[well] = mark
-    lacks = [outcome for outcome in outcomes if outcome not in values]
+    lacks = [outcome for outcome in wanted.outcomes if outcome not in values]
     if not lacks:
-        plain = tuple(outcomes) == ("value",)
+        plain = wanted.outcomes == ("value",)
         found.values[well] = values["value"] if plain else Point(values)
     elif values and not mark:
-        raise HistoryError(f"{found.where[well]}: no {lacks[0]}. Nothing was recorded.")
+        raise row.error(f"no {lacks[0]}.")
 
 
-def _numbers(
-    line: Sequence[str], columns: Mapping[str, int], decimal: str, where: str
-) -> dict[str, Any]:
-    """Values by outcome; under "" what a reader says instead of a number, as a mark."""
-    found: dict[str, Any] = {}
-    for outcome, at in columns.items():
-        cell = line[at]
-        if cell.lower() in _EMPTY:
-            continue
-        if cell.lower() in _WORDS:
-            return {"": cell}
-        found[outcome] = number_in(cell, decimal, where)
-    return found
+def _said_in(
+    row: SheetRow, columns: Mapping[str, str], mark: str | None
+) -> tuple[dict[str, float], str]:
+    """The values in a row by outcome, and its mark: perhaps what a reader says instead of one."""
+    said = row.text(mark) if mark else ""
+    values: dict[str, float] = {}
+    for outcome, column in columns.items():
+        text = row.text(column)
+        if text.lower() in _WORDS:
+            return {}, said or text
+        if text.lower() not in _EMPTY:
+            values[outcome] = row.number(column)
+    return values, said
 
 
-def _column(heads: Sequence[str], outcome: str, outcomes: Sequence[str], name: str) -> int:
-    lower = [head.lower() for head in heads]
-    if outcome.lower() in lower:
-        return lower.index(outcome.lower())
-    if len(outcomes) == 1 and "value" in lower:
-        return lower.index("value")
+def _columns(table: SheetTable, wanted: _Wanted) -> tuple[dict[str, str], list[str]]:
+    """The column of each outcome, and what there is to say about them."""
+    only = wanted.outcomes[0] if len(wanted.outcomes) == 1 else None
+    if wanted.value is not None:
+        if only is None:
+            raise HistoryError(
+                f"value={wanted.value!r}: there are {', '.join(wanted.outcomes)}, each in a column "
+                "of its own name. Nothing was recorded."
+            )
+        return {only: _column(table, (wanted.value,))}, []
+    if only is None:
+        return {outcome: _column(table, (outcome,)) for outcome in wanted.outcomes}, []
+    named = _like(table.columns, (_bare_name(only), "value"))
+    if named is not None:
+        return {only: named}, []
+    maybe = [column for column in table.columns if _may_be_read(table, column)]
+    if len(maybe) == 1:
+        return {only: maybe[0]}, [f"the column {maybe[0]!r} was read as the {only}"]
+    if not maybe:
+        return {only: _column(table, (only,))}, []
     raise HistoryError(
-        f"{name} has no column {outcome!r}; it has {', '.join(heads)}."
-        f"{did_you_mean(outcome, heads)} Nothing was recorded."
+        f"{table.file} has no column {only!r}, and several that may be meant: {', '.join(maybe)}. "
+        f"Name one with value (--value {maybe[0]!r}). Nothing was recorded."
     )
 
 
-def _matrix(file: _File, grid: Grid, outcomes: Sequence[str]) -> Readings:
-    """Readings of a matrix, perhaps below some lines of a header."""
-    lines = file.lines
-    if len(outcomes) > 1:
+def _column(table: SheetTable, names: Sequence[str]) -> str:
+    found = _like(table.columns, [_bare_name(name) for name in names])
+    if found is None:
         raise HistoryError(
-            f"{file.name} is a matrix, which holds one outcome, and this study has several; tell "
+            f"{table.file} has no column {names[0]!r}; it has {', '.join(table.columns)}."
+            f"{did_you_mean(names[0], table.columns)} Nothing was recorded."
+        )
+    return found
+
+
+def _may_be_read(table: SheetTable, column: str) -> bool:
+    """Whether a column, of which nothing else is known, has numbers and nothing but numbers."""
+    if _bare_name(column) in _OURS or column in _well_columns(table.columns):
+        return False
+    texts = [text for row in table.rows if (text := row.text(column)).lower() not in _EMPTY]
+    numbers = [text for text in texts if text.lower() not in _WORDS]
+    return bool(numbers) and all(_is_number(text) for text in numbers)
+
+
+def _is_number(text: str) -> bool:
+    from covey.tables import plain_number
+
+    try:
+        plain_number(text.replace(",", "."))
+    except SpaceError:
+        return False
+    return True
+
+
+# Matrices.
+
+
+def _matrix(lines: Lines, wanted: _Wanted) -> Readings:
+    """Readings of a matrix, perhaps below some lines of a header."""
+    grid = wanted.grid
+    if len(wanted.outcomes) > 1:
+        raise HistoryError(
+            f"{lines.file} is a matrix, which holds one outcome, and this study has several; tell "
             "a table with a column for each."
         )
-    first, left = _corner(file, grid)
+    first, left = _corner(lines, grid)
     cells: dict[str, str] = {}
     where: dict[str, str] = {}
     for r in range(grid.rows):
-        line = lines[first + r] if first + r < len(lines) else []
+        number, line = lines.cells[first + r] if first + r < len(lines.cells) else (0, [])
         for c in range(grid.columns):
             well = grid.name(r * grid.columns + c)
-            cells[well] = line[left + c] if left + c < len(line) else ""
-            where[well] = f"{file.place(first + r)}, well {well}"
-    mark = file.mark((where[well], cell) for well, cell in cells.items())
+            cells[well] = line[left + c].strip() if left + c < len(line) else ""
+            where[well] = f"{lines.file}:{number}, well {well}"
+    named = ((f"{where[well]}: {cell!r}", cell) for well, cell in cells.items())
+    mark = settled_mark(named, lines.dialect.separator, wanted.decimal)
+    dialect = replace(lines.dialect, decimal=mark)
     values: dict[str, float | Point] = {}
     marks: dict[str, str] = {}
     for well, cell in cells.items():
         if cell.lower() in _WORDS:
             marks[well] = cell
         elif cell.lower() not in _EMPTY:
-            values[well] = _plain(number_in(cell, mark, where[well]), well, outcomes)
-    return Readings(values, marks, None, where)
+            number_there = SheetRow({_READING: cell}, where[well], dialect).number(_READING)
+            values[well] = _plain(number_there, well, wanted.outcomes)
+    return Readings(values, marks, None, where, notes=(*lines.dialect.said(),))
 
 
-def _corner(file: _File, grid: Grid) -> tuple[int, int]:
+def _corner(lines: Lines, grid: Grid) -> tuple[int, int]:
     """Line and column of the first reading of the only matrix in a file."""
-    lines = file.lines
-    blocks = _lettered(lines, 1 if grid.rows == 1 else 2)
+    bare = [[cell.strip() for cell in line] for _, line in lines.cells]
+    blocks = _lettered(bare, 1 if grid.rows == 1 else 2)
+    spans = [f"{lines.cells[a][0]} to {lines.cells[a + n - 1][0]}" for a, n, _ in blocks]
     if len(blocks) > 1:
-        spans = [f"{first + 1} to {first + rows}" for first, rows in blocks]
         raise HistoryError(
-            f"{file.name} has {len(blocks)} matrices, in lines {' and in lines '.join(spans)}; "
+            f"{lines.file} has {len(blocks)} matrices, in lines {' and in lines '.join(spans)}; "
             "leave the one that counts in the file, or tell a table with a column 'well'. Nothing "
             "was recorded."
         )
-    for first, rows in blocks:
-        headed, count = _columns_of(lines, first, rows)
+    for first, rows, left in blocks:
+        headed, count = _columns_of(bare, first, rows, left)
         wrong = count != grid.columns if headed else count > grid.columns
         if rows != grid.rows or wrong:
             raise HistoryError(
-                f"{file.name} has a matrix of {rows} x {count} in lines {first + 1} to "
-                f"{first + rows}, and the plate has {grid.rows} x {grid.columns} wells. Is it the "
-                "file of this plate? Nothing was recorded."
+                f"{lines.file} has a matrix of {rows} x {count} in lines {spans[0]}, and the plate "
+                f"has {grid.rows} x {grid.columns} wells. Is it the file of this plate? Nothing "
+                "was recorded."
             )
-        return first, 1
-    numbers = [str(c + 1) for c in range(grid.columns)]
-    start = 1 if lines[0] == numbers else 0
-    widths = {len(line) for line in lines[start:]}
-    if len(lines) - start == grid.rows and widths == {grid.columns}:
+        return first, left + 1
+    start = _bare(bare, grid)
+    if start is not None:
         return start, 0
-    width = max(len(line) for line in lines)
+    width = max(len(line) for line in bare)
     raise HistoryError(
-        f"{file.name} is neither a table with a column 'well' nor a matrix of {grid.rows} x "
-        f"{grid.columns}: it has {several(len(lines), 'line')} of up to {several(width, 'cell')}. "
+        f"{lines.file} is neither a table with a column 'well' nor a matrix of {grid.rows} x "
+        f"{grid.columns}: it has {several(len(bare), 'line')} of up to {several(width, 'cell')}. "
         "Nothing was recorded."
     )
 
 
-def _lettered(lines: Sequence[Sequence[str]], least: int) -> list[tuple[int, int]]:
-    """First line and number of rows of every run of lines that begin with A, B, C, ..."""
-    heads = [line[0].upper() if line else "" for line in lines]
+def _lettered(lines: Sequence[Sequence[str]], least: int) -> list[tuple[int, int, int]]:
+    """First line, number of rows and column of every run of lines that begin with A, B, C, ..."""
+    places = [next((i for i, cell in enumerate(line) if cell), 0) for line in lines]
+    heads = [line[at].upper() if line else "" for line, at in zip(lines, places, strict=True)]
     found, at = [], 0
     while at < len(heads):
         rows = 0
-        while at + rows < len(heads) and heads[at + rows] == row_name(rows):
+        while (
+            at + rows < len(heads)
+            and heads[at + rows] == row_name(rows)
+            and places[at + rows] == places[at]
+        ):
             rows += 1
         if rows >= least:
-            found.append((at, rows))
+            found.append((at, rows, places[at]))
         at += max(rows, 1)
     return found
 
 
-def _columns_of(lines: Sequence[Sequence[str]], first: int, rows: int) -> tuple[bool, int]:
+def _columns_of(
+    lines: Sequence[Sequence[str]], first: int, rows: int, left: int
+) -> tuple[bool, int]:
     """Whether the columns of a matrix are numbered, and how many it has."""
-    above = next((line for line in reversed(lines[:first]) if any(line)), [])
+    above = next((line for line in reversed(lines[:first]) if any(line)), [])[left + 1 :]
     count = 0
-    while count + 1 < len(above) and above[count + 1].lstrip("0") == str(count + 1):
+    while count < len(above) and above[count].removesuffix(".0").lstrip("0") == str(count + 1):
         count += 1
     if count:  # behind the last number may stand what was measured, such as a wavelength
         return True, count
-    filled = (i for line in lines[first : first + rows] for i, cell in enumerate(line) if cell)
+    block = (line[left:] for line in lines[first : first + rows])
+    filled = (i for line in block for i, cell in enumerate(line) if cell)
     return False, max(filled, default=0)
 
 
-def require_as_placed(found: Readings, plate: Plate, spans: Mapping[str, float]) -> None:
-    """Raise if a filled table of wells has another trial or point in a well than the plate.
-
-    Empty cells say nothing; numbers may be rounded, within ``spans``, as sheets show them.
-    """
-    for well, row in found.rows.items():
-        there = plate.well(well)
-        wanted: dict[str, tuple[Any, float]] = {"trial": (there.trial, 0.0)}
-        for name, value in (there.point or {}).items():
-            wanted[plate.heading(name)] = (value, spans.get(name, 0.0))
-        asked = {plate.heading(name): value for name, value in (there.asked or {}).items()}
-        for column, (value, span) in wanted.items():
-            cell = row.get(column, "")
-            if cell and not _is_alike(cell, value, span):
-                if column in asked and _is_alike(cell, asked[column], span):
-                    continue  # volumes were rounded since the table was written
-                here = "no trial" if value is None else f"{column} {value}"
-                raise HistoryError(
-                    f"{found.where[well]}: {column} is {cell!r}, but plate {plate.name} has {here} "
-                    "there. Nothing was recorded. Is it the table of this plate? Put back what was "
-                    "there, or tell a file with the columns of wells and values alone."
-                )
+def _bare(lines: Sequence[Sequence[str]], grid: Grid) -> int | None:
+    """The first line of a matrix without letters: all below lines of a title is as it looks."""
+    starts = []
+    for end in range(len(lines), grid.rows - 1, -1):
+        if _is_bare(lines, end - grid.rows, grid):
+            starts.append(end - grid.rows)
+        if any(lines[end - 1]):  # only blank lines may follow
+            break
+    return starts[0] if len(starts) == 1 else None
 
 
-def _is_alike(cell: str, value: Any, span: float) -> bool:
-    """The same value, or what a spreadsheet makes of it: TRUE, 1 for 1.0, a rounded number."""
-    if cell.removeprefix("'").lower() == str(value).removeprefix("'").strip().lower():
-        return True
-    if isinstance(value, bool) or not isinstance(value, int | float):
+def _is_bare(lines: Sequence[Sequence[str]], start: int, grid: Grid) -> bool:
+    """Whether a matrix without letters begins at this line, below titles or numbers of columns."""
+    numbers = [str(c + 1) for c in range(grid.columns)]
+    block = lines[start : start + grid.rows]
+    if any(len(line) != grid.columns for line in block) or list(block[0]) == numbers:
         return False
-    text = cell.replace(",", ".")
-    digits = _DIGITS.fullmatch(text)
-    try:
-        gap = abs(float(text) - value)
-    except ValueError:
+    if any(cell and not _may_be_cell(cell) for line in block for cell in line):
         return False
-    if gap <= 1e-9 * abs(value) or digits is None or isinstance(value, int):
-        return gap <= 1e-9 * abs(value)
-    unit = 10.0 ** (int(digits[2] or 0) - len(digits[1]))
-    return gap <= 0.5000001 * unit and (gap <= _CLOSE * abs(value) or gap <= _NEAR * span)
+    titles = [line for line in lines[:start] if list(line) != numbers]
+    return all(sum(map(bool, line)) <= 1 for line in titles)
 
 
-def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Readings:
-    """What a log does not have yet of these readings; readings of empty wells are passed over.
-
-    Raises:
-        HistoryError: A well in use has none (unless only a ``part`` is told), or was told another.
-    """
-    for well in (*found.values, *found.marks):
-        known = record.readings.get(well)
-        if well in found.values and known is not None and known != found.values[well]:
-            raise HistoryError(
-                f"{found.where.get(well, well)}: {_said(found.values[well])}, but plate "
-                f"{record.name} was told {_said(known)} there already. Nothing was recorded. "
-                f"{_way_to_correct(well, record.name, found)}"
-            )
-        if well in found.marks and known is not None and well not in record.marks:
-            raise HistoryError(
-                f"{found.where.get(well, f'well {well}')}: marked, but plate {record.name} was "
-                f"told {_said(known)} there already. Nothing was recorded. "
-                f"{_way_to_correct(well, record.name, found)}"
-            )
-        if well in record.marks and known is None and well not in found.marks:
-            raise HistoryError(
-                f"{found.where.get(well, f'well {well}')}: {_said(found.values[well])}, but plate "
-                f"{record.name} has this well marked already ({record.marks[well]}), and a marked "
-                "well does not count. Nothing was recorded. Leave its cell empty. "
-                f"{_way_to_correct(well, record.name, found)}"
-            )
-    done = {*record.readings, *record.marks}
-    lacking = [w for w in record.missing if w not in found.values and w not in found.marks]
-    if lacking and not part:
-        shown = ", ".join(lacking[:8]) + (" ..." if len(lacking) > 8 else "")
-        raise HistoryError(
-            f"plate {record.name}: {several(len(lacking), 'well')} without a reading: {shown}. "
-            "Nothing was recorded. Mark what went wrong, or tell a part of the plate with "
-            f"{'--part' if found.by_command else 'part=True'}."
-        )
-    new = [w for w in record.uses if w not in done and (w in found.values or w in found.marks)]
-    values = {well: found.values[well] for well in new if well in found.values}
-    marks = {well: found.marks[well] for well in new if well in found.marks}
-    return Readings(values, marks, found.plate, found.where)
-
-
-def _way_to_correct(well: str, plate: str, found: Readings) -> str:
-    """What to do about a well that was told wrongly."""
-    if found.by_command:
-        return (
-            f"A wrong reading is corrected with `covey plate amend {plate} {well}=VALUE --reason "
-            f"WHY`, one that is worth nothing is left out with `covey plate mark {plate} {well} "
-            f"--reason WHY`, and `covey plate unmark` takes that back."
-        )
-    return (
-        f"A wrong reading is corrected with study.amend_wells({plate!r}, {{{well!r}: value}}, "
-        f"reason), one that is worth nothing is left out with study.mark_wells({plate!r}, "
-        f"{well!r}, reason), and study.unmark_wells takes that back."
-    )
-
-
-def _said(value: float | Point) -> str:
-    if isinstance(value, Point):
-        return ", ".join(f"{name} {one:g}" for name, one in value.items())
-    return f"{value:g}"
-
-
-def plate_named_in(path: Path) -> str | None:
-    """The only plate that a long table names; None if it names none or several."""
-    lines = csv_lines(_text(path)[0], str(path))
-    heads = [cell.lower() for cell in lines[0]] if lines else []
-    if "plate" not in heads:
-        return None
-    at = heads.index("plate")
-    named = {line[at] for line in lines[1:] if len(line) > at and line[at]}
-    return named.pop() if len(named) == 1 else None
+def _may_be_cell(cell: str) -> bool:
+    return _is_number(cell) or cell.lower() in _EMPTY or cell.lower() in _WORDS

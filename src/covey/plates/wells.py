@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from covey.errors import HistoryError, SpaceError
+from covey.errors import SpaceError
 from covey.history import History, PlateRecord, Point, Trial
 from covey.plates.layout import Grid, Layout, row_name
 from covey.plates.placement import Balance, balance_of, balance_values
-from covey.spreadsheets import escaped, unescaped
+from covey.spreadsheets import escaped
 
 if TYPE_CHECKING:
     from covey.plates.machines import PickList
     from covey.plates.picking import Dispense
+    from covey.plates.reader import Readings
 
 COLUMNS = ("plate", "well", "row", "column", "role", "trial", "replicate", "run_order")
 RESULTS = ("predicted", "value", "mark", "note")
@@ -148,6 +148,18 @@ class Plate:
             raise MissingExtraError("pandas", "frames") from error
         return pandas.DataFrame(self.rows(), columns=list(self.columns))
 
+    def readings(
+        self, source: Any, *, value: str | None = None, decimal: str | None = None
+    ) -> Readings:
+        """What a file of a reader says of this plate, for `Study.tell_plate`.
+
+        ``value`` names the column of the only outcome where it has another name; ``decimal`` is the
+        decimal mark, where the file leaves it open.
+        """
+        from covey.plates.reader import read_readings
+
+        return read_readings(source, self.grid, self.outcomes, self.name, decimal, value)
+
     def pick_list(
         self,
         profile: str = "generic",
@@ -244,37 +256,3 @@ def _cell(value: Any, decimal: str, separator: str) -> str:
     if isinstance(value, bool | int | float | np.number):
         return str(value).replace(".", decimal)
     return escaped(str(value), separator)
-
-
-def csv_lines(text: str, name: str) -> list[list[str]]:
-    """The cells of a CSV text, with commas, semicolons or tabs, less empty lines at its ends."""
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    head = text.partition("\n")[0]
-    separator = max(",;\t", key=head.count)
-    try:
-        lines = list(csv.reader(io.StringIO(text), delimiter=separator, strict=True))
-    except csv.Error as error:
-        raise HistoryError(f"{name} is not CSV: {error}. Nothing was recorded.") from error
-    lines = [[unescaped(cell, separator).strip() for cell in line] for line in lines]
-    while lines and not any(lines[-1]):
-        lines.pop()
-    while lines and not any(lines[0]):
-        lines.pop(0)
-    return lines
-
-
-def number_in(cell: str, decimal: str, where: str) -> float:
-    """The number in a cell, or an error that names the cell."""
-    from covey.space.names import number_from_text
-
-    other = "." if decimal == "," else ","
-    try:
-        if other in cell:
-            raise SpaceError("the other decimal mark")
-        return number_from_text(cell.replace(decimal, "."))
-    except SpaceError as error:
-        way = ""
-        if re.search(r"[0-9][.,][0-9]", cell) and other in cell:
-            name = "comma" if decimal == "," else "point"
-            way = f" Write decimals with a {name}, and no marks between thousands."
-        raise HistoryError(f"{where}: {cell!r} is no number.{way} Nothing was recorded.") from error

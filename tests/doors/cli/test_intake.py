@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import covey
-from covey.cli.tables import SheetRow
+from covey.tables import SheetRow
 
 INIT = (
     *("init", "--real", "T=20:120:step=5", "--real", "conc=0.01:1:log"),
@@ -69,7 +69,7 @@ def test_what_one_has_starts_a_study(lab):
     ]
     assert not journal()
     done = lab("add", "old.csv", "--value", "yield")
-    assert "1 failure recorded, 0 known already, 3 measurements added (1 of points" in done.out
+    assert "1 failure recorded, 3 measurements added (1 of points" in done.out
     trials = history().trials
     assert [t.value for t in trials] == [12.5, 13.5, 14.5, None]
     assert [t.origin for t in trials] == ["added"] * 3 + ["enqueued"]
@@ -129,7 +129,7 @@ def test_what_was_excluded_elsewhere_is_not_added(asked, tmp_path):
     Path("other").mkdir()
     Path("other/covey.toml").write_text(Path("covey.toml").read_text())
     done = asked("add", "all.csv", "--config", "other/covey.toml")
-    assert "1 failure recorded, 0 known already, 1 measurement added" in done.out
+    assert "1 failure recorded, 1 measurement added" in done.out
     assert "left out, as excluded" in done.err
 
 
@@ -256,6 +256,42 @@ def test_a_row_that_deviates_is_what_was_run_if_one_says_so(asked):
         assert journal() == before
 
 
+def test_another_value_of_what_was_run_is_a_correction_and_no_second_measurement(asked):
+    sheet("s.csv", cells(0, 1.5, T=other(0)))
+    assert asked("tell", "s.csv", "--as-run").code == 0
+    before = journal()
+    sheet("s.csv", cells(0, 1.75, T=other(0)))
+    for words in ((), ("--as-run",)):
+        done = asked("tell", "s.csv", *words)
+        assert done.code == 5
+        assert "s.csv:2: trial 3 was told 1.5 already; correct a value with" in done.err
+        assert "`covey amend 3=VALUE --reason WHY`" in done.err
+    assert journal() == before
+    asked("amend", "3=1.75", "--reason", "a comma too many")
+    assert asked("tell", "s.csv", "--as-run", "--json").json["known"] == 1
+    assert len(history()) == 4
+    # What was run once more is a repeat, as long as the first of it is there.
+    sheet("s.csv", cells(0, 1.75, T=other(0)), cells(0, 1.25, T=other(0)))
+    assert kinds(asked("tell", "s.csv", "--as-run", "--dry-run", "--json")) == ["known", "as run"]
+    sheet("s.csv", cells(0, 1.25, T=other(0)))
+    assert asked("tell", "s.csv", "--as-run", "--again").code == 0
+    assert [t.value for t in history().told] == [1.75, 1.25]
+
+
+def test_another_point_of_what_was_run_is_refused(asked):
+    sheet("s.csv", cells(0, 1.5, T=other(0)))
+    asked("tell", "s.csv", "--as-run")
+    before = journal()
+    sheet("s.csv", cells(0, 1.5, T=other(0) - 10))
+    done = asked("tell", "s.csv", "--as-run")
+    assert done.code == 5
+    assert "run instead of trial 0 is recorded as trial 3, otherwise than here" in done.err
+    assert journal() == before
+    asked("exclude", "3", "--reason", "it was cooler")
+    assert asked("tell", "s.csv", "--as-run").code == 0
+    assert history()[4].point["T"] == other(0) - 10
+
+
 def test_at_a_terminal_a_question_is_asked(asked, monkeypatch):
     import typer
 
@@ -323,8 +359,8 @@ def test_a_told_trial_is_not_replaced(asked):
 )
 def test_a_rounded_number_is_alike_and_another_number_is_not(step, asked_for, cell, alike):
     from covey.cli.deviations import differing
-    from covey.cli.tables import SheetRow
     from covey.history import Point, Trial
+    from covey.tables import SheetRow
 
     real = covey.Real(0.01, 400, log=True) if step == "log" else covey.Real(0, 400, step=step)
     space = covey.Space({"x": real})
@@ -523,3 +559,55 @@ def test_a_german_sheet_and_the_cell_that_is_wrong(asked):
     assert "t.csv:2: conc is '0,1', and t.csv:3: conc is '0.2'" in done.err
     done = asked("tell", "t.csv", "--decimal", "comma")
     assert "t.csv:3: conc: '0.2' has a decimal point" in done.err
+
+
+# What sheets say in passing
+
+
+def test_a_summary_names_only_what_there_is(lab):
+    dry = lab("add", sheet("old.csv", head=OLD.replace("45,0.2,DMF,failed\n", "")), "--value",
+              "yield", "--dry-run")  # fmt: skip
+    assert dry.out.endswith("3 measurements would be added (1 of points measured before)\n")
+    assert lab("add", "old.csv", "--value", "yield").out == (
+        "3 measurements added (1 of points measured before)\n"
+    )
+    assert lab("add", "old.csv", "--value", "yield").out == "3 known already\n"
+    Path("none.csv").write_text("T,conc,solvent,yield\n25,0.05,DMF,\n")
+    assert lab("add", "none.csv", "--value", "yield").out == "nothing to record\n"
+
+
+def test_lines_above_the_columns_are_passed_over_and_said(asked):
+    text = "Plate 7; week 12\n\n" + HEAD + cells(0, 1.5) + cells(1, 2.5)
+    Path("s.csv").write_text(text)
+    done = asked("tell", "s.csv")
+    assert done.code == 0, done.err
+    assert (
+        "s.csv: line 1 (Plate 7; week 12) above the names of the columns was not read" in done.err
+    )
+    assert [t.value for t in history().told] == [1.5, 2.5]
+    Path("s.csv").write_text(text + cells(2, "x"))
+    assert "s.csv:6: the value 'x' is no number" in asked("tell", "s.csv").err
+
+
+def test_a_standard_error_of_zero_is_unknown(lab):
+    """Two equal repeats give 0, and a model that believed it would take them for exact."""
+    sheet("old.csv", "25,0.05,DMF,1.5,0\n", "30,0.1,THF,2.5,0.25\n", "35,0.1,THF,3.5,0.0\n",
+          head="T,conc,solvent,value,sem\n")  # fmt: skip
+    done = lab("add", "old.csv")
+    assert done.code == 0, done.err
+    assert [t.sem for t in history().told] == [None, 0.25, None]
+    said = "old.csv: a sem of 0 counts as unknown: equal repeats do not prove it"
+    assert f"{said} (old.csv:2, old.csv:4)" in done.err
+
+
+def test_a_row_is_named_once_however_often_it_is_looked_at(asked):
+    sheet("s.csv", "0,1.5,0\n", "1,2.5,0\n", head="id,value,sem\n")
+    assert "(s.csv:2, s.csv:3)\n" in asked("tell", "s.csv").err
+
+
+def test_the_rows_of_dates_are_named(call):
+    call("init", "--choice", "gene=MAR2,SEPT7,THF", "--real", "x=0:1", "--seed", "1")
+    sheet("s.csv", "0.1,2-Mar,1\n", "0.2,THF,2\n", "0.3,2-Mar,3\n", head="x,gene,value\n")
+    done = call("add", "s.csv")
+    assert "gene: the date 2-Mar was made of 'MAR2', and so read (s.csv:2, s.csv:4)" in done.err
+    assert [t.point["gene"] for t in history().told] == ["MAR2", "THF", "MAR2"]

@@ -9,7 +9,7 @@ import covey
 from covey.cli.columns import SheetColumns
 from covey.cli.intake import Manner, plan
 from covey.cli.recording import check_intake, record_intake
-from covey.cli.tables import SheetRow
+from covey.tables import SheetRow
 
 
 def measured(study):

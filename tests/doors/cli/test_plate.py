@@ -124,7 +124,7 @@ def test_what_is_wrong_is_said_and_nothing_is_recorded(bench):
         (["tell", "reader.csv", "-p", "p1", "--mark", "A3"], 2, "WELL=WHY"),
         (["show", "p9"], 5, "there is no plate"),
         (["pick", "p1", "--stocks", "stocks.csv", "--for", "ecko"], 5, "Did you mean 'echo'"),
-        (["pick", "p1", "--stocks", "no.csv"], 5, "cannot read the stocks"),
+        (["pick", "p1", "--stocks", "no.csv"], 5, "cannot read no.csv"),
     ]
     for words, code, said in cases:
         done = bench("plate", *words)
@@ -315,6 +315,119 @@ def test_a_refused_first_command_leaves_no_journal(bench):
     Path("old.csv").write_text("temperature,ligand_ul,ligand,value\n20,1.0,XPhos,1\n")
     assert bench("add", "old.csv").code == 0
     assert len(Path("covey.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_preview_says_what_each_well_is(bench):
+    bench("plate", "ask", "--out", "plates")
+    rows = rows_of("p1")
+    sample, other, third = [r["well"] for r in rows if r["role"] == "sample"][:3]
+    control = next(r["well"] for r in rows if r["role"] == "control:blank")
+    reader("p1", skip=[sample])
+    Path("reader.csv").write_text(Path("reader.csv").read_text().replace("Value", "OD600"))
+    before = Path("covey.jsonl").read_bytes()
+    words = ("plate", "tell", "reader.csv", "--dry-run", "--mark", f"{other}=bubble")
+    refused = bench(*words)
+    assert refused.code == 5
+    assert f"1 well without a reading: {sample}" in refused.err
+    shown = {line.split()[0]: line.split()[1:] for line in refused.out.splitlines()}
+    assert shown["well"] == ["is", "trial", "value"]
+    assert shown[sample][0] == "missing"
+    assert shown[other][0] == "marked"
+    assert shown[other][-1] == "bubble"
+    trial = next(r["trial"] for r in rows if r["well"] == third)
+    assert shown[third][:2] == ["sample", trial]
+    assert shown[control][0] == "control"
+    assert shown[control][-1] == "blank"
+    assert "the column 'OD600' was read as the value" in refused.err
+    wells = bench(*words, "--part", "--json").json["wells"]
+    assert [w["well"] for w in wells] == [r["well"] for r in rows if r["role"] != "empty"]
+    assert Path("covey.jsonl").read_bytes() == before
+
+
+def test_a_reading_where_nothing_stands_is_unknown_and_passed_over(bench):
+    Path("covey.toml").write_text(TOML.replace("replicates = 2", 'reserved = ["A1"]'))
+    bench("plate", "ask", "--out", "plates")
+    reader("p1")
+    text = Path("reader.csv").read_text().replace("A01,\n", "A01,7.5\n")
+    Path("reader.csv").write_text(text)
+    wells = bench("plate", "tell", "reader.csv", "--dry-run", "--json").json["wells"]
+    assert (wells[0]["well"], wells[0]["is"], wells[0]["value"]) == ("A1", "unknown", 7.5)
+    assert bench("plate", "tell", "reader.csv").code == 0
+
+
+def test_marked_wells_and_lost_trials_are_named(bench):
+    bench("plate", "ask", "--out", "plates")
+    rows = rows_of("p1")
+    lost = next(r["trial"] for r in rows if r["role"] == "sample")
+    both = [r["well"] for r in rows if r["trial"] == lost]
+    once = next(r["well"] for r in rows if r["role"] == "sample" and r["trial"] != lost)
+    reader("p1")
+    words = [f"--mark={well}=leak" for well in both] + [f"--mark={once}=bubble"]
+    done = bench("plate", "tell", "reader.csv", *words)
+    assert "plate p1: 9 trials told" in done.out
+    assert "3 wells marked, which do not count: " in done.err
+    assert f"{once} (bubble)" in done.err
+    assert f"{both[0]} (leak)" in done.err
+    assert f"trial {lost} is lost: every well of it is marked" in done.err
+    again = bench("plate", "tell", "reader.csv", "-p", "p1", *words)
+    assert "marked" not in again.err  # nothing new
+
+
+def test_the_column_of_readings_can_be_named(bench):
+    bench("plate", "ask", "--out", "plates")
+    reader("p1")
+    lines = Path("reader.csv").read_text().splitlines()
+    more = ["Position;OD600;OD450"]
+    more += [f"{w};{v};{w and v}" for w, v in (line.split(",") for line in lines[1:])]
+    text = "Reader 7; run 12\n" + "\n".join(more).replace(".", ",")
+    Path("two.csv").write_bytes(text.encode("utf-16"))
+    refused = bench("plate", "tell", "two.csv")
+    assert refused.code == 5
+    assert "--value 'OD600'" in refused.err
+    done = bench("plate", "tell", "two.csv", "--value", "OD450")
+    assert done.code == 0, done.err
+    assert "10 trials told" in done.out
+
+
+def test_other_numbers_for_a_plate_that_was_told_are_refused_by_their_cell(bench):
+    bench("plate", "ask", "--out", "plates")
+    reader("p1")
+    assert bench("plate", "tell", "reader.csv").code == 0
+    before = Path("covey.jsonl").read_bytes()
+    row = next(r for r in rows_of("p1") if r["role"] == "sample")
+    lines = Path("reader.csv").read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(f"{row['row']}0{row['column']}"))
+    lines[at] = lines[at].split(",")[0] + ",77.5"
+    Path("reader.csv").write_text("\n".join(lines))
+    done = bench("plate", "tell", "reader.csv", "-p", "p1")
+    assert done.code == 5
+    assert f"reader.csv:{at + 1}, well {row['well']}: 77.5, but plate p1 was told" in done.err
+    assert "Nothing was recorded" in done.err
+    shown = bench("plate", "tell", "reader.csv", "-p", "p1", "--dry-run")
+    assert shown.code == 5
+    assert f"{row['well']}" in next(x for x in shown.out.splitlines() if "contradicts" in x)
+    assert Path("covey.jsonl").read_bytes() == before
+
+
+def test_a_table_of_wells_is_told_with_its_plate(bench):
+    """As rows of a sheet its wells would count without the shift that the plate shares."""
+    bench("plate", "ask", "--out", "plates")
+    text = Path("plates/p1.csv").read_text().splitlines()
+    at = text[0].split(",").index("value")
+    lines = [line.split(",") for line in text]
+    filled = [",".join([*c[:at], "1.5", *c[at + 1 :]]) for c in lines[1:] if c[7]]
+    Path("filled.csv").write_text("\n".join([text[0], *filled]))
+    before = Path("covey.jsonl").read_bytes()
+    done = bench("tell", "filled.csv")
+    assert done.code == 2
+    assert "`covey plate tell filled.csv --plate p1`" in done.err
+    assert Path("covey.jsonl").read_bytes() == before
+    # In another study they are measurements like any other, and its controls are left out.
+    Path("other").mkdir()
+    Path("other/covey.toml").write_text(TOML)
+    added = bench("add", "filled.csv", "--config", "other/covey.toml", "--json")
+    assert added.code == 0, added.err
+    assert (added.json["added"], added.json["controls"]) == (20, 4)
 
 
 def test_a_well_is_corrected_marked_and_unmarked_after_it_was_told(bench):

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from covey import Integer, Pool, Real, Space
 from covey.cli import sheets
+from covey.cli.columns import read_table
 from covey.cli.output import Stop
 from covey.cli.sheets import fixed_from_text, point_from_text
-from covey.cli.tables import read_table
-from covey.errors import SpaceError
+from covey.errors import HistoryError, SpaceError
 from covey.space import Choice
 
 STARTS = "=+-@\t\r\n\0＝＋－＠"
@@ -95,7 +95,7 @@ def test_sheets_of_earlier_versions_read_as_they_did(tmp_path):
 def test_what_is_no_sheet_is_refused_with_the_way_out(tmp_path, data, words):
     path = tmp_path / "a.csv"
     path.write_bytes(data)
-    with pytest.raises(Stop, match=words):
+    with pytest.raises(HistoryError, match=words):
         read_table(str(path))
     with pytest.raises(Stop, match="cannot read"):
         read_table(str(tmp_path))
@@ -116,7 +116,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
 def test_a_column_that_comes_twice_is_found_among_very_many(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(",".join([*(f"c{i}" for i in range(60_000)), "c7"]) + "\n")
-    with pytest.raises(Stop, match="two columns named 'c7'"):
+    with pytest.raises(HistoryError, match="two columns named 'c7'"):
         read_table(str(path))
 
 

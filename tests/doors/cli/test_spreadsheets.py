@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(
 openpyxl = pytest.importorskip("openpyxl", reason="install it: pip install 'covey[excel]'")
 
 import covey
+from covey.cli.sheets import sheet_bytes
 
 SPACE = """
 [study]
@@ -151,6 +152,67 @@ def test_a_sheet_opens_well_and_comes_back(asked, country, tmp_path):
     assert asked("tell", made).code == 0
     told = covey.Study.load("covey.jsonl", read_only=True).history.told
     assert [trial.value for trial in told] == values
+
+
+PLATE = """
+[plate]
+plate = 12
+shared = {T = "plate"}
+controls = {blank = 2}
+"""
+
+
+def fill_wells(path, country, values):
+    """Type readings into the column value, below a title, as one does in that country."""
+    if path.suffix == ".xlsx":
+        book = openpyxl.load_workbook(path)
+        sheet = book.active
+        heads = [cell.value for cell in sheet[1]]
+        for row in range(2, sheet.max_row + 1):
+            well = sheet.cell(row=row, column=heads.index("well") + 1).value
+            sheet.cell(row=row, column=heads.index("value") + 1).value = values.get(well)
+        sheet.insert_rows(1)
+        sheet["A1"] = "Plate of week 12"
+        return book.save(path)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        first, *rows = csv.reader(file, delimiter=country.separator)
+    for row in rows:
+        value = values.get(row[first.index("well")])
+        row[first.index("value")] = "" if value is None else str(value).replace(".", country.mark)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = [["Plate of week 12"], first, *rows]
+        csv.writer(file, delimiter=country.separator).writerows(lines)
+    return None
+
+
+@pytest.mark.parametrize("country", COUNTRIES.values(), ids=COUNTRIES)
+def test_a_table_of_wells_opens_well_and_comes_back(asked, country, tmp_path):
+    """CSV and workbook, opened and saved as either: every well told, parameters as they were."""
+    Path("covey.toml").write_text(SPACE + PLATE, encoding="utf-8")
+    assert asked("plate", "ask").code == 0
+    plate = covey.Study.load("covey.jsonl", read_only=True).plate("p1")
+    for path in (Path("p1.csv"), Path("p1.xlsx")):
+        path.write_bytes(sheet_bytes(path, plate.columns, plate.rows(), country.mark))
+    rows = asked("plate", "show", "p1", "--json").json["wells"]
+    used = [row["well"] for row in rows if row["role"] != "empty"]
+    values = {well: 1.5 + number for number, well in enumerate(used)}
+    for source in (Path("p1.csv"), Path("p1.xlsx")):
+        for kind in ("csv", "xlsx"):
+            made = saved_by(country, tmp_path, source, kind)
+            empty = made.read_bytes()
+            fill_wells(made, country, values)
+            done = asked("plate", "tell", made, "--dry-run", "--json")
+            assert done.code == 0, (source, kind, done.err)
+            assert {row["well"]: row["value"] for row in done.json["wells"]} == values
+            assert {row["is"] for row in done.json["wells"]} == {"sample", "control"}
+    assert asked("plate", "tell", made).code == 0
+    wells = asked("plate", "show", "p1", "--json").json["wells"]
+    assert {row["well"]: row["value"] for row in wells if row["value"] is not None} == values
+    made.write_bytes(empty)
+    fill_wells(made, country, values | {used[0]: 99.5})
+    done = asked("plate", "tell", made, "--plate", "p1")
+    assert done.code == 5
+    assert f"well {used[0]}: 99.5, but plate p1 was told 1.5" in done.err
 
 
 @pytest.mark.parametrize("country", COUNTRIES.values(), ids=COUNTRIES)

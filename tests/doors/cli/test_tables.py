@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 import covey
 from covey.cli import sheets
-from covey.cli.output import Stop
 from covey.cli.sheets import point_from_text
-from covey.cli.tables import Dialect, Expected, table_of
-from covey.errors import SpaceError
+from covey.errors import HistoryError, SpaceError
+from covey.tables import Dialect, Expected, table_of
 
 
 def read(data, **expected):
@@ -68,7 +67,7 @@ def test_separator_and_decimal_mark_are_found_together(text, decimal, numbers):
     ],
 )
 def test_what_a_table_leaves_open_is_not_guessed(text, words):
-    with pytest.raises(Stop, match="Nothing was recorded") as stop:
+    with pytest.raises(HistoryError, match="Nothing was recorded") as stop:
         read(text)
     assert words in str(stop.value)
 
@@ -76,11 +75,11 @@ def test_what_a_table_leaves_open_is_not_guessed(text, words):
 def test_what_is_left_open_can_be_said():
     text = "x;value\n1.234;5\n"
     assert read(text, decimal=".").rows[0].number("x") == 1.234
-    with pytest.raises(Stop, match="decimal commas"):
+    with pytest.raises(HistoryError, match="decimal commas"):
         read(text, decimal=",").rows[0].number("x")
     assert read("x;value\n1,234;5\n", decimal=",").rows[0].number("x") == 1.234
     assert read('x,value\n"2,5",1\n', decimal=",").rows[0].number("x") == 2.5
-    with pytest.raises(Stop, match="with a point"):
+    with pytest.raises(HistoryError, match="with a point"):
         read('x,value\n"2,5",1\n').rows[0].number("x")
     assert read("x;value\n1.5;5\n", decimal=",").rows[0].number("x") == 1.5  # it says so itself
     assert read("x;value\n1.5;2\n", names=["x"]).dialect.decimal == "."
@@ -158,7 +157,7 @@ def test_points_are_read_as_a_german_spreadsheet_writes_them():
 def test_a_date_that_only_one_option_became_is_that_option(date):
     dialect = Dialect(",", ";")
     assert point(dialect, gene=date)["gene"] == "MAR2"
-    assert "the date" in dialect.notes[0]
+    assert "the date" in next(dialect.said())
 
 
 def test_a_date_that_several_options_became_is_refused():
@@ -173,7 +172,7 @@ def test_a_date_that_several_options_became_is_refused():
 
 
 def test_a_number_that_became_a_date_is_never_guessed():
-    with pytest.raises(Stop, match="makes dates of numbers"):
+    with pytest.raises(HistoryError, match="makes dates of numbers"):
         read("x,value\n1,01. Mai\n").rows[0].number("value")
     assert read("x,value\n1,1.5\n").rows[0].number("value") == 1.5
 

@@ -10,8 +10,8 @@ import pytest
 openpyxl = pytest.importorskip("openpyxl", reason="install it: pip install 'covey[excel]'")
 
 from covey.cli import sheets
-from covey.cli.output import Stop
-from covey.cli.tables import Expected, table_of
+from covey.errors import HistoryError
+from covey.tables import Expected, table_of
 
 
 def book(*sheets_, **named):
@@ -64,7 +64,7 @@ def test_no_cell_is_a_formula_and_text_stays_text(tmp_path):
 
 
 def test_control_characters_are_refused_in_a_sentence(tmp_path):
-    with pytest.raises(Stop, match="holds a control character"):
+    with pytest.raises(HistoryError, match="holds a control character"):
         sheets.sheet_bytes(tmp_path / "a.xlsx", ["c"], [{"c": "a\x01"}])
 
 
@@ -74,7 +74,7 @@ def test_cells_are_read_for_what_they_are():
     (first, second) = read(data_of(made)).rows
     assert first.cells == {"id": "0", "c": "2026-03-02", "value": "0.5"}
     assert second.cells == {"id": "1", "c": "True", "value": "73%"}
-    with pytest.raises(Stop, match=r"a.xlsx:3: the value '73%' is no number"):
+    with pytest.raises(HistoryError, match=r"a.xlsx:3: the value '73%' is no number"):
         second.number("value")
 
 
@@ -93,20 +93,21 @@ def with_cached(data, cached):
 
 def test_a_formula_counts_by_the_value_it_was_saved_with():
     data = data_of(book([["id", "value"], [0, "=A2+5"], [1, 2.5]]))
-    with pytest.raises(Stop, match=r"a.xlsx:one!B2 is a formula, and its value was not saved"):
+    with pytest.raises(HistoryError, match=r"a.xlsx:one!B2 is a formula, and its value was"):
         read(data)
     table = read(with_cached(data, {"A2+5": "7.25"}))
     assert [row.number("value") for row in table.rows] == [7.25, 2.5]
-    assert table.dialect.notes == ["1 formula, taken by the values they had when it was saved"]
+    said = [*table.dialect.said()]
+    assert said == ["1 formula, taken by the values they had when it was saved"]
 
 
 def test_of_several_sheets_the_one_with_known_columns_is_read():
     table = read(data_of(book([["dear diary"]], [["id", "value"], [0, 1]])))
     assert table.columns == ["id", "value"]
-    assert "'two' was read" in table.dialect.notes[0]
-    with pytest.raises(Stop, match="'one', 'two'"):
+    assert "'two' was read" in next(table.dialect.said())
+    with pytest.raises(HistoryError, match="'one', 'two'"):
         read(data_of(book([["id", "value"], [0, 1]], [["id", "value"], [0, 2]])))
-    assert read(data_of(book([["id", "value"], [0, 1]], []))).dialect.notes == []
+    assert read(data_of(book([["id", "value"], [0, 1]], []))).dialect.notes == {}
 
 
 def test_rows_may_be_short_and_blank_lines_do_not_count():
@@ -135,8 +136,8 @@ def packed(**parts):
     ids=["another", "broken", "a bomb", "cut", "old"],
 )
 def test_what_is_no_workbook_is_refused_in_a_sentence(data, words, monkeypatch):
-    monkeypatch.setattr("covey.cli.workbooks._LARGEST", 2_000_000)
-    with pytest.raises(Stop, match=words):
+    monkeypatch.setattr("covey.workbooks._LARGEST", 2_000_000)
+    with pytest.raises(HistoryError, match=words):
         read(data)
 
 

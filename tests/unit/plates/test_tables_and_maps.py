@@ -7,8 +7,9 @@ import pytest
 
 import covey
 from covey.errors import SpaceError
-from covey.plates.wells import csv_lines, csv_text
+from covey.plates.wells import csv_text
 from covey.spreadsheets import escaped
+from covey.tables import Expected, table_of
 
 SPACE = covey.Space({"T": covey.Integer(20, 70, step=10), "x": covey.Real(0, 1)})
 
@@ -55,8 +56,8 @@ def test_an_option_that_looks_like_a_formula_is_inert_and_comes_back(option):
     study = covey.Study(space, seed=0)
     (plate,) = study.ask_plates(1, covey.Layout(plate=6), strategy="random")
     assert escaped(option) in plate.table()
-    heads, *lines = csv_lines(plate.table(), "p1.csv")
-    assert {line[heads.index("kind")] for line in lines} == {option}
+    table = table_of(plate.table().encode(), "p1.csv", Expected())
+    assert {row.text("kind") for row in table.rows} == {option}
 
 
 def test_readings_go_by_the_names_of_wells_and_not_by_the_order_of_rows(tmp_path):

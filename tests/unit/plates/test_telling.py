@@ -9,6 +9,7 @@ import pytest
 from covey import Control, History, Layout, Real, Space, Study
 from covey.errors import HistoryError
 from covey.history import Asked, Measured, Point, event_from_json, event_to_json
+from covey.history.wells import mean_and_error
 from covey.plates.layout import Grid
 from covey.plates.reader import read_readings
 
@@ -72,7 +73,7 @@ def test_all_forms_of_readings_say_the_same(form, tmp_path):
     for trial in study.history.trials:
         assert trial.status == "told"
         assert trial.value == pytest.approx(f(trial.point), abs=1e-12)
-        assert trial.sem == pytest.approx(0.0, abs=1e-12)
+        assert trial.sem is None  # equal wells do not prove that there is no noise
     assert study.history.plates.records["p1"].missing == ()
 
 
@@ -99,6 +100,31 @@ def test_a_mean_and_its_standard_error():
     readings[a], readings[b] = 1.0, 3.0
     study.tell_plate(plate, readings)
     assert (study.history[0].value, study.history[0].sem) == (2.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "values", [(2.5, 2.5), (0.1 + 0.2, 0.3), (0.0, 0.0), (0.1, 0.1, 0.1), (-1e9, -1e9)]
+)
+def test_equal_wells_leave_the_noise_unknown(values):
+    assert mean_and_error(values)[1] is None
+    named = [Point({"a": value, "b": number}) for number, value in enumerate(values)]
+    assert mean_and_error(named, "a")[1] is None
+    assert mean_and_error(named, "b")[1] > 0
+    assert mean_and_error([*values, values[0] + 1e-3 * (abs(values[0]) + 1)])[1] > 0
+
+
+def test_equal_wells_are_not_certain_to_the_model():
+    """The band at a point whose two wells agree is as wide as the noise of all wells has it."""
+    study, (plate,) = asked(Layout(plate=24, replicates=2))
+    draw = np.random.default_rng(0)
+    readings = {w.name: f(w.point) + 0.05 * draw.normal() for w in plate.used}
+    for well in plate.used:
+        if well.trial == 0:
+            readings[well.name] = f(well.point)
+    study.tell_plate(plate, readings)
+    found = study.predict([t.point for t in study.history.trials])
+    assert study.history[0].sem is None
+    assert found.std[0] > 0.25 * np.median(found.std)
 
 
 def test_a_plate_told_in_two_parts_is_a_plate_told_at_once():
@@ -146,17 +172,23 @@ def test_bad_readings_are_refused_by_their_cell_and_nothing_is_recorded(tmp_path
     study, (plate,) = asked()
     readings, grid = readings_of(plate), plate.grid
     well = plate.used[3].name
+    row = plate.well(well).row.encode()[0] - 63  # the line of its row in a matrix with a header
     events = study.history.events
     without = {w: v for w, v in readings.items() if w != well}
     text = long_of(plate, readings)
     cases = [
         (without, f"1 well without a reading: {well}"),
-        (matrix_of(plate, without), f"without a reading: {well}"),
+        (matrix_of(plate, without), rf"1 well without a reading: {well} \(.*csv:{row}\)"),
+        (text.replace(f",{readings[well]}\n", ",\n"), rf"{well} \(.*csv:[0-9]+\).*Nothing was rec"),
         (readings | {well: float("nan")}, f"well {well}: value must be finite"),
-        (text.replace(f"{well[0]}0{well[1:]},", f"{well[0]}0{well[1:]},x"), f"well {well}: 'x"),
+        (
+            text.replace(f"{well[0]}0{well[1:]},", f"{well[0]}0{well[1:]},x"),
+            f"well {well}: the Value 'x",
+        ),
         (text + f"{well},1.0\n", f"well {well} comes twice"),
         (text + "Z1,1.0\n", "no well Z1"),
-        ("well,absorbance\nA1,1\n", "no column 'value'"),
+        ("well,colour\nA1,red\n", "no column 'value'"),
+        ("well,RFU,OD600\nA1,1,2\n", "several that may be meant: RFU, OD600"),
         ("1,2\n3,4\n", "neither a table"),
         (np.zeros((2, 2)), "3 x 4"),
         (
@@ -346,12 +378,18 @@ def test_two_matrices_in_a_file_are_refused_by_their_lines():
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ("A1;0,113 A2;0.999", "well A1: '0,113', and .*well A2: '0.999'; a file has one"),
-        ("A1;1,234 A2;2,345", "well A1: '1,234', which may be a decimal mark or one of thousands"),
-        ("A1;1.012 A2;7", "well A1: '1.012', which may be a decimal mark or one of thousands"),
-        ("A1;0,5 A2;1.234", "well A2: '1.234' is no number. Write decimals with a comma"),
-        ("A1;0.5 A2;1,234", "well A2: '1,234' is no number. Write decimals with a point"),
-        ("A1;0,5 A2;1.234,5", "well A2: '1.234,5' is no number"),
+        (
+            "A1;0,113 A2;0.999",
+            "well A1: value is '0,113', and .*A2: value is '0.999'; a file",
+        ),
+        ("A1;1,234 A2;2,345", "well A1: value is '1,234', which may be a decimal mark or one of"),
+        ("A1;1.012 A2;7", "well A1: value is '1.012', which may be a decimal mark or one of"),
+        (
+            "A1;0,5 A2;1.234",
+            "well A2: the value '1.234' is no number. This file has decimal",
+        ),
+        ("A1;0.5 A2;1,234", "well A2: the value '1,234' is no number. Write decimal numbers with"),
+        ("A1;0,5 A2;1.234,5", "well A2: the value '1.234,5' is no number"),
     ],
 )
 @pytest.mark.parametrize("separator", [";", "\t"])
@@ -364,7 +402,7 @@ def test_doubtful_numbers_are_refused_by_their_cell(cells, said, separator):
 def test_who_says_the_decimal_mark_is_believed():
     text = "well;value\nA1;1,234\nA2;2,345\n"
     assert read_readings(text, Grid(2, 3), decimal=",").values == {"A1": 1.234, "A2": 2.345}
-    with pytest.raises(HistoryError, match="well A1: '1,234' is no number"):
+    with pytest.raises(HistoryError, match="well A1: the value '1,234' is no number"):
         read_readings(text, Grid(2, 3), decimal=".")
     with pytest.raises(HistoryError, match="decimal is"):
         read_readings(text, Grid(2, 3), decimal="comma")

@@ -6,47 +6,41 @@ import datetime
 import io
 import re
 import zipfile
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from covey.cli.output import ExitCode, Stop
-from covey.errors import several
+from covey.errors import CoveyError, HistoryError, MissingExtraError, several
 
 _LARGEST = 2**29  # bytes of a workbook unpacked: a small file may hold terabytes of blanks
 _EXACT = 10**15  # a spreadsheet keeps fifteen digits of a number
 # Control characters that XML cannot hold.
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _TRUTHS = {"=TRUE()": "True", "=FALSE()": "False"}  # LibreOffice has no booleans but these
-_INSTALL = "pip install 'covey[excel]'"
-
-
-@dataclass(frozen=True)
-class Lines:
-    """The lines of a workbook's sheet as text, each with its number, and what there is to say."""
-
-    lines: list[tuple[int, list[str]]]
-    notes: list[str] = field(default_factory=list)
+Finder = Callable[[Sequence[Sequence[str]]], int | None]  # of the line at which a table begins
 
 
 def require_openpyxl(what: str) -> Any:
     """The package that reads and writes workbooks.
 
     Raises:
-        Stop: It is not installed.
+        MissingExtraError: It is not installed.
     """
     try:
         import openpyxl
     except ImportError as error:
-        raise Stop(
-            ExitCode.FAILED,
-            f"{what} is an Excel workbook, which needs openpyxl: {_INSTALL}. Or use a .csv file.",
-        ) from error
+        package = f"openpyxl ({what} is an Excel workbook; a .csv file needs nothing)"
+        raise MissingExtraError(package, "excel") from error
     return openpyxl
 
 
-def lines_of_workbook(data: bytes, file: str, known: Container[str]) -> Lines:
-    """The lines of the sheet that is meant: the only one, or the only one with a known column."""
+def lines_of_workbook(
+    data: bytes, file: str, find: Finder
+) -> tuple[list[tuple[int, list[str]]], list[str]]:
+    """The lines of the sheet that is meant, each with its number, and what there is to say.
+
+    It is the only sheet with something in it, or the only one in which a table is found.
+    """
     _require_whole(data, file)
     openpyxl = require_openpyxl(file)
     try:
@@ -59,17 +53,17 @@ def lines_of_workbook(data: bytes, file: str, known: Container[str]) -> Lines:
             sheet.title: _Sheet.read(sheet, formulas[sheet.title]) for sheet in values.worksheets
         }
         lines = {title: sheet.lines() for title, sheet in found.items()}
-        title = _meant(lines, file, known)
+        title = _meant(lines, file, find)
         notes = found[title].formula_notes(f"{file}:{title}")
-    except Stop:
+    except CoveyError:
         raise
     except Exception as error:  # openpyxl raises whatever its parsers raise
-        raise Stop(
-            ExitCode.INVALID, f"{file} cannot be read as an Excel workbook ({error}); save it anew."
+        raise HistoryError(
+            f"{file} cannot be read as an Excel workbook ({error}); save it anew."
         ) from error
     if len([one for one in lines.values() if one]) > 1:
         notes.append(f"of its {len(lines)} sheets {title!r} was read")
-    return Lines(lines[title], notes)
+    return lines[title], notes
 
 
 def _require_whole(data: bytes, file: str) -> None:
@@ -78,32 +72,29 @@ def _require_whole(data: bytes, file: str) -> None:
             size = sum(part.file_size for part in parts.infolist())
             is_workbook = "xl/workbook.xml" in parts.namelist()
     except zipfile.BadZipFile as error:
-        raise Stop(
-            ExitCode.INVALID, f"{file} begins as a workbook and is none; save it anew, or as CSV."
+        raise HistoryError(
+            f"{file} begins as a workbook and is none; save it anew, or as CSV."
         ) from error
     if size > _LARGEST:
-        raise Stop(
-            ExitCode.INVALID,
+        raise HistoryError(
             f"{file} unpacks to {size / 2**20:.0f} MiB, and {_LARGEST / 2**20:.0f} are enough for "
             "a sheet; save the sheet alone, or as CSV.",
         )
     if not is_workbook:
-        raise Stop(
-            ExitCode.INVALID,
+        raise HistoryError(
             f"{file} is a packed file, but no Excel workbook; save it as .xlsx or as CSV.",
         )
 
 
-def _meant(lines: Mapping[str, Sequence[Any]], file: str, known: Container[str]) -> str:
+def _meant(lines: Mapping[str, Sequence[tuple[int, list[str]]]], file: str, find: Finder) -> str:
     filled = [title for title, found in lines.items() if found]
     if len(filled) < 2:
         return (filled or list(lines))[0]
-    fitting = [t for t in filled if any(name.strip() in known for name in lines[t][0][1])]
+    fitting = [t for t in filled if find([line for _, line in lines[t]]) is not None]
     if len(fitting) == 1:
         return fitting[0]
     names = ", ".join(map(repr, fitting or filled))
-    raise Stop(
-        ExitCode.INVALID,
+    raise HistoryError(
         f"{file} has several sheets that may be meant: {names}. Save the one that is meant in a "
         "file of its own. Nothing was recorded.",
     )
@@ -134,18 +125,20 @@ class _Sheet:
         return cls(cells, found)
 
     def lines(self) -> list[tuple[int, list[str]]]:
-        """The lines with something in them; all have as many cells as the longest."""
-        found = [(n, line) for n, line in enumerate(self.cells, 1) if any(c.strip() for c in line)]
-        width = max((len(line) for _, line in found), default=0)
-        return [(number, line + [""] * (width - len(line))) for number, line in found]
+        """The lines up to the last with something in it; all as long as the longest."""
+        width = count = 0
+        for number, line in enumerate(self.cells, 1):
+            if any(cell.strip() for cell in line):
+                width, count = max(width, len(line)), number
+        found = ([*line, *[""] * width][:width] for line in self.cells[:count])
+        return list(enumerate(found, 1))
 
     def formula_notes(self, where: str) -> list[str]:
         """What to say about formulas, whose values were worked out by whoever saved the file."""
         if not self.formulas:
             return []
         if all(value is None for _, value in self.formulas):
-            raise Stop(
-                ExitCode.INVALID,
+            raise HistoryError(
                 f"{where}!{self.formulas[0][0]} is a formula, and its value was not saved with it. "
                 "Open the file in a spreadsheet and save it there, or write the value. Nothing was "
                 "recorded.",
@@ -197,8 +190,7 @@ def _fill(cell: Any, value: Any) -> None:
     else:
         text = str(value)
         if _UNWRITABLE.search(text):
-            raise Stop(
-                ExitCode.INVALID,
+            raise HistoryError(
                 f"{text!r} holds a control character, which a workbook cannot; write a .csv file.",
             )
         cell.value = text

@@ -1,0 +1,451 @@
+"""Tables as programs save them: bytes in, rows of text out, each with its file and line.
+
+A table may have commas, semicolons or tabs between its cells, decimal points or decimal commas, and
+be UTF-8, UTF-16 or Windows-1252; or it is a workbook (`covey.workbooks`). Lines above the one that
+names the columns are passed over, and that is said. What a table leaves open is never guessed: the
+error names the cells that leave it open. Sheets of results, files of plate readers, tables of wells
+and of stocks are all read here.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from covey.errors import HistoryError, SpaceError, sentence, several
+from covey.spreadsheets import days_in, decimal_mark, options_that_became, truth_in, unescaped
+
+LARGEST = 2**26  # bytes of a table, a million rows; a device or a pipe may have no end
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_AS_CSV = "in a spreadsheet, save it as 'CSV UTF-8' or as .xlsx and name that file."
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_HEAD = 2**20  # letters, in which the first lines end
+_PEEK = 400  # lines among which a table begins
+_PLACES = 5  # of a note that a message names
+_QUOTED = re.compile(r'"[^"]*"?')
+_HINT = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)  # a first line that Excel reads and hides
+_POINTED = re.compile(r"[+-]?[0-9]*\.[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
+_COMMAED = re.compile(r"[+-]?[0-9]*,[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
+_DIGITS = re.compile(r"[+-]?[0-9]*[.,]?([0-9]*)(?:e([+-]?[0-9]+))?", re.IGNORECASE)
+_CLOSE, _NEAR = 6e-3, 5e-3  # of a number and of its range: what rounding in a sheet may do
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the numbers of a table are written, and what there is to say about reading it."""
+
+    decimal: str = "."
+    separator: str = ","
+    notes: dict[str, dict[str, None]] = field(default_factory=dict, compare=False)  # with places
+    where: str = field(default="", compare=False)  # the row that is read
+
+    def note(self, text: str) -> None:
+        """Keep something to say, with the row it is about, once for each row."""
+        self.notes.setdefault(text, {})[self.where] = None
+
+    def said(self) -> Iterator[str]:
+        """What there is to say, each thing once with the places it is true of."""
+        for text, every in self.notes.items():
+            places = [where for where in every if where]
+            more = f", and {len(places) - _PLACES} more" if len(places) > _PLACES else ""
+            yield f"{text} ({', '.join(places[:_PLACES])}{more})" if places else text
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a reader knows before it reads: names of columns, those of numbers, the decimal mark.
+
+    ``top`` finds the line, among lines of cells, at which what is wanted begins; without it, that
+    is the first line that has names of columns.
+    """
+
+    names: Collection[str] = ()
+    numbers: Container[str] | None = None  # None: any column may hold numbers
+    decimal: str | None = None  # where a table leaves it open
+    top: Callable[[Sequence[Sequence[str]]], int | None] | None = None
+
+    def find(self, lines: Sequence[Sequence[str]]) -> int | None:
+        """The line at which a table begins, among lines of cells; None if none looks like it."""
+        bare = [[cell.strip() for cell in line] for line in lines]
+        return _named(bare, self.names) if self.top is None else self.top(bare)
+
+
+def _named(lines: Sequence[Sequence[str]], names: Collection[str]) -> int | None:
+    """The first line with two known names; or the first of all, with one of several cells."""
+    known = {name.lower() for name in names}
+    for at, line in enumerate(lines):
+        filled = [cell for cell in line if cell]
+        count = sum(cell.lower() in known for cell in filled)
+        is_first = not any(any(above) for above in lines[:at])
+        if count > 1 or (count and is_first and len(filled) > 1):
+            return at
+    return None
+
+
+@dataclass(frozen=True)
+class SheetRow:
+    """One row of a table, and its file and line."""
+
+    cells: dict[str, str]
+    where: str  # file:line
+    dialect: Dialect = field(default_factory=Dialect)
+    file: str = ""
+
+    def text(self, column: str) -> str:
+        """The text of a cell without the blanks around it; empty if there is no such column."""
+        return self.cells.get(column, "").strip()
+
+    def number(self, column: str, hint: str = "") -> float:
+        """The number in a cell, finite and of a size that a study takes."""
+        text = self.text(column)
+        try:
+            value = plain_number(text, self.dialect.decimal)
+        except SpaceError as error:
+            raise self.error(
+                f"the {column} {text!r} is no number{hint}.{self._way(text)}"
+            ) from error
+        from covey.history.checks import MOST
+
+        if not abs(value) <= MOST:
+            raise self.error(f"the {column} must be finite, within ±{MOST:g}, got {text}{hint}.")
+        return value
+
+    def _way(self, text: str) -> str:
+        """What to do about a text that is no number, if it looks like one."""
+        if days_in(text):
+            return " A spreadsheet makes dates of numbers such as 1.5; type it once more."
+        if "," in text and "." in text:
+            return " Write it without marks between thousands."
+        if self.dialect.decimal == "," and "." in text:
+            return " This file has decimal commas; write the number so."
+        return " Write decimal numbers with a point." if "," in text else ""
+
+    def error(self, message: str) -> HistoryError:
+        """An error about this line."""
+        return HistoryError(f"{self.where}: {sentence(message)} Nothing was recorded.")
+
+
+@dataclass(frozen=True)
+class SheetTable:
+    """A table: its file, the names of its columns in order, and its rows."""
+
+    file: str
+    columns: list[str]
+    rows: list[SheetRow]
+    dialect: Dialect
+    above: int = 0  # lines above that which names the columns
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The cells of a file, line by line with their numbers, blank ones too, and the first of use.
+
+    ``top`` is its place among them; ``fits`` says whether it begins what was expected.
+    """
+
+    file: str
+    cells: list[tuple[int, list[str]]]
+    dialect: Dialect
+    top: int = 0
+    fits: bool = False
+
+
+def plain_number(text: str, decimal: str = ".") -> float:
+    """The number in a text; imports `covey.space.names` only when called, so help is quick."""
+    from covey.space.names import number_from_text
+
+    if decimal == ",":
+        if "." in text:
+            raise SpaceError(f"{text!r} is not a number with a decimal comma.")
+        text = text.replace(",", ".")
+    return number_from_text(text)
+
+
+def with_point(text: str) -> str | None:
+    """A number with a decimal comma, written with a point; None if the text is none.
+
+    >>> with_point("1,5"), with_point("1,4-dioxane")
+    ('1.5', None)
+    """
+    return text.replace(",", ".") if _COMMAED.fullmatch(text.strip()) else None
+
+
+def has_point(text: str) -> bool:
+    """Whether a text is a number with a decimal point."""
+    return _POINTED.fullmatch(text.strip()) is not None
+
+
+def is_alike(cell: str, value: Any, span: float, decimal: str = ".") -> bool:
+    """Whether a cell says this value, or what a spreadsheet makes of it.
+
+    That is TRUE or WAHR for True, a date for a name such as MAR2, 1 for 1.0, or the number rounded
+    to the digits that it has and not by much, within ``span``, the length of its range.
+
+    >>> is_alike("84.89", 84.88568, 100.0), is_alike("130", 128.75, 9.0), is_alike("WAHR", True, 0)
+    (True, False, True)
+    """
+    said, wanted = cell.strip(), str(value).strip()
+    if said.lower() == wanted.lower() or truth_in(said) == wanted:
+        return True
+    if options_that_became(said, [value]):
+        return True
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        gap = abs(plain_number(said, decimal) - value)
+    except SpaceError:
+        return False
+    digits = _DIGITS.fullmatch(said)
+    if gap <= 1e-9 * abs(value) or digits is None or isinstance(value, int):
+        return gap <= 1e-9 * abs(value)
+    unit = 10.0 ** (int(digits[2] or 0) - len(digits[1]))
+    return gap <= 0.5000001 * unit and (gap <= _CLOSE * abs(value) or gap <= _NEAR * span)
+
+
+# From bytes to lines of cells.
+
+
+def bounded(path: str | Path, most: int) -> bytes:
+    """What a file holds, a pipe or a device too. More than ``most`` bytes is refused.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with Path(path).open("rb") as stream:
+        return read_within(stream, most, str(path))
+
+
+def read_within(stream: BinaryIO, most: int, name: str) -> bytes:
+    """What is left in a stream, of at most so many bytes."""
+    data = stream.read(most + 1)
+    if len(data) > most:
+        raise HistoryError(
+            f"{name} is larger than {most / 2**20:.0f} MiB; is it the file you meant?"
+        )
+    return data
+
+
+def lines_in(path: str | Path, expected: Expected) -> Lines:
+    """The lines of a file.
+
+    Raises:
+        HistoryError: It cannot be read.
+    """
+    try:
+        data = bounded(path, LARGEST)
+    except OSError as error:
+        raise HistoryError(f"cannot read {path}: {error.strerror}.") from error
+    return lines_of(data, str(path), expected)
+
+
+def lines_of(data: bytes, file: str, expected: Expected) -> Lines:
+    """The lines in these bytes; ``file`` is its name in messages."""
+    if data.startswith(b"\xd0\xcf\x11\xe0"):
+        raise HistoryError(f"{file} is an Excel workbook of the old kind (.xls); {_AS_CSV}")
+    dialect = Dialect()
+    if data.startswith(b"PK\x03\x04"):
+        from covey.workbooks import lines_of_workbook
+
+        found, notes = lines_of_workbook(data, file, expected.find)
+        cells = [(number, [unescaped(cell) for cell in line]) for number, line in found]
+        for note in notes:
+            dialect.note(note)
+    else:
+        text = _decoded(data, file, dialect)
+        separator, text, skipped = _separated(text, file, expected)
+        dialect = replace(dialect, separator=separator)
+        cells = [(n + skipped, line) for n, line in _lines(text, separator, file)]
+    top = expected.find([line for _, line in cells[:_PEEK]])
+    first = next((at for at, (_, line) in enumerate(cells) if _is_filled(line)), 0)
+    return Lines(file, cells, dialect, first if top is None else top, top is not None)
+
+
+def _decoded(data: bytes, file: str, dialect: Dialect) -> str:
+    encoding = next((name for mark, name in _BOMS.items() if data.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and 0 in data[:2]:  # no text has such a letter: every second byte is 0
+        encoding = "utf-16-be" if data[0] == 0 else "utf-16-le"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        if encoding != "utf-8":
+            name = "UTF-16" if encoding.startswith("utf-16") else "UTF-8"
+            raise HistoryError(f"{file} begins as {name} and is none; {_AS_CSV}") from error
+    try:
+        text = data.decode("cp1252")
+    except UnicodeDecodeError as error:
+        raise HistoryError(f"{file} is neither UTF-8 nor Windows-1252 text; {_AS_CSV}") from error
+    dialect.note("not UTF-8; its letters were read as Windows-1252 (Latin-1)")
+    return text
+
+
+def _separated(text: str, file: str, expected: Expected) -> tuple[str, str, int]:
+    """What separates the cells, the text that is left to read, and the lines taken off it."""
+    if hint := _HINT.match(text):
+        return hint[1], text[hint.end() :], 1
+    unquoted = _QUOTED.sub("_", text[:_HEAD])
+    there = [mark for mark in _SEPARATORS if mark in unquoted]
+    begins = {mark: expected.find(_peek(text, mark)) for mark in there}
+    fitting = [mark for mark, top in begins.items() if top is not None]
+    if len(fitting) == 1:
+        return fitting[0], text, 0
+    first = next((line for line in unquoted.splitlines() if line.strip(" ,;\t")), "")
+    found = fitting or [mark for mark in there if mark in first]
+    if len(found) < 2:
+        return (found or there or [","])[0], text, 0
+    # Names of columns may hold the other marks: what makes every line alike is the separator.
+    fitting = [mark for mark in found if _is_even(text, mark)]
+    if len(fitting) != 1:
+        known = {
+            mark: sum(name.strip() in expected.names for name in _first(text, mark))
+            for mark in fitting or found
+        }
+        most = max(known.values())
+        fitting = [mark for mark, count in known.items() if count == most and most]
+    if len(fitting) != 1:
+        both = " and ".join(_SEPARATORS[mark] for mark in found)
+        raise HistoryError(
+            f"{file}:1: the first line has {both}, and either may separate the columns. Put names "
+            "that hold such a sign in quotes. Nothing was recorded."
+        )
+    return fitting[0], text, 0
+
+
+def _peek(text: str, separator: str) -> list[list[str]]:
+    """The first lines, separated so, as far as that can be."""
+    found: list[list[str]] = []
+    with contextlib.suppress(HistoryError):  # the lines above an error may do
+        for _, line in islice(_lines(text[:_HEAD], separator, ""), _PEEK):
+            found.append(line)
+    return found
+
+
+def _first(text: str, separator: str) -> list[str]:
+    """The first line with something in it, separated so; empty if that cannot be."""
+    return next((line for line in _peek(text, separator) if _is_filled(line)), [])
+
+
+def _is_even(text: str, separator: str) -> bool:
+    """Whether every line has as many cells as the first."""
+    try:
+        lines = [line for _, line in _lines(text, separator, "") if _is_filled(line)]
+    except HistoryError:
+        return False
+    return len({len(line) for line in lines}) == 1
+
+
+def _is_filled(line: Iterable[str]) -> bool:
+    return any(cell.strip() for cell in line)
+
+
+def _lines(text: str, separator: str, file: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines, each with its number."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        for line in reader:
+            yield reader.line_num, [unescaped(cell, separator) for cell in line]
+    except csv.Error as error:
+        raise HistoryError(f"{file}:{reader.line_num}: not CSV ({error}).") from error
+
+
+# From lines to a table.
+
+
+def table_of(data: bytes, file: str, expected: Expected) -> SheetTable:
+    """The table in these bytes; ``file`` is its name in messages."""
+    return table_from(lines_of(data, file, expected), expected.numbers, expected.decimal)
+
+
+def table_from(
+    lines: Lines, numbers: Container[str] | None, decimal: str | None, *, loose: bool = False
+) -> SheetTable:
+    """The table that begins at the top of these lines.
+
+    ``numbers`` are the columns by which the decimal mark is found, unless ``decimal`` says it. With
+    ``loose``, as machines write, rows may be short, and columns without a name are passed over.
+    """
+    filled = [(n, line) for n, line in lines.cells[lines.top :] if _is_filled(line)]
+    file, dialect = lines.file, lines.dialect
+    if not filled:
+        raise HistoryError(f"{file} is empty; its first line names the columns.")
+    names = _names(filled[0], file, loose=loose)
+    above = [(n, line) for n, line in lines.cells[: lines.top] if _is_filled(line)]
+    _note_above(above, dialect)
+    cells = [_cells(names, line, f"{file}:{n}", loose=loose) for n, line in filled[1:]]
+    rows = [SheetRow(c, f"{file}:{n}") for c, (n, _) in zip(cells, filled[1:], strict=True)]
+    mark = _decimal(SheetTable(file, names, rows, dialect), numbers, decimal)
+    dialect = replace(dialect, decimal=mark)
+    rows = [SheetRow(r.cells, r.where, replace(dialect, where=r.where), file) for r in rows]
+    return SheetTable(file, [name for name in names if name], rows, dialect, len(above))
+
+
+def _note_above(above: Sequence[tuple[int, Sequence[str]]], dialect: Dialect) -> None:
+    if above:
+        number, line = above[0]
+        what = next(cell.strip() for cell in line if cell.strip())[:40]
+        also = "" if len(above) == 1 else f" and {several(len(above) - 1, 'line')} below it"
+        verb = "was" if len(above) == 1 else "were"
+        text = f"line {number} ({what}){also} above the names of the columns {verb} not read"
+        dialect.notes.setdefault(text, {})
+
+
+def _names(line: tuple[int, list[str]], file: str, *, loose: bool) -> list[str]:
+    number, cells = line
+    names = [cell.strip() for cell in cells]
+    while len(names) > 1 and not names[-1]:  # trailing commas
+        names.pop()
+    for name, count in Counter(names).items():
+        if not name and not loose:
+            place, of = names.index(name) + 1, "the first line" if number == 1 else f"line {number}"
+            raise HistoryError(f"{file}: column {place} of {of} has no name.")
+        if name and count > 1:
+            raise HistoryError(f"{file} has two columns named {name!r}; rename one.")
+    return names
+
+
+def _cells(names: list[str], line: list[str], where: str, *, loose: bool) -> dict[str, str]:
+    short = len(line) < len(names)
+    if (short and not loose) or _is_filled(line[len(names) :]):
+        raise HistoryError(
+            f"{where}: {several(len(line), 'cell')}, but {several(len(names), 'column')}. Name "
+            "each column in the first line, and put text with a comma in quotes. Nothing was "
+            "recorded."
+        )
+    full = [*line, *[""] * (len(names) - len(line))]
+    return {name: cell for name, cell in zip(names, full, strict=False) if name}
+
+
+def _decimal(table: SheetTable, numbers: Container[str] | None, said: str | None) -> str:
+    """The decimal mark of a table, as far as its numbers say; a point where they do not."""
+    wanted = [name for name in table.columns if name and (numbers is None or name in numbers)]
+    cells = (
+        (f"{row.where}: {name} is {row.text(name)!r}", row.text(name))
+        for row in table.rows
+        for name in wanted
+    )
+    return settled_mark(cells, table.dialect.separator, said)
+
+
+def settled_mark(cells: Iterable[tuple[str, str]], separator: str, said: str | None) -> str:
+    """The decimal mark by these cells: where each is, and its text; what settles it is said.
+
+    Raises:
+        HistoryError: Both marks occur; or every number with a mark may also be one with thousands
+            apart; and nothing is said.
+    """
+    marked = ((where, t) for where, t in cells if has_point(t) or with_point(t) is not None)
+    try:
+        return decimal_mark(marked, separator, said)
+    except HistoryError as error:
+        raise HistoryError(
+            f"{error} Say which it is with --decimal comma or --decimal point (in Python decimal). "
+            "Nothing was recorded."
+        ) from error

@@ -227,7 +227,7 @@ class CoveySampler(BaseSampler):
 
     def __init__(
         self,
-        batch: int = 8,
+        batch: int = 2,
         strategy: str | Strategy = "auto",
         seed: int | None = None,
         *,

@@ -77,7 +77,7 @@ def pooled():
     study = covey.Study(pool, goal="min", seed=0)
     for _ in range(3):
         batch = study.ask(4)
-        study.tell(batch, [-t.point["t"] + (t.point["solvent"] == "dmso") for t in batch])
+        study.tell(batch, [-t.point["t"] + 0.1 * (t.point["solvent"] == "dmso") for t in batch])
     return study
 
 

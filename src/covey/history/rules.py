@@ -40,6 +40,8 @@ def check(event: Event, trials: Sequence[Trial]) -> None:
     if isinstance(event, Told):
         for i, value in zip(event.ids, event.values, strict=True):
             _require_untold(trials[i], value)
+    if isinstance(event, Failed):
+        _require_may_fail(event, trials)
     if isinstance(event, Amended):
         _require_named_so(trials[event.id], event.value)
 
@@ -53,15 +55,22 @@ def known(i: int, trials: Sequence[Trial]) -> Trial:
     raise HistoryError(f"trial {i} was never asked; {so_far}.")
 
 
+def _require_may_fail(event: Failed, trials: Sequence[Trial]) -> None:
+    for trial in (trials[i] for i in event.ids):
+        if not (event.told and trial.status == "told"):
+            _require_pending(trial)
+
+
 def _require_pending(trial: Trial) -> None:
     if trial.status == "pending":
         return
     told = trial.value if trial.named is None else trial.values
     was = f"told {told}" if trial.status == "told" else trial.status
-    named = trial.named is not None and trial.status == "told"
-    instead = (
-        f" If the rest cannot be measured: study.exclude({trial.id}, reason)." if named else ""
-    )
+    instead = ""
+    if trial.status == "told":
+        case = "it is worth nothing" if trial.named is None else "the rest cannot be measured"
+        instead = f" If {case}: study.exclude({trial.id}, reason)"
+        instead += f", or study.fail({trial.id}, reason, told=True)."
     raise HistoryError(
         f"trial {trial.id} was already {was}; only a pending trial can be run, fail or be "
         f"cancelled.{instead}"
@@ -121,8 +130,8 @@ def _any(_trial: Trial) -> None:
 
 _RULES: dict[type[Event], Callable[[Trial], None]] = {
     **dict.fromkeys((Asked, Enqueued, Added, Extended, Moved, Noted, Reported, Told), _any),
-    **dict.fromkeys((Measured, Revised), _any),  # `PlateBook.check` has rules for wells
-    **dict.fromkeys((Failed, Cancelled, Lost, Dispatched), _require_pending),
+    **dict.fromkeys((Failed, Measured, Revised), _any),  # these have rules of their own
+    **dict.fromkeys((Cancelled, Lost, Dispatched), _require_pending),
     **dict.fromkeys((Amended, Late), _require_told),
     Retried: _require_failed,
     Excluded: _require_counted,

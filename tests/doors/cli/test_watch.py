@@ -6,7 +6,9 @@ import io
 import json
 import os
 import pty
+import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -100,6 +102,51 @@ def test_when_nobody_runs_it(study):
     assert out.splitlines()[0] == "0 done, 0 running"
     assert "nobody runs it" in drawn()
     assert study("status", "--json").json["run"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--rounds", "1"], 0, "the budget of 3 evaluations is used up"),
+        (["--target", "0.5"], 0, "the target 0.5 is reached by trial "),
+        (["--plateau", "3"], 0, " evaluations brought nothing better"),
+        (["--rounds", "2"], 1, "the first 4 evaluations failed alike; the last one: the command"),
+    ],
+)
+def test_status_says_why_and_when_the_last_run_ended(study, words, code, said):
+    works = "print(1.0)" if code == 0 else "import sys; sys.exit('no such data')"
+    assert study("status", "--json").json.get("last_run") is None
+    done = study("run", "--batch", "4" if code else "3", *words, "--", sys.executable, "-c", works)
+    assert done.code == code
+    (line,) = [line for line in study("status").out.splitlines() if line.startswith("last run: ")]
+    assert line.startswith("last run: ended 20")
+    assert f"(process {os.getpid()} on " in line
+    assert said in line
+    last = study("status", "--json").json["last_run"]
+    assert last["since"] <= last["ended"]
+    assert said in last["why"]
+    assert "nobody runs it; the last run ended 20" in " ".join(drawn().split())
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGKILL])
+def test_status_says_that_a_run_was_interrupted_or_killed(study, signal_):
+    Path("f.py").write_text("import time\ntime.sleep(60)\nprint(1.0)\n")
+    heard = ["env", "--default-signal=INT"]  # the jobs of a script ignore Ctrl-C
+    words = [*heard, sys.executable, "-m", "covey", "run", "--workers", "1"]
+    runner = subprocess.Popen([*words, "--", sys.executable, "f.py"], stderr=subprocess.DEVNULL)
+    while not [*Path("covey.jsonl.work").glob("*/alive")]:
+        time.sleep(0.02)
+    runner.send_signal(signal_)
+    assert runner.wait(30) == (130 if signal_ == signal.SIGINT else -9)
+    out = study("status").out
+    if signal_ == signal.SIGINT:
+        assert re.search(r"last run: ended \S+ \(process .*\): Ctrl-C\n", out)
+        return
+    assert f"last run: process {runner.pid} on " in out
+    assert "ended without a word: it was killed, or its machine went down" in out
+    assert study("status", "--json").json["last_run"]["ended"] is None
+    study("cancel", "0-2")  # so that the next run ends what is still there
+    study("run", "--rounds", "1", "--batch", "1", "--", sys.executable, "-c", "print(1.0)")
 
 
 def test_a_journal_is_read_again_only_when_it_has_changed(at_work, monkeypatch):

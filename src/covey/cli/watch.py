@@ -153,7 +153,9 @@ def status_lines(view: StudyView) -> Iterator[str]:
     if now.runner is None:
         if now.last is not None:
             yield f"last run: {last_words(now.last)}"
-        yield f"next: {next_command(view.settings, study)}"
+        by_hand = now.last is not None and not view.settings.run.command
+        again = ", or covey run -- COMMAND as before" if by_hand else ""
+        yield f"next: {next_command(view.settings, study)}{again}"
         return
     yield f"run: {now.runner}, {len(now.running)} running"
     yield f"so far: {so_far(now)}"

@@ -126,6 +126,7 @@ def test_status_says_why_and_when_the_last_run_ended(study, words, code, said):
     assert last["since"] <= last["ended"]
     assert said in last["why"]
     assert "nobody runs it; the last run ended 20" in " ".join(drawn().split())
+    assert study("status").out.endswith(", or covey run -- COMMAND as before\n")
 
 
 @pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGKILL])

@@ -258,8 +258,10 @@ def _trial_lines(study: Study, trial: Trial) -> Iterator[str]:
     if reports := history.reports(trial):
         last = reports[-1]
         yield f"{several(len(reports), 'report')}, the last {last.value:.6g} at step {last.step}"
+    said = {"stopped"} if trial.reason.startswith("stopped early") else set()
     for name, value in history.metrics(trial).items():
-        yield f"{name}: {value!r}"
+        if name not in said:
+            yield f"{name}: {value!r}"
     yield from (f"note: {note}" for note in history.notes(trial))
 
 

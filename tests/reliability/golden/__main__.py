@@ -50,7 +50,7 @@ def write(path: Path) -> covey.Study:
     study.note(Late(batch[0].id, 1, 0.5))
     study.note(Lost((batch[1].id,), "the machine went away"))
     study.fail(batch[2], "exploded: 100 °C")
-    study.cancel(batch[3])
+    study.cancel(batch[3], "no vial")
     own = study.enqueue([point, {**point, "solvent": None, "dry": False}], key="mine")
     study.tell(own[1], -3.0)
     study.amend(own[1], -2.5, "a typo")
@@ -69,6 +69,9 @@ def write(path: Path) -> covey.Study:
     study.note(Reported(more[2].id, 1, 10, 0.25))
     study.note(Extended(SPACE.describe(), SPACE.fingerprint, "to what it is already"))
     _fill_a_plate(study)
+    worthless = study.enqueue([{**point, "layers": 8}])
+    study.tell(worthless, [9.0])
+    study.fail(worthless, "a loose cable", told=True)
     return study
 
 

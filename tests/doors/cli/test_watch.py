@@ -12,15 +12,16 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+import covey.cli.watch as watching
 from covey.cli.settings import read_settings
 from covey.cli.watch import Reader, keys, picture
-from covey.history import Dispatched, Failed, Reported
+from covey.history import Dispatched, Failed, Reported, Told
 from covey.log.header import reopen as real
 from covey.log.running import holder, note_plan
 
@@ -209,3 +210,42 @@ def test_without_a_terminal_there_are_no_keys(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("q"))
     with keys() as pressed:
         assert pressed(0.0) == ""
+
+
+def test_the_view_is_drawn_until_q_is_pressed(at_work, monkeypatch):
+    """In this process: a key that means nothing first, then q; the last look is printed below."""
+    call, opened = at_work
+    opened.note(Told((2,), (0.5,), (), ({"stopped": 30},)))
+    pressed, drawn_views = iter(["x", "", "q"]), []
+    monkeypatch.setattr(watching, "keys", lambda: nullcontext(lambda seconds: next(pressed)))
+    monkeypatch.setattr(watching, "picture", lambda view: drawn_views.append(view) or "")
+    monkeypatch.setattr(watching, "_in_lines", lambda *_, **__: pytest.fail("it is a terminal"))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    out = call("watch").out
+    assert len(drawn_views) == 3
+    assert "so far: 3 of 12 done, 1 failed, 1 stopped early, " in out
+    assert "trials: 1 failed, 2 told, 1 of them stopped early" in out
+
+
+def test_ctrl_c_ends_the_view_with_a_last_look(at_work, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watching, "_in_lines", interrupted)
+    done = at_work[0]("watch")
+    assert done.code == 0
+    assert f"run: process {os.getpid()} on " in done.out
+
+
+def test_status_of_a_damaged_journal_says_what_precedes_the_damage(study):
+    study("ask")
+    study("tell", "0=0.5")
+    study("tell", "1=0.7")
+    path = Path("covey.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:-1], lines[-1].replace(b"0.7", b"0.8")]))
+    for command in ("status", "watch"):
+        done = study(command)
+        assert done.code == 6
+        assert "best: 0.5 (trial 0)" in done.out
+    assert "what follows is only what precedes the damage" in study("status").err

@@ -68,24 +68,27 @@ def write(path: Path) -> covey.Study:
     study.note(Dispatched(more[2].id, 1, "covey-golden-14-a1", 14))
     study.note(Reported(more[2].id, 1, 10, 0.25))
     study.note(Extended(SPACE.describe(), SPACE.fingerprint, "to what it is already"))
-    _fill_a_plate(study)
-    worthless = study.enqueue([{**point, "layers": 8}])
-    study.tell(worthless, [9.0])
-    study.fail(worthless, "a loose cable", told=True)
+    _fill_a_plate_and_fail(study)
     return study
 
 
-def _fill_a_plate(study: covey.Study) -> None:
+def _fill_a_plate_and_fail(study: covey.Study) -> None:
     layout = covey.Layout(plate=6, shared={"dry": "plate"}, controls={"blank": 1}, replicates=2)
     (plate,) = study.ask_plates(1, layout, strategy="random")
     readings = {well.name: 0.5 + 0.25 * place for place, well in enumerate(plate.used)}
     study.tell_plate(plate, readings, marks={plate.used[-1].name: "bubble"})
+<<<<<<< HEAD
     wells = [well.name for well in plate.used if well.trial is not None]
     study.amend_wells(plate, {wells[0]: 0.75}, "a dilution was forgotten")
     study.mark_wells(plate, wells[1:3], "dust, 18 °C", key="seen later")
     study.unmark_wells(plate, wells[1], "it was the neighbour")
     trial = study.history[plate.trials[0]]
     study.note(Moved((trial.id,), ({**trial.point, "layers": 2},), "as it was built"))
+=======
+    worthless = study.enqueue([{"rate": 0.01, "layers": 8, "solvent": "éther", "dry": True}])
+    study.tell(worthless, [9.0])
+    study.fail(worthless, "a loose cable", told=True)
+>>>>>>> 600626b (Test what a view of a run draws, and that wells end trials)
 
 
 if __name__ == "__main__":

@@ -196,3 +196,29 @@ def test_a_study_of_several_goals_forgets_what_failed_afterwards():
     assert len(study.ask(2)) == 2
     study.tell(3, {"a": 9.0})
     assert [trial.id for trial in study.front] == [3]
+
+
+def test_wells_end_a_trial_when_the_last_is_measured_and_say_why_it_is_lost():
+    space = covey.Space({"x": covey.Real(0.0, 1.0)})
+    study = covey.Study(space, seed=0)
+    (plate,) = study.ask_plates(1, covey.Layout(plate=6, replicates=2), strategy="random")
+    wells = [well.name for well in plate.used]
+    first = study.history.plates.wells_of(0)
+    rest = {name: 1.0 for name in wells if name != first[0][1]}
+    study.tell_plate(plate, rest, part=True)
+    assert study.history[0].ended_at is None
+    study.tell_plate(plate, {first[0][1]: 1.0})
+    ended = study.history[0]
+    assert ended.asked_at <= ended.ended_at == study.history.times[-1]
+    assert (ended.reason, ended.seconds) == ("", None)
+    with pytest.raises(HistoryError, match=r"measured in wells, .* study\.exclude\(0, reason\)"):
+        study.fail(0, "bubble", told=True)
+    (other,) = study.ask_plates(1, covey.Layout(plate=6, replicates=2), strategy="random")
+    study.tell_plate(other, {}, marks={well.name: "bubble" for well in other.used})
+    lost = study.history[-1]
+    assert lost.status == "lost"
+    assert "2 wells" in lost.reason
+    assert study.history.reason(lost) == lost.reason
+    frame = study.history.to_frame()
+    assert frame["reason"].tolist()[-1] == lost.reason
+    assert {"plate", "well"} <= {*frame.columns}

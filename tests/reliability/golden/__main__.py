@@ -77,18 +77,15 @@ def _fill_a_plate_and_fail(study: covey.Study) -> None:
     (plate,) = study.ask_plates(1, layout, strategy="random")
     readings = {well.name: 0.5 + 0.25 * place for place, well in enumerate(plate.used)}
     study.tell_plate(plate, readings, marks={plate.used[-1].name: "bubble"})
-<<<<<<< HEAD
     wells = [well.name for well in plate.used if well.trial is not None]
     study.amend_wells(plate, {wells[0]: 0.75}, "a dilution was forgotten")
     study.mark_wells(plate, wells[1:3], "dust, 18 °C", key="seen later")
     study.unmark_wells(plate, wells[1], "it was the neighbour")
     trial = study.history[plate.trials[0]]
     study.note(Moved((trial.id,), ({**trial.point, "layers": 2},), "as it was built"))
-=======
     worthless = study.enqueue([{"rate": 0.01, "layers": 8, "solvent": "éther", "dry": True}])
     study.tell(worthless, [9.0])
     study.fail(worthless, "a loose cable", told=True)
->>>>>>> 600626b (Test what a view of a run draws, and that wells end trials)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import repeat, zip_longest
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from covey.errors import HistoryError, is_whole
 from covey.history.checks import trial_ids
@@ -40,7 +40,7 @@ from covey.history.events import (
     Told,
     ids_in,
 )
-from covey.history.rules import check, known
+from covey.history.rules import Correction, check, corrections_in, known
 from covey.history.trial import Batch, Origin, Point, Status, Trial
 from covey.history.wells import Measured, PlateBook, Revised
 
@@ -181,7 +181,8 @@ class Ledger:
         trials = [self.trials[i] for i in ids_in(event)]
         if isinstance(event, Amended | Moved):  # what was recorded of it before stays
             for trial in _corrected(event, trials):
-                self._put(trial, trial.reason if trial.excluded else event.reason)
+                kept = trial.excluded or isinstance(event, Moved)
+                self._put(trial, trial.reason if kept else event.reason)
             return
         if isinstance(event, Told):
             changed = _told(event, trials, at)
@@ -215,54 +216,6 @@ def _corrected(event: Amended | Moved, trials: Sequence[Trial]) -> list[Trial]:
     if isinstance(event, Amended):
         return [trials[0].amended(event.value, event.sem)]
     return [replace(t, point=point) for t, point in zip(trials, event.points, strict=True)]
-
-
-def _corrections(event: Event, book: PlateBook) -> Iterator[Correction]:
-    match event:
-        case Amended(id=i, value=value, reason=reason):
-            yield Correction((i,), f"amended to {_in_words(value)}", reason)
-        case Excluded(ids=ids, reason=reason):
-            yield Correction(ids, "excluded", reason)
-        case Included(ids=ids, reason=reason):
-            yield Correction(ids, "included again", reason)
-        case Moved(ids=ids, reason=reason):
-            yield Correction(ids, "run at another point than asked", reason)
-        case Measured() | Revised():
-            for wells, what, said in _well_by_well(event):
-                where = f"{event.plate} {', '.join(wells)} {what}"
-                yield Correction(book.trials_in(event.plate, wells), where, said)
-
-
-def _well_by_well(event: Measured | Revised) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Wells, what became of them and why."""
-    if isinstance(event, Measured):
-        for well, said in event.marks.items():
-            yield (well,), "marked", said
-        return
-    for well, value in (event.values or {}).items():
-        yield (well,), f"amended to {_in_words(value)}", event.reason
-    for wells, what in ((event.marked, "marked"), (event.unmarked, "unmarked")):
-        if wells:
-            yield wells, what, event.reason
-
-
-def _in_words(value: float | Point) -> str:
-    if isinstance(value, Point):
-        return ", ".join(f"{name} {one:.6g}" for name, one in value.items())
-    return f"{value:.6g}"
-
-
-class Correction(NamedTuple):
-    """Something that was corrected, left out or taken back by hand."""
-
-    ids: tuple[int, ...]  # trials that it is about; none of a control
-    what: str
-    reason: str
-
-    @property
-    def is_exclusion(self) -> bool:
-        """Whether whole trials were left out, or count again."""
-        return self.what in ("excluded", "included again")
 
 
 class History:
@@ -392,7 +345,7 @@ class History:
     def corrections(self) -> tuple[Correction, ...]:
         """What was amended, marked, excluded, included or run otherwise than asked, in order."""
         book = self.plates
-        return tuple(found for event in self.events for found in _corrections(event, book))
+        return tuple(found for event in self.events for found in corrections_in(event, book))
 
     @property
     def plates(self) -> PlateBook:

@@ -1,8 +1,9 @@
-"""Which event may follow on which trials: `check`, and a rule for each kind of event."""
+"""Which event may follow on which trials (`check`), and what it corrects (`corrections_in`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from covey.errors import HistoryError
 from covey.history.events import (
@@ -27,7 +28,7 @@ from covey.history.events import (
     ids_in,
 )
 from covey.history.trial import Point, Trial
-from covey.history.wells import Measured, Revised
+from covey.history.wells import Measured, PlateBook, Revised
 
 
 def check(event: Event, trials: Sequence[Trial]) -> None:
@@ -145,3 +146,52 @@ def _require_named_so(trial: Trial, value: float | Point) -> None:
         raise HistoryError(
             f"trial {trial.id} was told {trial.values}; amend values by these names, got {value!r}."
         )
+
+
+def corrections_in(event: Event, book: PlateBook) -> Iterator[Correction]:
+    """What an event corrects, leaves out or takes back, and why."""
+    match event:
+        case Amended(id=i, value=value, reason=reason):
+            yield Correction((i,), f"amended to {_in_words(value)}", reason)
+        case Excluded(ids=ids, reason=reason):
+            yield Correction(ids, "excluded", reason)
+        case Included(ids=ids, reason=reason):
+            yield Correction(ids, "included again", reason)
+        case Moved(ids=ids, reason=reason):
+            yield Correction(ids, "run at another point than asked", reason)
+        case Measured() | Revised():
+            for wells, what, said in _well_by_well(event):
+                where = f"{event.plate} {', '.join(wells)} {what}"
+                yield Correction(book.trials_in(event.plate, wells), where, said)
+
+
+def _well_by_well(event: Measured | Revised) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Wells, what became of them and why."""
+    if isinstance(event, Measured):
+        for well, said in event.marks.items():
+            yield (well,), "marked", said
+        return
+    for well, value in (event.values or {}).items():
+        yield (well,), f"amended to {_in_words(value)}", event.reason
+    for wells, what in ((event.marked, "marked"), (event.unmarked, "unmarked")):
+        if wells:
+            yield wells, what, event.reason
+
+
+def _in_words(value: float | Point) -> str:
+    if isinstance(value, Point):
+        return ", ".join(f"{name} {one:.6g}" for name, one in value.items())
+    return f"{value:.6g}"
+
+
+class Correction(NamedTuple):
+    """Something that was corrected, left out or taken back by hand."""
+
+    ids: tuple[int, ...]  # trials that it is about; none of a control
+    what: str
+    reason: str
+
+    @property
+    def is_exclusion(self) -> bool:
+        """Whether whole trials were left out, or count again."""
+        return self.what in ("excluded", "included again")

@@ -186,3 +186,16 @@ def installed(package: str, extra: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise MissingExtraError(package, extra) from error
+
+
+def duration(seconds: float) -> str:
+    """A time in words, as exactly as one cares.
+
+    >>> duration(42), duration(125), duration(7380), duration(200_000)
+    ('42 s', '2 min 5 s', '2 h 3 min', '2 d 7 h')
+    """
+    whole = max(0, round(seconds))
+    for unit, size, smaller, part in (("d", 86_400, "h", 3600), ("h", 3600, "min", 60)):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // part} {smaller}"
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"

@@ -23,7 +23,7 @@ PLAIN = "value"  # the outcome of a study that names none
 _SIGNS = ("<=", ">=")
 COLUMNS = (
     *("id", "status", "sem", "origin", "batch", "reason", "asked", "ended", "seconds"),
-    "excluded",
+    *("started", "excluded"),
 )
 """Columns of sheets and tables about a trial, whose names no outcome may have."""
 
@@ -362,10 +362,21 @@ class _Projection:
     def _ended_or_else(self, event: events.Event) -> list[events.Event]:
         if isinstance(event, Measured | Revised):
             return self._measured(event)
+        if isinstance(event, events.Failed) and event.told:
+            return self._worthless(event)
         if isinstance(event, events.Failed | events.Cancelled | events.Lost | events.Retried):
             ids = tuple(i for i in event.ids if i not in self._late)
             return [replace(event, ids=ids)] if ids else []
         return [] if isinstance(event, events.Late) else [event]
+
+    def _worthless(self, event: events.Failed) -> list[events.Event]:
+        """Failures of what was told; a late result in part leaves the rest to come again."""
+        kept = tuple(i for i in event.ids if i not in self._late or i in self._told)
+        again = tuple(i for i in kept if i in self._late)
+        self._told.difference_update(event.ids)
+        self._excluded.difference_update(event.ids)
+        found: list[events.Event] = [replace(event, ids=kept)] if kept else []
+        return [*found, events.Retried(again)] if again else found
 
     def _counted_or_not(self, event: events.Excluded | events.Included) -> list[events.Event]:
         if isinstance(event, events.Excluded):

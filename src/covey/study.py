@@ -122,8 +122,8 @@ class Study(OnPlates):
     ) -> Self:
         """Open a study from its journal and go on.
 
-        What a log cannot hold (rows in memory, a function, a strategy object) is passed again.
-        ``read_only`` reads up to any damage. A reason to `extend` goes on in another ``space``.
+        What a log cannot hold (rows in memory, a function, a strategy object) is passed again;
+        ``read_only`` reads up to any damage; a reason to `extend` goes on in another ``space``.
         """
         arguments.require_space_to_extend(space, extend)
         opened = reopen(journal, read_only=read_only)
@@ -151,8 +151,7 @@ class Study(OnPlates):
     ) -> list[Trial]:
         """The next k points: distinct, feasible, none of them pending.
 
-        In a finite space none was asked, told or failed before. If there are not k such points, an
-        error says why and nothing is logged.
+        In a finite space none was asked, told or failed before; too few left are an error.
 
         Args:
             k: how many.
@@ -206,10 +205,7 @@ class Study(OnPlates):
         return cost_of(self.history, self._recipe, self._request(k, None))
 
     def enqueue(self, points: Points, *, key: str | None = None) -> list[Trial]:
-        """Make points of your own choice pending; `ask` never returns them. Repeats are allowed.
-
-        Points are a list of dicts, or a pandas or polars frame; so for `add` and `predict`.
-        """
+        """Make points (dicts, or a pandas or polars frame) pending; `ask` never returns them."""
         return self._commit(events.Enqueued(arguments.checked_points(points, self.space)), key)
 
     def tell(
@@ -235,13 +231,18 @@ class Study(OnPlates):
         sems = arguments.each(sem, len(ids), self._recipe.outcomes, found.values)
         self._commit(events.Told(ids, found.values, sems, found.metrics, found.goal), key)
 
-    def fail(self, trials: Trials, reason: str = "", *, key: str | None = None) -> None:
-        """Record that these failed: not proposed again; batches learn where trials fail."""
-        self._commit(events.Failed(self._own_ids(trials), reason), key)
+    def fail(
+        self, trials: Trials, reason: str = "", *, told: bool = False, key: str | None = None
+    ) -> None:
+        """Record that these failed: not proposed again; batches learn where trials fail.
 
-    def cancel(self, trials: Trials, *, key: str | None = None) -> None:
+        With ``told`` and a reason also of trials that have a value: it is worth nothing, and gone.
+        """
+        self._commit(events.Failed(self._own_ids(trials), reason, told), key)
+
+    def cancel(self, trials: Trials, reason: str = "", *, key: str | None = None) -> None:
         """Record that these were never run: they may be proposed again."""
-        self._commit(events.Cancelled(self._own_ids(trials)), key)
+        self._commit(events.Cancelled(self._own_ids(trials), reason), key)
 
     def amend(
         self,
@@ -264,10 +265,7 @@ class Study(OnPlates):
         self._commit(events.Amended(id, corrected, reason, error), key)
 
     def exclude(self, trials: Trials, reason: str, *, key: str | None = None) -> None:
-        """Leave results out of the model and of `best`.
-
-        They stay in the log and are shown as excluded, and their points are not proposed again.
-        """
+        """Leave results out of the model and of `best`; their points are not proposed again."""
         self._commit(events.Excluded(self._own_ids(trials), reason), key)
 
     def include(self, trials: Trials, reason: str, *, key: str | None = None) -> None:
@@ -289,8 +287,8 @@ class Study(OnPlates):
         """Go on in another space; the log goes on, and every result stays in the model.
 
         Ranges may become wider or narrower, options come and go, constraints change, a `Pool` gain
-        or lose rows, and new parameters join, but none may go. Results that are outside then still
-        train the model. Pending trials must stay possible: tell, fail or cancel the others first.
+        or lose rows, and parameters join, but none may go. Results outside still train the model.
+        Pending trials must stay possible: tell, fail or cancel the others first.
 
         Args:
             space: as it is from now on.
@@ -332,9 +330,14 @@ class Study(OnPlates):
 
         return run(self, f, batch=batch, rounds=rounds, workers=workers, **options)
 
-    def note(self, event: events.Event) -> None:
-        """Append an event to the log as it is; for runs, and for restoring a study."""
-        self._commit(event)
+    def note(self, trials: Trials | events.Event, text: str = "") -> None:
+        """Write a remark about trials into the log, which changes nothing else.
+
+        An event is appended as it is; that is for runs, and for restoring a study.
+        """
+        if not isinstance(trials, events.Event):
+            trials = events.Noted(self._own_ids(trials), text)
+        self._commit(trials)
 
     def refresh(self) -> None:
         """Read what other processes have written to the journal since."""
@@ -405,19 +408,15 @@ class Study(OnPlates):
 
     @property
     def front(self) -> list[Trial]:
-        """The told trials that keep the limits and that no other such trial dominates.
-
-        None other is as good in every goal and better in one. Excluded trials play no part.
-        """
+        """The told trials, none excluded, that keep the limits and that no other dominates."""
         return list(outcomes.front(self.history, self.outcomes))
 
     def predict(self, points: Points) -> Prediction | dict[str, Prediction]:
         """What the model expects at some points: mean and standard deviation of f.
 
-        f is the mean of a measurement there, in your units and sign, also where outcomes were
-        warped for the model. The standard deviation leaves out the noise of a measurement. From
-        the third failure on, ``success`` of what is returned is the probability of success. Where
-        outcomes have names, there is one prediction for each, by its name.
+        f is the mean of a measurement there, in your units and sign. The standard deviation leaves
+        out the noise. From the third failure on, ``success`` of what is returned is the probability
+        of success. Where outcomes have names, there is one prediction for each, by its name.
         """
         state = self._log.state
         wanted, recipe = arguments.checked_points(points, state.space), self._in(state)
@@ -437,9 +436,8 @@ class Study(OnPlates):
         the best of every goal, by distances in shares of the front's range times these weights.
 
         With noise this is a better answer than `best`, which may owe its value to luck. The mean is
-        that of a measurement, as of `predict`. Noise is taken to be alike everywhere (after the
-        warp, if outcomes were warped): where it grows along an axis and is skewed, the point
-        follows the median, and GP(warp=False), which averages values as told, is the safer model.
+        that of a measurement. Noise is taken to be alike everywhere, after the warp: where it grows
+        along an axis and is skewed, the point follows the median, and GP(warp=False) is safer.
         """
         named = advice.checked_weights(weights, self.outcomes)
         state = self._log.state

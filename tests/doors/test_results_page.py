@@ -25,15 +25,18 @@ def test_the_code_runs():
 def test_the_calls_of_the_table_run():
     study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0)
     study.ask(40)
-    study.tell([3, 5, 20], [1.0, 2.0, 7.3])
+    study.tell([3, 5, 9, 20], [1.0, 2.0, 0.0, 7.3])
     study.fail(range(24, 32))
     calls = re.findall(r"\| `(study\.[^`]*)` \|", PAGE)
-    assert len(calls) == 7
+    assert len(calls) == 8
     for call in calls:
         exec(call, {"study": study, "covey": covey})
     assert [t.id for t in study.history.trials if t.excluded] == [5]
     assert study.history[20].value == 73.0
     assert study.history[24].status == "pending"
+    assert (study.history[9].status, study.history[9].reason) == ("failed", "loss was nan")
+    assert study.history[8].reason == "no vial"
+    assert study.history.notes(7) == ("cloudy",)
 
 
 def test_the_commands_exist():

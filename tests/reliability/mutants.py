@@ -399,3 +399,19 @@ def _(patch: Patch) -> None:
 @_defect("waiting counts")
 def _(patch: Patch) -> None:
     patch.setattr("covey.run.workdir.Workdir.computed", False)
+
+
+# ---------------------------------------------------------------- watching
+
+
+@_defect("the rest takes as long as it took so far")
+def _(patch: Patch) -> None:
+    """A pace that counts what is still at work as if it had ended just now."""
+    module = import_module("covey.run.standing")
+    real = module.Tempo.left
+
+    def left(self: Any, elapsed: Any, queued: int, later: int) -> float:
+        one = max([self.one, *elapsed])
+        return real(replace(self, one=one), [0.0] * len(elapsed), queued, later)
+
+    patch.setattr(module.Tempo, "left", left)

@@ -15,7 +15,7 @@ from tests.reliability.verdict import SCALE, Broken, demand, stored, times
 import covey
 from covey.errors import JournalError
 from covey.history import History
-from covey.log import journal as lines
+from covey.log import disk
 from covey.log.journal import Journal
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
@@ -69,7 +69,7 @@ def two_studies(path: Path, case: Callable[[int], timedelta]) -> History:
 def check_clock(folder: Path, case: str) -> None:
     path = folder / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "datetime", Clock)
+        patch.setattr(disk, "datetime", Clock)
         try:
             values = [trial.value for trial in two_studies(path, CASES[case]).trials]
         except JournalError as error:

@@ -90,6 +90,10 @@ def test_what_the_second_frozen_journal_says_beyond_the_first():
     history = check_golden(GOLDEN[1], read_only=True).history
     assert history.trials[11].excluded
     assert history.reason(11) == "the cell was wet"
+    assert history.reason(9) == "no vial"
+    assert (history[-1].status, history[-1].value) == ("failed", None)
+    assert history[-1].reason == "a loose cable"
+    assert history[-1].asked_at <= history[-1].ended_at
     assert [trial.id for trial in history.counted] == [0, 1, 2, 3, 4, 5, 6, 7, 12, 15, 16]
     assert (history[12].value, history[12].values["impurity"]) == (0.5, 1.25)
     assert (history[13].value, history[13].values) == (None, {"yield": 61.0, "cost": 33.0})

@@ -32,7 +32,7 @@ from covey.history import (
     Retried,
     Told,
 )
-from covey.log import journal as lines
+from covey.log import disk
 from covey.log.journal import Journal, read
 from covey.log.log import Logbook
 
@@ -107,6 +107,8 @@ def everything(book: Logbook) -> tuple[object, ...]:
     return (
         repr(history.events),  # to the last bit: -0.0 is not 0.0
         repr(history.trials),
+        history.times,
+        [(t.asked_at, t.started_at, t.ended_at) for t in history.trials],
         [history.attempts(trial.id) for trial in history.trials],
         [(history.notes(t.id), history.reports(t.id), t.excluded) for t in history.trials],
         (history.asked_count, history.rounds, history.models),
@@ -144,7 +146,7 @@ def check_round_trip(folder: Path, examples: int, shrink: bool = True) -> None:
         judge(folder, list(zip([event for event, _ in drawn], keys, strict=True)))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "datetime", Stopped)
+        patch.setattr(disk, "datetime", Stopped)
         go()
 
 

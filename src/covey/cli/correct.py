@@ -87,34 +87,47 @@ def include(
 def fail(
     ids: Ids,
     reason: MaybeReason = "",
+    told: Annotated[
+        bool, typer.Option("--told", help="Also trials that have a value, which is worth nothing.")
+    ] = False,
     config: Config = FILE,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
     """Say that pending trials failed: batches avoid such points from now on.
 
+    With --told and a reason, trials that were told fail too: their values do not count any more,
+    and the journal keeps them. `covey exclude` leaves a value out without calling its point bad,
     `covey cancel` is for trials that were never run, `covey retry` takes a failure back.
 
     \b
     covey fail 2 --dry-run
     covey fail 2 --reason "the vial broke"
+    covey fail 0 --told --reason "the loss was nan, and 0 was printed"
     """
     from covey.history import Failed
 
     verb = _Verb("fail", "failed", as_json, dry_run)
-    _change(verb, config, ids, lambda found: Failed(found, reason))
+    _change(verb, config, ids, lambda found: Failed(found, reason, told))
 
 
-def cancel(ids: Ids, config: Config = FILE, as_json: Json = False, dry_run: DryRun = False) -> None:
+def cancel(
+    ids: Ids,
+    reason: MaybeReason = "",
+    config: Config = FILE,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+) -> None:
     """Withdraw pending trials that will not be run: their points are free again.
 
     \b
     covey cancel 2 --dry-run
-    covey cancel 2
+    covey cancel 2 --reason "no time left"
     """
     from covey.history import Cancelled
 
-    _change(_Verb("cancel", "cancelled", as_json, dry_run), config, ids, Cancelled)
+    verb = _Verb("cancel", "cancelled", as_json, dry_run)
+    _change(verb, config, ids, lambda found: Cancelled(found, reason))
 
 
 def retry(ids: Ids, config: Config = FILE, as_json: Json = False, dry_run: DryRun = False) -> None:

@@ -259,7 +259,7 @@ def _on_journal(settings: Settings, *, dry_run: bool) -> Study:
     kept = reopen(settings.journal, read_only=True)
     copy = MemoryLog(_without(kept.header, ("covey", "min_reader", "created", "crc")))
     for number, event in enumerate(kept.read(0)):
-        copy.append(_without(event, ("seq", "at", "crc")), number)
+        copy.append(_without(event, ("seq", "crc")), number)
     return settings.on(copy)
 
 

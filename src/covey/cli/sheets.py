@@ -189,7 +189,7 @@ def _number_or_text(text: str) -> Any:
 
 COLUMNS = ("id", "status", "value", "sem", "origin")
 """Columns that are not parameters."""
-EXPORT_ONLY = ("batch", "reason", "asked", "ended", "seconds")
+EXPORT_ONLY = ("batch", "reason", "asked", "started", "ended", "seconds")
 """Columns that only an export has."""
 EXPORT_RARE = ("excluded", "notes")
 """Columns that an export has where a trial is excluded, or has a note."""

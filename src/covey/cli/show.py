@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import compress, product
 from pathlib import Path
@@ -18,12 +17,14 @@ from covey.cli.outcomes import value_columns
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import point_to_json
-from covey.errors import several
-from covey.log.journal import read
+from covey.errors import duration, several
 
 if TYPE_CHECKING:
     from covey.history import Trial
     from covey.study import Study
+
+
+_LATER = ("reason", "started", "ended", "seconds")  # columns that are empty at first
 
 
 def look_at(settings: Settings, *, own: bool = False) -> Study:
@@ -200,7 +201,7 @@ def logs(
     config: Config = FILE,
     as_json: Json = False,
 ) -> None:
-    """Why a trial failed, was amended or is excluded, notes, and what its evaluations printed.
+    """A trial: when it ran, why it failed or is excluded, notes, and what it printed.
 
     \b
     covey logs 1
@@ -211,18 +212,18 @@ def logs(
     settings = read_settings(config)
     study = look_back_at(settings)
     found = study.history.trial(trial)
-    reason = study.history.reason(found)
-    attempts = study.history.attempts(found)
+    attempts, reports = study.history.attempts(found), study.history.reports(found)
     folder = work_folder(settings.journal)
     kept = [file for sent in attempts for file in _kept(folder / Path(sent.name).name)]
     if as_json:
         fields = {
             **(trial_json(study, found) or {}),
-            "batch": study.history.batch(found),
-            "reason": reason,
+            **_fate(study, found),
             "notes": list(study.history.notes(found)),
+            "metrics": study.history.metrics(found),
             "amended": _amended(study, found),
             "attempts": len(attempts),
+            "reports": [[one.step, one.value] for one in reports],
             "folder": str(folder),
             "logs": [{"file": str(file), "text": text} for file, text in kept],
         }
@@ -232,12 +233,8 @@ def logs(
     told = f"{found.value!r}" if found.named is None else named
     ended = f"told {told}" if found.status == "told" else found.status
     put(f"{trial_name(study, found)}: {ended}{', excluded' if found.excluded else ''}")
-    if found.status in ("failed", "lost") or found.excluded:
-        put(f"reason: {reason or 'nobody said'}")
-    for why in _amended(study, found):
-        put(f"amended: {why}")
-    for note in study.history.notes(found):
-        put(f"note: {note}")
+    for line in _trial_lines(study, found):
+        put(line)
     for file, text in kept:
         put(f"--- {file}\n{text}")
     if not attempts:
@@ -248,6 +245,40 @@ def logs(
             "those that failed are, until somebody removes them."
         )
     return end(study)
+
+
+def _trial_lines(study: Study, trial: Trial) -> Iterator[str]:
+    """When it ran and for how long, why it is as it is, what it reported, and notes."""
+    history, amended = study.history, _amended(study, trial)
+    if trial.status in ("failed", "lost") or trial.excluded or trial.reason not in ("", *amended):
+        yield f"reason: {trial.reason or 'nobody said'}"
+    yield from (f"amended: {why}" for why in amended)
+    if when := ", ".join(when_words(trial)):
+        yield when
+    if reports := history.reports(trial):
+        last = reports[-1]
+        yield f"{several(len(reports), 'report')}, the last {last.value:.6g} at step {last.step}"
+    said = {"stopped"} if trial.reason.startswith("stopped early") else set()
+    for name, value in history.metrics(trial).items():
+        if name not in said:
+            yield f"{name}: {value!r}"
+    yield from (f"note: {note}" for note in history.notes(trial))
+
+
+def when_words(trial: Trial) -> Iterator[str]:
+    """When a trial was asked for, began and ended, and how long it took, as far as that is known.
+
+    >>> from datetime import UTC, datetime
+    >>> from covey.history import Point, Trial
+    >>> list(when_words(Trial(0, Point(x=1), asked_at=datetime(2026, 1, 1, 9, 30, tzinfo=UTC))))
+    ['asked 2026-01-01 09:30:00 UTC']
+    """
+    for word in ("asked", "started", "ended"):
+        at = getattr(trial, f"{word}_at")
+        if at is not None:
+            yield f"{word} {at:%Y-%m-%d %H:%M:%S} UTC"
+    if trial.seconds is not None:
+        yield f"took {duration(trial.seconds)}"
 
 
 def _kept(folder: Path) -> list[tuple[Path, str]]:
@@ -277,13 +308,14 @@ def export(
         Output(out, settings.files).require_sheet()
     study = look_back_at(settings)
     trials = study.history.trials
-    cells = _export_cells(study, settings.journal)
+    cells = [_fate(study, trial) for trial in trials]
     if as_json:
         listed = [
             {
                 **(trial_json(study, trial) or {}),
                 **cells[trial.id],
                 "notes": list(study.history.notes(trial)),
+                "metrics": study.history.metrics(trial),
             }
             for trial in trials
         ]
@@ -306,7 +338,7 @@ def export(
         put_exactly(sheets.sheet_text(columns, rows, mark))
     else:
         # Cells of an earlier export, of trials that have their result by now.
-        changing = [added[name] for name in ("reason", "ended", "seconds", *sheets.EXPORT_RARE)]
+        changing = [added[name] for name in (*_LATER, *sheets.EXPORT_RARE)]
         earlier = {
             "status": get_args(Status),
             **dict.fromkeys(["value", "sem", *named, *changing], ("",)),
@@ -326,37 +358,20 @@ def export(
     return end(study)
 
 
-def _export_cells(study: Study, journal: Path) -> list[dict[str, Any]]:
-    """For each trial: its batch, why it failed, and the times of the journal's lines about it.
-
-    Its seconds are counted from the line that dispatches it to the line with its outcome.
-    """
-    asked: dict[int, str] = {}
-    begun: dict[int, str] = {}
-    ended: dict[int, str] = {}
-    for line in read(journal, prefix=True).events:
-        kind, at = line.get("type"), str(line.get("at", ""))
-        if kind == "dispatched":
-            begun[line["id"]] = at
-        if kind in ("asked", "enqueued", "added"):
-            asked |= dict.fromkeys(line["ids"], at)
-        if kind in ("added", "told", "failed", "cancelled", "lost"):
-            ended |= dict.fromkeys(line["ids"], at)
-        if kind == "retried":  # attempts before it are over
-            for id in line["ids"]:
-                begun.pop(id, None)
-                ended.pop(id, None)
-    history = study.history
-    return [
-        {
-            "batch": history.batch(id),
-            "reason": history.reason(id),
-            "asked": asked.get(id),
-            "ended": ended.get(id),
-            "seconds": _between(begun.get(id), ended.get(id)),
-        }
-        for id in range(len(history))
-    ]
+def _fate(study: Study, trial: Trial) -> dict[str, Any]:
+    """Its batch, why it failed and the like, and when it was asked for, began and ended."""
+    times = (trial.asked_at, trial.started_at, trial.ended_at)
+    asked, started, ended = (
+        None if at is None else at.isoformat(timespec="milliseconds") for at in times
+    )
+    return {
+        "batch": study.history.batch(trial),
+        "reason": trial.reason,
+        "asked": asked,
+        "started": started,
+        "ended": ended,
+        "seconds": None if trial.seconds is None else round(trial.seconds, 3),
+    }
 
 
 def _columns(study: Study, added: Mapping[str, str], rare: Sequence[str]) -> list[str]:
@@ -387,17 +402,6 @@ def _rare_cells(study: Study) -> dict[str, dict[int, str]]:
         "excluded": {t.id: "excluded" for t in history.trials if t.excluded},
         "notes": {id: text for id, text in notes.items() if text},
     }
-
-
-def _between(begun: str | None, ended: str | None) -> float | None:
-    """Seconds from one time to another; None where one is not known, or a clock was set back."""
-    if begun is None or ended is None:
-        return None
-    try:
-        seconds = (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
-    except (ValueError, TypeError):  # not a time, or one without a zone: another program wrote it
-        return None
-    return round(seconds, 3) if seconds >= 0.0 else None
 
 
 def report(

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,8 +25,8 @@ from covey.cli.outcomes import (
 from covey.cli.output import printable, put, put_json, say, table_cell
 from covey.cli.settings import Settings, read_settings
 from covey.cli.show import end, next_command, say_differences, trial_json, trial_name
-from covey.errors import brief, several
-from covey.log.running import holder
+from covey.errors import brief, duration, several
+from covey.log.running import Holder, holder, last_run
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -77,11 +77,10 @@ class StudyView:
         history = study.history
         run = None
         if now.runner is not None:
-            said = {
-                name: v for name, v in now.to_json().items() if name not in ("runner", "trouble")
-            }
-            who = {name: v for name, v in asdict(now.runner).items() if name != "plan"}
-            run = {**who, **said, "running": len(now.running), "under_way": said["running"]}
+            apart = ("runner", "trouble", "last")
+            said = {name: v for name, v in now.to_json().items() if name not in apart}
+            run = {**_who(now.runner), **said, "under_way": said["running"]}
+            run["running"] = len(now.running)
         return {
             "journal": str(self.settings.journal),
             "goal": study.goal,
@@ -96,7 +95,16 @@ class StudyView:
             "excluded": _reasons(study, self.excluded),
             "trouble": now.trouble,
             "run": run,
+            "last_run": None if now.last is None else {**_who(now.last), **_end(now.last)},
         }
+
+
+def _who(runner: Holder) -> dict[str, Any]:
+    return {"pid": runner.pid, "host": runner.host, "since": runner.since}
+
+
+def _end(runner: Holder) -> dict[str, Any]:
+    return {"ended": runner.ended or None, "why": runner.why or None}
 
 
 def status(config: Config = FILE, as_json: Json = False) -> None:
@@ -143,7 +151,11 @@ def status_lines(view: StudyView) -> Iterator[str]:
     if now.trouble:
         yield f"trouble: {brief(now.trouble, _WORDS)}"
     if now.runner is None:
-        yield f"next: {next_command(view.settings, study)}"
+        if now.last is not None:
+            yield f"last run: {last_words(now.last)}"
+        by_hand = now.last is not None and not view.settings.run.command
+        again = ", or covey run -- COMMAND as before" if by_hand else ""
+        yield f"next: {next_command(view.settings, study)}{again}"
         return
     yield f"run: {now.runner}, {len(now.running)} running"
     yield f"so far: {so_far(now)}"
@@ -155,10 +167,19 @@ def status_lines(view: StudyView) -> Iterator[str]:
     yield "next: covey run is at work; wait for it, or look on: covey watch"
 
 
+def last_words(last: Holder) -> str:
+    """When the last run ended, and why.
+
+    >>> last_words(Holder(7, "tern", "2026-01-01T09:00", {}, "2026-01-01T10:30", "Ctrl-C"))
+    'ended 2026-01-01T10:30 (process 7 on tern, since 2026-01-01T09:00): Ctrl-C'
+    """
+    if last.ended:
+        return f"ended {last.ended} ({last}): {last.why}"
+    return f"{last}, ended without a word: it was killed, or its machine went down"
+
+
 def so_far(now: Standing) -> str:
     """How far a run is, in words."""
-    from covey.run.standing import duration
-
     parts = [f"{now.done}{'' if now.total is None else f' of {now.total}'} done"]
     parts += [f"{now.failed} failed"] if now.failed else []
     parts += [f"{now.stopped} stopped early"] if now.stopped else []
@@ -202,8 +223,6 @@ def _best_lines(study: Study, best: Trial | None) -> Iterator[str]:
 
 def _rows(view: StudyView) -> Iterator[tuple[str, str, str, str, str, str, str]]:
     """Of each evaluation under way: slot, GPU, trial, how long, step, last value, point."""
-    from covey.run.standing import duration
-
     for one in view.standing.running:
         point = view.study.history.trial(one.id).point
         told = ", ".join(f"{name}={table_cell(value)}" for name, value in point.items())
@@ -261,7 +280,6 @@ class Reader:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._seen: tuple[int, int] | None = None
-        self._log: Any = None
         self._study: Study | None = None
         self.took = 0.0  # seconds of the last reading
 
@@ -274,11 +292,14 @@ class Reader:
         found = self._settings.journal.stat()
         if self._study is None or self._seen != (found.st_size, found.st_mtime_ns):
             began = time.monotonic()
-            self._log = reopen(self._settings.journal, read_only=True)
-            self._study = self._settings.in_its_own_space(self._log)
+            log = reopen(self._settings.journal, read_only=True)
+            self._study = self._settings.in_its_own_space(log)
             self._seen = (found.st_size, found.st_mtime_ns)
             self.took = time.monotonic() - began
-        now = standing(self._study, self._log.read(0), who, datetime.now(UTC))
+        last = last_run(self._settings.journal) if who is None else None
+        if last is not None and not last.ended:
+            who = holder(self._settings.journal)  # it may have begun just now
+        now = standing(self._study, who, datetime.now(UTC), last)
         return StudyView(self._settings, self._study, now)
 
 
@@ -357,6 +378,7 @@ def picture(view: StudyView) -> RenderableType:
     study, now = view.study, view.standing
     title = f"{view.settings.journal}  goal {goal_words(study)}"
     who = "nobody runs it" if now.runner is None else f"run by {now.runner}"
+    who += "" if now.last is None else f"; the last run {last_words(now.last)}"
     parts: list[RenderableType] = [
         Text(printable(title), style="bold"),
         Text(printable(who), style="dim" if now.runner is None else ""),

@@ -21,7 +21,8 @@ from covey.history.events import (
     Retried,
     Told,
 )
-from covey.history.history import Correction, History
+from covey.history.history import History
+from covey.history.rules import Correction
 from covey.history.trial import Batch, Origin, Point, Status, Trial
 from covey.history.wells import Measured, PlateRecord, Revised, Use
 

@@ -130,13 +130,21 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """These trials were run and gave no result."""
+    """These trials were run and gave no result, or with ``told`` one that is worth nothing.
+
+    Only with ``told``, and for a reason, may a trial that has a value fail; it has none from then
+    on. Without, a failure that comes after a result is refused, as one of two runs might send it.
+    """
 
     ids: tuple[int, ...]
     reason: str = ""
+    told: bool | None = None
 
     def __post_init__(self) -> None:
-        _assign(self, ids=trial_ids(self.ids), reason=text(self.reason, "reason"))
+        reason = text(self.reason, "reason")
+        if self.told:
+            reason = non_empty_text(reason, "reason")
+        _assign(self, ids=trial_ids(self.ids), reason=reason, told=True if self.told else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +152,10 @@ class Cancelled:
     """These trials were never run; their points are free again."""
 
     ids: tuple[int, ...]
+    reason: str | None = None
 
     def __post_init__(self) -> None:
-        _assign(self, ids=trial_ids(self.ids))
+        _assign(self, ids=trial_ids(self.ids), reason=text(self.reason or "", "reason") or None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,13 +47,27 @@ def frame_of(ledger: Ledger) -> pd.DataFrame:
     for name in dict.fromkeys(name for one in values for name in one if name != "value"):
         column = own_column(name, data)
         data[column] = pd.Series([one.get(name) for one in values], dtype="float64")
-    # Of a plain outcome, what a run returned beside it stays in the log.
-    noted = [ledger.metrics.get(t.id, {}) if t.named is not None else {} for t in trials]
+    noted = [ledger.metrics.get(trial.id, {}) for trial in trials]
     for name in dict.fromkeys(name for one in noted for name in one):
         data[own_column(name, data)] = [one.get(name) for one in noted]
+    _add_fates(data, ledger, pd)
+    return pd.DataFrame(data)
+
+
+def _add_fates(data: dict[str, Any], ledger: Ledger, pd: Any) -> None:
+    """The columns of what became of each trial, and when; the rare ones where there is any."""
+    trials = ledger.trials
     rounds = [batch.round for batch in ledger.batches for _ in batch.ids]
     data[own_column("batch", data)] = pd.Series(rounds, dtype="Int64")
-    data[own_column("reason", data)] = [ledger.reasons.get(trial.id, "") for trial in trials]
+    data[own_column("reason", data)] = [trial.reason for trial in trials]
+    for name in ("asked", "started", "ended"):
+        times = [getattr(trial, f"{name}_at") for trial in trials]
+        data[own_column(name, data)] = pd.Series(times, dtype="datetime64[ns, UTC]")
+    seconds = [trial.seconds for trial in trials]
+    data[own_column("seconds", data)] = pd.Series(seconds, dtype="float64")
+    notes = ["; ".join(ledger.notes.get(trial.id, ())) for trial in trials]
+    if any(notes):
+        data[own_column("notes", data)] = notes
     wells = [ledger.plates.wells_of(trial.id) for trial in trials]
     if any(wells):
         plates = [" ".join(dict.fromkeys(plate for plate, _ in some)) for some in wells]
@@ -61,4 +75,3 @@ def frame_of(ledger: Ledger) -> pd.DataFrame:
         data[own_column("well", data)] = [" ".join(well for _, well in some) for some in wells]
     if any(trial.excluded for trial in trials):
         data[own_column("excluded", data)] = [trial.excluded for trial in trials]
-    return pd.DataFrame(data)

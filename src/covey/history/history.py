@@ -10,10 +10,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from itertools import repeat, zip_longest
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from covey.errors import HistoryError
+from covey.errors import HistoryError, is_whole
 from covey.history.checks import trial_ids
 from covey.history.events import (
     Added,
@@ -38,7 +40,7 @@ from covey.history.events import (
     Told,
     ids_in,
 )
-from covey.history.rules import check, known
+from covey.history.rules import Correction, check, corrections_in, known
 from covey.history.trial import Batch, Origin, Point, Status, Trial
 from covey.history.wells import Measured, PlateBook, Revised
 
@@ -47,10 +49,13 @@ if TYPE_CHECKING:
 
 
 _CHANGES: dict[type[Event], Mapping[str, Any]] = {  # to each trial of an event
-    Failed: {"status": "failed"},
+    Failed: {
+        **{"status": "failed", "value": None, "sem": None},
+        **{"named": None, "goal": "value", "excluded": False},
+    },
     Cancelled: {"status": "cancelled"},
     Lost: {"status": "lost"},
-    Retried: {"status": "pending"},
+    Retried: {"status": "pending", "started_at": None, "ended_at": None},
     Excluded: {"excluded": True},
     Included: {"excluded": False},
 }
@@ -64,16 +69,16 @@ class Ledger:
     """
 
     __slots__ = (
-        *("asked_count", "attempts", "batches", "events", "lock", "models", "notes", "reasons"),
-        *("_of_space", "metrics", "plates", "reports", "rounds", "trials"),
+        *("asked_count", "attempts", "batches", "events", "lock", "models", "notes"),
+        *("_of_space", "metrics", "plates", "reports", "rounds", "times", "trials"),
     )
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
+    def __init__(self, events: Iterable[Event] = (), times: Iterable[datetime | None] = ()) -> None:
         self.events: list[Event] = []
+        self.times: list[datetime | None] = []  # of each event, as far as they are known
         self.trials: list[Trial] = []
         self.attempts: dict[int, list[Dispatched]] = {}  # trial id -> its attempts, in order
         self.batches: list[Batch] = []  # in the order of their trials' ids
-        self.reasons: dict[int, str] = {}  # trial id -> why it failed, was lost or is excluded
         self.notes: dict[int, list[str]] = {}
         self.reports: dict[int, list[Reported]] = {}
         self.metrics: dict[int, dict[str, Any]] = {}  # trial id -> what was recorded beside values
@@ -83,9 +88,9 @@ class Ledger:
         # Fingerprint of a space that was left -> the hyper-parameters of the last batch in it.
         self._of_space: dict[str, tuple[dict[str, Any], ...] | None] = {}
         self.lock = threading.RLock()
-        for event in events:
+        for event, at in zip_longest(events, times) if times else zip(events, repeat(None)):
             self.check(event)
-            self.apply(event)
+            self.apply(event, at)
 
     def check(self, event: Event) -> None:
         """Raise HistoryError unless the event may come next."""
@@ -94,16 +99,19 @@ class Ledger:
             self.plates.check(event, self.trials)
         if isinstance(event, Asked) and event.plates is not None:
             self.plates.require_new(event.plates)
+        if isinstance(event, Failed) and event.told:
+            self.plates.require_elsewhere(event.ids, self.trials)
 
-    def apply(self, event: Event) -> None:
-        """Append an event that ``check`` has passed."""
+    def apply(self, event: Event, at: datetime | None = None) -> None:
+        """Append an event that ``check`` has passed, and that was logged at this time."""
         match event:
             case Told():
-                self._change(event)
+                self._change(event, at)
             case Asked() | Enqueued() | Added():
-                self._create(event)
+                self._create(event, at)
             case Dispatched(id=i):
                 self.attempts.setdefault(i, []).append(event)
+                self.trials[i] = replace(self.trials[i], started_at=at)
             case Reported(id=i):
                 self.reports.setdefault(i, []).append(event)
             case Noted(ids=ids, text=text):
@@ -112,8 +120,9 @@ class Ledger:
             case Late() | Extended():
                 self._extend(event)  # a late result is only kept
             case _:
-                self._change(event)
+                self._change(event, at)
         self.events.append(event)
+        self.times.append(at)
 
     def _extend(self, event: Late | Extended) -> None:
         """Complete the points of all trials; hyper-parameters belong to the space they are of."""
@@ -133,7 +142,7 @@ class Ledger:
             if found is not None:
                 self.metrics[i] = {**self.metrics.get(i, {}), **found}
 
-    def _create(self, event: Creating) -> None:
+    def _create(self, event: Creating, at: datetime | None) -> None:
         first, place, points = len(self.trials), len(self.events), event.points
         if isinstance(event, Asked):
             self.rounds += 1
@@ -148,101 +157,65 @@ class Ledger:
             origin: Origin = "enqueued" if isinstance(event, Enqueued) else "added"
             made = Batch(origin, None, first, points, place)
         self.batches.append(made)
-        new = [Trial(i, p, origin=made.origin) for i, p in zip(made.ids, points, strict=True)]
-        self.trials += _told(event, new) if isinstance(event, Added) else new
+        pairs = zip(made.ids, points, strict=True)
+        new = [Trial(i, p, origin=made.origin, asked_at=at) for i, p in pairs]
+        self.trials += _told(event, new, at) if isinstance(event, Added) else new
         if isinstance(event, Added):
             self._record(event, made.ids)
 
-    def _measure(self, event: Measured | Revised) -> None:
+    def _measure(self, event: Measured | Revised, at: datetime | None) -> None:
         for trial in self.plates.take(event, self.trials):
-            self.trials[trial.id] = trial
-            self.reasons.pop(trial.id, None)
-            if trial.reason:
-                self.reasons[trial.id] = trial.reason
+            over = trial.status in ("told", "lost")
+            was = self.trials[trial.id].ended_at if isinstance(event, Revised) else None
+            when = at if was is None else was  # a correction is no end
+            self.trials[trial.id] = replace(trial, ended_at=when if over else None)
 
-    def _change(self, event: Changing) -> None:
+    def _put(self, trial: Trial, reason: str) -> None:
+        """Keep a trial as it is now, and why it is so."""
+        self.trials[trial.id] = trial if trial.reason == reason else replace(trial, reason=reason)
+
+    def _change(self, event: Changing, at: datetime | None) -> None:
         if isinstance(event, Measured | Revised):
-            self._measure(event)
+            self._measure(event, at)
             return
         trials = [self.trials[i] for i in ids_in(event)]
         if isinstance(event, Amended | Moved):  # what was recorded of it before stays
             for trial in _corrected(event, trials):
-                self.trials[trial.id] = trial
+                kept = trial.excluded or isinstance(event, Moved)
+                self._put(trial, trial.reason if kept else event.reason)
             return
         if isinstance(event, Told):
-            changed = _told(event, trials)
+            changed = _told(event, trials, at)
             self._record(event, event.ids)
         else:
             changed = [replace(trial, **_CHANGES[type(event)]) for trial in trials]
-        reason = event.reason if isinstance(event, Failed | Lost | Excluded) else None
+        if isinstance(event, Failed | Cancelled | Lost):  # a result is worthless only afterwards
+            ended = [at if was.status == "pending" else was.ended_at for was in trials]
+            pairs = zip(changed, ended, strict=True)
+            changed = [replace(trial, ended_at=when) for trial, when in pairs]
+        reason = event.reason if isinstance(event, Failed | Cancelled | Lost | Excluded) else ""
         for trial in changed:
-            if isinstance(event, Told) and trial.excluded:
-                self.trials[trial.id] = trial
-                continue  # a further value; why it is excluded stays
-            said = reason or ""
-            self.trials[trial.id] = trial if trial.reason == said else replace(trial, reason=said)
-            self.reasons.pop(trial.id, None)
-            if reason is not None:
-                self.reasons[trial.id] = reason
+            # A further value of an excluded trial changes nothing of why it is excluded.
+            kept = isinstance(event, Told) and trial.excluded
+            early = self._stopped(trial) if isinstance(event, Told) else ""
+            self._put(trial, trial.reason if kept else early or reason or "")
+
+    def _stopped(self, trial: Trial) -> str:
+        """That a run stopped it early, in words: it was told its last report, and the step."""
+        step, reports = self.metrics.get(trial.id, {}).get("stopped"), self.reports.get(trial.id)
+        early = is_whole(step, 0) and reports and reports[-1].value == trial.value
+        return f"stopped early at step {step}" if early else ""
 
 
-def _told(event: Told | Added, trials: Iterable[Trial]) -> list[Trial]:
+def _told(event: Told | Added, trials: Iterable[Trial], at: datetime | None) -> list[Trial]:
     results = zip(trials, event.values, event.sems, strict=True)
-    return [trial.told(value, sem, event.goal) for trial, value, sem in results]
+    return [trial.told(value, sem, event.goal, at) for trial, value, sem in results]
 
 
 def _corrected(event: Amended | Moved, trials: Sequence[Trial]) -> list[Trial]:
     if isinstance(event, Amended):
         return [trials[0].amended(event.value, event.sem)]
     return [replace(t, point=point) for t, point in zip(trials, event.points, strict=True)]
-
-
-def _corrections(event: Event, book: PlateBook) -> Iterator[Correction]:
-    match event:
-        case Amended(id=i, value=value, reason=reason):
-            yield Correction((i,), f"amended to {_in_words(value)}", reason)
-        case Excluded(ids=ids, reason=reason):
-            yield Correction(ids, "excluded", reason)
-        case Included(ids=ids, reason=reason):
-            yield Correction(ids, "included again", reason)
-        case Moved(ids=ids, reason=reason):
-            yield Correction(ids, "run at another point than asked", reason)
-        case Measured() | Revised():
-            for wells, what, said in _well_by_well(event):
-                where = f"{event.plate} {', '.join(wells)} {what}"
-                yield Correction(book.trials_in(event.plate, wells), where, said)
-
-
-def _well_by_well(event: Measured | Revised) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Wells, what became of them and why."""
-    if isinstance(event, Measured):
-        for well, said in event.marks.items():
-            yield (well,), "marked", said
-        return
-    for well, value in (event.values or {}).items():
-        yield (well,), f"amended to {_in_words(value)}", event.reason
-    for wells, what in ((event.marked, "marked"), (event.unmarked, "unmarked")):
-        if wells:
-            yield wells, what, event.reason
-
-
-def _in_words(value: float | Point) -> str:
-    if isinstance(value, Point):
-        return ", ".join(f"{name} {one:.6g}" for name, one in value.items())
-    return f"{value:.6g}"
-
-
-class Correction(NamedTuple):
-    """Something that was corrected, left out or taken back by hand."""
-
-    ids: tuple[int, ...]  # trials that it is about; none of a control
-    what: str
-    reason: str
-
-    @property
-    def is_exclusion(self) -> bool:
-        """Whether whole trials were left out, or count again."""
-        return self.what in ("excluded", "included again")
 
 
 class History:
@@ -263,8 +236,8 @@ class History:
 
     __slots__ = ("_asked_count", "_count", "_ledger", "_length", "_models", "_rounds", "_trials")
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
-        self._stamp(Ledger(events))
+    def __init__(self, events: Iterable[Event] = (), times: Iterable[datetime | None] = ()) -> None:
+        self._stamp(Ledger(events, times))
 
     def _stamp(self, ledger: Ledger) -> History:
         self._ledger = ledger
@@ -286,8 +259,8 @@ class History:
         with self._ledger.lock:
             self._as_it_stood().check(event)
 
-    def then(self, event: Event) -> History:
-        """This history and one more event.
+    def then(self, event: Event, at: datetime | None = None) -> History:
+        """This history and one more event, which was logged at this time.
 
         Raises:
             HistoryError: The event does not fit; this history goes on as it was.
@@ -295,7 +268,7 @@ class History:
         with self._ledger.lock:
             ledger = self._as_it_stood()
             ledger.check(event)
-            ledger.apply(event)
+            ledger.apply(event, at)
             return History.__new__(History)._stamp(ledger)
 
     @property
@@ -320,10 +293,11 @@ class History:
             return tuple(self._as_it_stood().attempts.get(id, ()))
 
     def reason(self, trial: Trial | int) -> str:
-        """Why it failed, was lost or is excluded; empty if it was not, or no reason was given."""
-        id = self._id(trial)
-        with self._ledger.lock:
-            return self._as_it_stood().reasons.get(id, "")
+        """Why it failed, was lost, cancelled, stopped early, amended or is excluded; empty if not.
+
+        It is empty also where nobody said why.
+        """
+        return self.trial(self._id(trial)).reason
 
     def metrics(self, trial: Trial | int) -> dict[str, Any]:
         """What was recorded beside the values of this trial."""
@@ -371,7 +345,7 @@ class History:
     def corrections(self) -> tuple[Correction, ...]:
         """What was amended, marked, excluded, included or run otherwise than asked, in order."""
         book = self.plates
-        return tuple(found for event in self.events for found in _corrections(event, book))
+        return tuple(found for event in self.events for found in corrections_in(event, book))
 
     @property
     def plates(self) -> PlateBook:
@@ -385,12 +359,17 @@ class History:
 
     def _as_it_stood(self) -> Ledger:
         """The ledger up to the length of this view; call it only while holding the lock."""
-        return self._ledger if self._newest else Ledger(self._prefix())
+        return self._ledger if self._newest else Ledger(self._prefix(), self.times)
 
     @property
     def events(self) -> tuple[Event, ...]:
         """Every event, in order; ``History(history.events)`` is this history again."""
         return self._prefix()
+
+    @property
+    def times(self) -> tuple[datetime | None, ...]:
+        """When each event was logged, by the clock of who did; None where that is not known."""
+        return tuple(self._ledger.times[: self._length])
 
     def __len__(self) -> int:
         """The number of trials, which is also the next id."""
@@ -461,12 +440,14 @@ class History:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per trial: id, status, value, sem, origin, the parameters, batch and reason.
+        """One row per trial: id, status, value, sem, origin, parameters, batch, reason, times.
 
         A parameter that bears the name of one of the first five is called ``point.<name>``. Values
         told by name, and what was recorded beside them, have a column each after the parameters.
         Its ``batch`` is the number of the ask that made it; the ``reason`` says why it failed, was
-        lost or is excluded (there is a column ``excluded`` if one is). Where a parameter has their
+        lost, cancelled, stopped early, amended or is excluded (there is a column ``excluded`` if
+        one is). Then come ``asked``, ``started`` and ``ended``, in UTC, and the ``seconds`` that
+        its last attempt took; a column ``notes`` if there are some. Where a parameter has their
         name, they are ``trial.batch`` and so on.
 
         Raises:
@@ -483,8 +464,8 @@ class History:
     def _having(self, status: Status) -> tuple[Trial, ...]:
         return tuple(trial for trial in self.trials if trial.status == status)
 
-    def __reduce__(self) -> tuple[type[History], tuple[tuple[Event, ...]]]:
-        return History, (self.events,)
+    def __reduce__(self) -> tuple[type[History], tuple[Any, ...]]:
+        return History, (self.events, self.times)
 
     def __repr__(self) -> str:
         found = Counter(trial.status for trial in self.trials)

@@ -1,8 +1,9 @@
-"""Which event may follow on which trials: `check`, and a rule for each kind of event."""
+"""Which event may follow on which trials (`check`), and what it corrects (`corrections_in`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from covey.errors import HistoryError
 from covey.history.events import (
@@ -27,7 +28,7 @@ from covey.history.events import (
     ids_in,
 )
 from covey.history.trial import Point, Trial
-from covey.history.wells import Measured, Revised
+from covey.history.wells import Measured, PlateBook, Revised
 
 
 def check(event: Event, trials: Sequence[Trial]) -> None:
@@ -40,6 +41,8 @@ def check(event: Event, trials: Sequence[Trial]) -> None:
     if isinstance(event, Told):
         for i, value in zip(event.ids, event.values, strict=True):
             _require_untold(trials[i], value)
+    if isinstance(event, Failed):
+        _require_may_fail(event, trials)
     if isinstance(event, Amended):
         _require_named_so(trials[event.id], event.value)
 
@@ -53,15 +56,22 @@ def known(i: int, trials: Sequence[Trial]) -> Trial:
     raise HistoryError(f"trial {i} was never asked; {so_far}.")
 
 
+def _require_may_fail(event: Failed, trials: Sequence[Trial]) -> None:
+    for trial in (trials[i] for i in event.ids):
+        if not (event.told and trial.status == "told"):
+            _require_pending(trial)
+
+
 def _require_pending(trial: Trial) -> None:
     if trial.status == "pending":
         return
     told = trial.value if trial.named is None else trial.values
     was = f"told {told}" if trial.status == "told" else trial.status
-    named = trial.named is not None and trial.status == "told"
-    instead = (
-        f" If the rest cannot be measured: study.exclude({trial.id}, reason)." if named else ""
-    )
+    instead = ""
+    if trial.status == "told":
+        case = "it is worth nothing" if trial.named is None else "the rest cannot be measured"
+        instead = f" If {case}: study.exclude({trial.id}, reason)"
+        instead += f", or study.fail({trial.id}, reason, told=True)."
     raise HistoryError(
         f"trial {trial.id} was already {was}; only a pending trial can be run, fail or be "
         f"cancelled.{instead}"
@@ -121,8 +131,8 @@ def _any(_trial: Trial) -> None:
 
 _RULES: dict[type[Event], Callable[[Trial], None]] = {
     **dict.fromkeys((Asked, Enqueued, Added, Extended, Moved, Noted, Reported, Told), _any),
-    **dict.fromkeys((Measured, Revised), _any),  # `PlateBook.check` has rules for wells
-    **dict.fromkeys((Failed, Cancelled, Lost, Dispatched), _require_pending),
+    **dict.fromkeys((Failed, Measured, Revised), _any),  # these have rules of their own
+    **dict.fromkeys((Cancelled, Lost, Dispatched), _require_pending),
     **dict.fromkeys((Amended, Late), _require_told),
     Retried: _require_failed,
     Excluded: _require_counted,
@@ -136,3 +146,52 @@ def _require_named_so(trial: Trial, value: float | Point) -> None:
         raise HistoryError(
             f"trial {trial.id} was told {trial.values}; amend values by these names, got {value!r}."
         )
+
+
+def corrections_in(event: Event, book: PlateBook) -> Iterator[Correction]:
+    """What an event corrects, leaves out or takes back, and why."""
+    match event:
+        case Amended(id=i, value=value, reason=reason):
+            yield Correction((i,), f"amended to {_in_words(value)}", reason)
+        case Excluded(ids=ids, reason=reason):
+            yield Correction(ids, "excluded", reason)
+        case Included(ids=ids, reason=reason):
+            yield Correction(ids, "included again", reason)
+        case Moved(ids=ids, reason=reason):
+            yield Correction(ids, "run at another point than asked", reason)
+        case Measured() | Revised():
+            for wells, what, said in _well_by_well(event):
+                where = f"{event.plate} {', '.join(wells)} {what}"
+                yield Correction(book.trials_in(event.plate, wells), where, said)
+
+
+def _well_by_well(event: Measured | Revised) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Wells, what became of them and why."""
+    if isinstance(event, Measured):
+        for well, said in event.marks.items():
+            yield (well,), "marked", said
+        return
+    for well, value in (event.values or {}).items():
+        yield (well,), f"amended to {_in_words(value)}", event.reason
+    for wells, what in ((event.marked, "marked"), (event.unmarked, "unmarked")):
+        if wells:
+            yield wells, what, event.reason
+
+
+def _in_words(value: float | Point) -> str:
+    if isinstance(value, Point):
+        return ", ".join(f"{name} {one:.6g}" for name, one in value.items())
+    return f"{value:.6g}"
+
+
+class Correction(NamedTuple):
+    """Something that was corrected, left out or taken back by hand."""
+
+    ids: tuple[int, ...]  # trials that it is about; none of a control
+    what: str
+    reason: str
+
+    @property
+    def is_exclusion(self) -> bool:
+        """Whether whole trials were left out, or count again."""
+        return self.what in ("excluded", "included again")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from typing import Any, Literal, NoReturn, TypeAlias
 
 Status: TypeAlias = Literal["pending", "told", "failed", "cancelled", "lost"]
@@ -64,7 +65,26 @@ class Trial:
     named: Point | None = None  # values by name, where they were told so; frozen as a point is
     goal: str = "value"  # the name of the value; empty if none of the named is the only goal's
     excluded: bool = False  # told, and neither in the model nor the best
-    reason: str = ""  # why it failed, was lost or is excluded, if somebody said
+    # Why it failed, was lost, cancelled, stopped early, amended or is excluded, if somebody said.
+    reason: str = ""
+    # By the clocks of those who wrote the log; None if unknown. Equal trials may differ in them.
+    asked_at: datetime | None = field(default=None, compare=False)
+    started_at: datetime | None = field(default=None, compare=False)  # its last attempt
+    ended_at: datetime | None = field(default=None, compare=False)  # told, failed or given up
+
+    @property
+    def seconds(self) -> float | None:
+        """How long its last attempt took; None where a run did not start it, or it has not ended.
+
+        >>> from datetime import UTC
+        >>> first, last = (datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC) for second in (1, 3))
+        >>> Trial(0, Point(x=0.5), started_at=first, ended_at=last).seconds
+        2.0
+        """
+        if self.started_at is None or self.ended_at is None:
+            return None
+        passed = (self.ended_at - self.started_at).total_seconds()
+        return passed if passed >= 0.0 else None  # a clock was set back
 
     @property
     def values(self) -> dict[str, float]:
@@ -77,20 +97,37 @@ class Trial:
             return dict(self.named)
         return {} if self.value is None else {self.goal: self.value}
 
-    def told(self, value: float | Point, sem: float | None, goal: str | None = None) -> Trial:
+    def told(
+        self,
+        value: float | Point,
+        sem: float | None,
+        goal: str | None = None,
+        at: datetime | None = None,
+    ) -> Trial:
         """This trial with its result, a number or several by name, of which one is the goal's.
 
         Values by name join those that were told before.
         """
         if not isinstance(value, Point):  # quicker than `replace`, and no other field is set
-            return Trial(self.id, self.point, value, "told", sem, self.origin)
+            return Trial(
+                self.id,
+                self.point,
+                value,
+                status="told",
+                sem=sem,
+                origin=self.origin,
+                asked_at=self.asked_at,
+                started_at=self.started_at,
+                ended_at=at,
+            )
         only = goal if goal is not None else next(iter(value)) if len(value) == 1 else ""
         if not goal and self.named is not None:  # an event without the goal leaves it as it was
             only = self.goal
         named = Point({**(self.named or {}), **value})
         sem = self.sem if sem is None else sem
         now = replace(self, value=named.get(only), status="told", sem=sem)
-        return replace(now, named=named, goal=only)
+        ended = at if self.ended_at is None else self.ended_at  # by the first of its values
+        return replace(now, named=named, goal=only, ended_at=ended)
 
     def amended(self, value: float | Point, sem: float | None) -> Trial:
         """This trial with some of its values corrected; ``sem=None`` keeps the one it had."""
@@ -102,7 +139,7 @@ class Trial:
 
     def __repr__(self) -> str:
         # Fields that only some trials have are shown for those.
-        rare = ("named", "goal", "excluded", "reason")
+        rare = ("named", "goal", "excluded", "reason", "asked_at", "started_at", "ended_at")
         usual = [field for field in fields(self) if field.name not in rare]
         shown = {field.name: getattr(self, field.name) for field in usual}
         shown |= {} if self.named is None else {"values": dict(self.named)}

@@ -261,6 +261,15 @@ class PlateBook:
                     f"{trials[trial].values} already, without its wells; leave this well out."
                 )
 
+    def require_elsewhere(self, ids: Iterable[int], trials: Sequence[Trial]) -> None:
+        """Raise if one of these trials was told by its wells, whose readings stay."""
+        for i in ids:
+            if trials[i].status == "told" and self.wells_of(i):
+                raise HistoryError(
+                    f"trial {i} was measured in wells, whose readings stay; exclude it instead: "
+                    f"study.exclude({i}, reason)."
+                )
+
     def _check_revision(self, event: Revised, record: PlateRecord, trials: Sequence[Trial]) -> None:
         _check_right(event, record)
         for well in event.marked:
@@ -392,7 +401,8 @@ def _is_mean(trial: Trial, readings: Sequence[float | Point], goal: str | None) 
 
 def _untold(trial: Trial, status: Status, reason: str) -> Trial:
     """A trial without a result, as it was before it had one."""
-    return Trial(trial.id, trial.point, status=status, origin=trial.origin, reason=reason)
+    new = Trial(trial.id, trial.point, status=status, origin=trial.origin, reason=reason)
+    return replace(new, asked_at=trial.asked_at, started_at=trial.started_at)
 
 
 def mean_and_error(

@@ -51,9 +51,10 @@ def snapshot(study: Study, strategy: str | Strategy, notes: Mapping[str, Any]) -
     }
     history, lines = study.history, [header_line(header)]
     firsts = {batch.place: batch.first for batch in history.batches}  # event -> its first id
-    for place, event in enumerate(history.events):
+    for place, (event, at) in enumerate(zip(history.events, history.times, strict=True)):
         written = event_to_json(event, study.space.to_json, firsts.get(place, 0))
-        lines.append(event_line(place + 1, written))
+        when = {} if at is None else {"at": at.isoformat(timespec="milliseconds")}
+        lines.append(event_line(place + 1, {**when, **written}))
     return b"".join(lines)
 
 

@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from glob import escape
 from importlib import import_module
 from importlib.util import find_spec
@@ -418,3 +419,26 @@ def write_whole(path: Path, text: str | bytes) -> None:
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
+
+
+# Times, as journals and locks hold them.
+
+
+def now(unit: str = "milliseconds") -> str:
+    """The time as text, in UTC."""
+    return datetime.now(UTC).isoformat(timespec=unit)
+
+
+def time_of(said: object) -> datetime | None:
+    """The time that a line says; None if it is none, as another program may have written it.
+
+    >>> time_of("2026-11-15T12:47:55.433+00:00").hour, time_of("noon"), time_of(None)
+    (12, None, None)
+    """
+    try:
+        found = datetime.fromisoformat(said) if isinstance(said, str) else None
+    except ValueError:
+        return None
+    if found is None or found.tzinfo is UTC:
+        return found
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

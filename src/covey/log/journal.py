@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +24,7 @@ from covey.log.disk import (
     is_at,
     keep_aside,
     locked,
+    now,
     open_existing,
     publish,
     refuse_network,
@@ -78,13 +78,13 @@ class Contents:
 def header_line(fields: Mapping[str, Any]) -> bytes:
     """The first line of a new journal."""
     _refuse_reserved(fields, ("covey", "min_reader", "created", "crc"))
-    return _seal({"covey": FORMAT, "min_reader": FORMAT, **fields, "created": _now()})
+    return _seal({"covey": FORMAT, "min_reader": FORMAT, **fields, "created": now()})
 
 
 def event_line(seq: int, event: Mapping[str, Any]) -> bytes:
-    """The line of event number ``seq``."""
-    _refuse_reserved(event, ("seq", "at", "crc"))
-    return _seal({"seq": seq, "at": _now(), **event})
+    """The line of event number ``seq``; its time is now, unless the event says ``at``."""
+    _refuse_reserved(event, ("seq", "crc"))
+    return _seal({"seq": seq, "at": now(), **event})
 
 
 def parse_prefix(stream: BinaryIO, name: str) -> Contents:
@@ -202,10 +202,6 @@ def _damaged(where: Where, why: str) -> JournalDamaged:
         where.line,
         where.offset,
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def read(path: str | os.PathLike[str], *, prefix: bool = False) -> Contents:

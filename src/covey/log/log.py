@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
@@ -30,7 +31,7 @@ from covey.history import (
     event_from_json,
     event_to_json,
 )
-from covey.log.disk import Mutex
+from covey.log.disk import Mutex, now, time_of
 from covey.log.extension import (
     Stage,
     completed_by,
@@ -374,13 +375,14 @@ class Logbook:
             event = replace(event, after=chosen_from_seq)
         if isinstance(event, Extended):
             space = extended(event, space, self._given)
-        line = event_to_json(event, space.to_json, len(history))
+        at = now()
+        line = {"at": at, **event_to_json(event, space.to_json, len(history))}
         seq = self._log.append(line if key is None else {**line, "key": key}, seq)
-        self._apply(event, key, seq)
+        self._apply(event, key, seq, time_of(at))
         return [self.history.trial(i) for i in range(len(history), len(self.history))]
 
-    def _apply(self, event: Event, key: str | None, seq: int) -> None:
-        first, history, space = len(self.history), self.history.then(event), self._space
+    def _apply(self, event: Event, key: str | None, seq: int, at: datetime | None = None) -> None:
+        first, history, space = len(self.history), self.history.then(event, at), self._space
         if isinstance(event, Extended):
             space = extended(event, space, self._given)
         if key is not None:
@@ -393,7 +395,7 @@ class Logbook:
         lines, reason = list(lines), ""
         if not seq:
             space = self._first_space(lines)
-        events, count = [], len(history)
+        events, times, count = [], [], len(history)
         for line in lines:
             seq += 1
             event = event_from_json(line, space.from_json, count)
@@ -403,6 +405,7 @@ class Logbook:
                 event = self._decoded(event, space)
                 space, reason = extended(event, space, self._given), event.reason
             events.append(event)
+            times.append(time_of(line.get("at")))
             made = len(event.points) if isinstance(event, Asked | Enqueued | Added) else 0
             if (key := _key_in(line)) is not None:
                 self._keys[key] = event
@@ -410,9 +413,9 @@ class Logbook:
             count += made
         require_known(space, self._given, reason)
         if not self.state.seq:  # all at once, which is quicker for a long log
-            return LogState(History(events), seq, space)
-        for event in events:
-            history = history.then(event)
+            return LogState(History(events, times), seq, space)
+        for event, at in zip(events, times, strict=True):
+            history = history.then(event, at)
         return LogState(history, seq, space)
 
     def _first_space(self, lines: Iterable[Mapping[str, Any]]) -> Space | Pool:

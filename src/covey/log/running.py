@@ -10,16 +10,24 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from covey.errors import JournalConflict, JournalError
-from covey.log.disk import Descriptor, forget_staged, is_locked, reporting, take_lock, try_lock
+from covey.log.disk import (
+    Descriptor,
+    forget_staged,
+    is_locked,
+    now,
+    reporting,
+    take_lock,
+    try_lock,
+)
 
 _FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
 _LOOKS, _MOMENT = 20, 0.01  # how often a lock that is held is tried again, and after how long
 _MOST = 4096  # bytes of the entry
+_WORDS = 240  # characters of why a run ended
 _SIGNED = b'{"pid": '  # how the entry of the lock's holder begins
 
 
@@ -51,7 +59,7 @@ def running(journal: Path) -> Iterator[None]:
                 )
             _require_lock(path, file.fd)
             _require_one_name(journal)
-            since = datetime.now(UTC).isoformat(timespec="seconds")
+            since = now("seconds")
             who = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
             os.ftruncate(file.fd, 0)
             os.pwrite(file.fd, json.dumps(who).encode(), 0)
@@ -91,6 +99,8 @@ class Holder:
     host: str
     since: str  # a time in ISO format
     plan: Mapping[str, Any] = field(default_factory=dict)  # what it does, by `note_plan`
+    ended: str = ""  # when it ended, in ISO format; empty while it runs, and if it was killed
+    why: str = ""  # it ended, by `note_end`
 
     def __str__(self) -> str:
         if not self.pid:
@@ -115,17 +125,42 @@ def holder(journal: Path) -> Holder | None:
         os.close(fd)
 
 
+def last_run(journal: Path) -> Holder | None:
+    """The last process that has run a journal, whether it still does or not; None if unknown."""
+    try:
+        fd = os.open(lock_path(journal), os.O_RDONLY | _FLAGS)
+    except OSError:
+        return None
+    try:
+        who = _holder(fd) if stat.S_ISREG(os.fstat(fd).st_mode) else Holder(0, "", "")
+        return who if who.pid else None
+    finally:
+        os.close(fd)
+
+
 def note_plan(journal: Path, plan: Mapping[str, Any]) -> None:
     """Write beside the holder's name what its run does, for whoever asks; only the holder may.
 
     It is no part of the study: what cannot be written, or is too long, is left out.
     """
+    _note(journal, {"plan": dict(plan)})
+
+
+def note_end(journal: Path, why: str) -> None:
+    """Write beside the holder's name when its run ended, and why; only the holder may."""
+    ended = now("seconds")
+    words = " ".join(why.split())
+    short = words if len(words) <= _WORDS else f"{words[: _WORDS - 1]}…"
+    _note(journal, {"ended": ended, "why": short})
+
+
+def _note(journal: Path, more: Mapping[str, Any]) -> None:
     with suppress(OSError):
         fd = os.open(lock_path(journal), os.O_RDWR | _FLAGS)
         try:
             who = _holder(fd)
-            entry = {"pid": who.pid, "host": who.host, "since": who.since, "plan": dict(plan)}
-            data = json.dumps(entry).encode()
+            entry = {"pid": who.pid, "host": who.host, "since": who.since, "plan": dict(who.plan)}
+            data = json.dumps({**entry, **more}).encode()
             if who.pid == os.getpid() and len(data) <= _MOST:
                 os.pwrite(fd, data, 0)
         finally:
@@ -201,7 +236,8 @@ def _holder(fd: int) -> Holder:
         who = json.loads(os.pread(fd, _MOST, 0))
         pid, host, since = int(who["pid"]), str(who["host"]), str(who["since"])
         plan = who.get("plan")
-        return Holder(pid, host, since, plan if isinstance(plan, dict) else {})
+        end = str(who.get("ended", "")), str(who.get("why", ""))
+        return Holder(pid, host, since, plan if isinstance(plan, dict) else {}, *end)
     except (ValueError, KeyError, TypeError):  # it has just begun to write
         return Holder(0, "", "")
 

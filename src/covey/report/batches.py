@@ -1,13 +1,16 @@
-"""Which batches a report shows and compares, and the commands to type next."""
+"""Which batches a report shows and compares, what became of trials, and what to type next."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from covey.catalog import STRATEGIES
-from covey.history import Batch, History, Trial
+from covey.errors import brief
+from covey.history import Batch, Correction, History, Noted, Status, Trial
+from covey.report.format import plain_text
 
 _BATCHES = 12  # compared with their forecasts, at least
 _POINTS = 48  # the same, where batches are small
@@ -30,6 +33,70 @@ def recent(batches: Sequence[Batch]) -> tuple[Batch, ...]:
         kept.append(batch)
         points += len(batch.ids)
     return tuple(reversed(kept))
+
+
+# What became of trials, and what people said of them.
+
+_LATEST = 20
+_WORDS = 300  # characters of a reason, or of a note
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One trial that failed, was lost or is excluded, and why, in a line."""
+
+    id: int
+    batch: int | None
+    status: Status
+    reason: str  # empty if none was given
+    ended: str = ""  # when its evaluation ended, as a time in ISO format
+    seconds: float | None = None  # that it took
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What somebody noted about a trial."""
+
+    id: int
+    batch: int | None
+    text: str
+
+
+def fates(history: History) -> dict[str, Any]:
+    """The latest failures, exclusions, corrections and notes, each newest first."""
+    trials = history.trials
+    found = [one for one in history.corrections if not one.is_exclusion]
+    noted = [event for event in history.events if isinstance(event, Noted)]
+    notes = [(id, event.text) for event in noted for id in event.ids]
+    return {
+        "failures": _latest(history, [t for t in trials if t.status in ("failed", "lost")]),
+        "excluded": _latest(history, [t for t in trials if t.excluded]),
+        "corrections": tuple(
+            Correction(one.ids, _short(one.what), _short(one.reason))
+            for one in reversed(found[-_LATEST:])
+        ),
+        "remarks": tuple(
+            Remark(id, history.batch(id), _short(text)) for id, text in reversed(notes[-_LATEST:])
+        ),
+    }
+
+
+def _short(text: str) -> str:
+    return plain_text(brief(text, _WORDS))
+
+
+def _latest(history: History, trials: Sequence[Trial]) -> tuple[Failure, ...]:
+    return tuple(
+        Failure(
+            t.id,
+            history.batch(t),
+            t.status,
+            _short(t.reason),
+            "" if t.ended_at is None else t.ended_at.isoformat(timespec="seconds"),
+            t.seconds,
+        )
+        for t in reversed(trials[-_LATEST:])
+    )
 
 
 # The commands to type next, and those that give the same batch again.

@@ -16,12 +16,20 @@ import numpy as np
 from covey import __version__
 from covey.arrays import one_thread
 from covey.earlier import sentences_about
-from covey.errors import brief, several
+from covey.errors import several
 from covey.history import Batch, Correction, History, Origin, Status, Trial
 from covey.learn import Goal, Recipe, understand
 from covey.log.extension import extensions_in_words
 from covey.outcomes import Outcomes, best_trial, history_of_outcome, middle
-from covey.report.batches import Commands, python_commands, recent, shown_batches
+from covey.report.batches import (
+    Commands,
+    Failure,
+    Remark,
+    fates,
+    python_commands,
+    recent,
+    shown_batches,
+)
 from covey.report.format import plain_text, plus_minus, shown, significant
 from covey.report.plates import Plates, plates_of
 from covey.report.predictions import (
@@ -158,8 +166,6 @@ def repeats(space: Space | Pool, trials: Sequence[Trial], ids: Iterable[int]) ->
 
 
 _SCHEMA = "covey.report/1"
-_MOST_FAILURES = 20
-_WORDS = 300  # characters of the reason of a failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +213,7 @@ class Row:
     chance: float | None  # probability that it is better than every point told by then
     excluded: bool = False
     why: str = ""  # it is in the batch, in words; empty where the log does not say
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """One trial that failed, was lost or is excluded, and why, in a line."""
-
-    id: int
-    batch: int | None
-    status: Status
-    reason: str  # empty if none was given
+    seconds: float | None = None  # that its evaluation took, where a run started it
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +230,7 @@ class Card:
         excluded: the latest results that are excluded, newest first, and why.
         corrections: the latest of what was corrected by hand, newest first, and why.
         plates: what stands on each and how far it is shifted; None without plates.
+        remarks: the latest notes about trials, newest first.
         calibration: predicted against measured, of the last batches.
         diversity: of ``rows``.
         slices: through the best point; empty while nothing was told.
@@ -262,6 +260,7 @@ class Card:
     trade_off: TradeOff | None = None
     corrections: tuple[Correction, ...] = ()
     plates: Plates | None = None
+    remarks: tuple[Remark, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The card as plain JSON; numbers in full."""
@@ -301,7 +300,9 @@ def _card_of_several(
         headline=f"{arrived} {front_headline(history, outcomes, found)}",
         standing=standing,
         trade_off=found,
-        corrections=_corrections(history),
+        # The history of one outcome alone has no times.
+        rows=tuple(replace(row, seconds=history[row.id].seconds) for row in made.rows),
+        **fates(history),
     )
 
 
@@ -320,8 +321,7 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
         batches=tuple(batch.name for batch in shown),
         still_open=bool(history.pending),
         rows=_rows(history, recipe, shown, past),
-        failures=_latest(history, [t for t in trials if t.status in ("failed", "lost")]),
-        excluded=_latest(history, [t for t in trials if t.excluded]),
+        **fates(history),
         calibration=calibrate(window, trials, past),
         diversity=diversity(recipe.space, trials, ids),
         slices=() if best is None or today is None else model_slices(today, recipe, best.point),
@@ -333,16 +333,7 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
             *_notes(batches, window, len(history.counted)),
             *sentences_about(recipe.earlier, history.models or ()),
         ),
-        corrections=_corrections(history),
         plates=plates_of(history, recipe, today),
-    )
-
-
-def _corrections(history: History) -> tuple[Correction, ...]:
-    found = [one for one in history.corrections if not one.is_exclusion]
-    return tuple(
-        Correction(one.ids, *(plain_text(brief(text, _WORDS)) for text in (one.what, one.reason)))
-        for one in reversed(found[-_MOST_FAILURES:])
     )
 
 
@@ -419,6 +410,7 @@ def _rows(
                     chance=None if seen is None else seen.chance,
                     excluded=trial.excluded,
                     why=_why(batch, i, again.get(i)),
+                    seconds=trial.seconds,
                 )
             )
     return tuple(rows)
@@ -427,13 +419,6 @@ def _rows(
 def _why(batch: Batch, i: int, earlier: int | None) -> str:
     """Why a trial is there, in words: it has the point of an earlier one, or what the log says."""
     return plain_text(batch.why(i)) if earlier is None else f"replicate of trial {earlier}"
-
-
-def _latest(history: History, trials: Sequence[Trial]) -> tuple[Failure, ...]:
-    return tuple(
-        Failure(t.id, history.batch(t), t.status, plain_text(brief(history.reason(t), _WORDS)))
-        for t in reversed(trials[-_MOST_FAILURES:])
-    )
 
 
 def _error(expected: Forecast | None, value: float | None) -> float | None:

@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from covey.errors import MissingExtraError, ReportError, several
+from covey.errors import MissingExtraError, ReportError, duration, several
 from covey.log.disk import write_whole
 from covey.report.card import MEANING, Card, Row
 from covey.report.figures import (
@@ -79,6 +79,7 @@ def page(card: Card) -> str:
     engine.filters.update(
         number=significant, plus_minus=plus_minus, several=several, share=share_of, shown=shown
     )
+    engine.filters["duration"] = duration
     template = resources.files("covey.report").joinpath("card.html.j2").read_text("utf-8")
     return engine.from_string(template).render(_context(card))
 

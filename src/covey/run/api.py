@@ -17,12 +17,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
-from covey.errors import EvaluationError, StrategyError, did_you_mean, several
+from covey.errors import CoveyError, EvaluationError, StrategyError, did_you_mean, several
 from covey.gp import GP
 from covey.history import Trial
 from covey.learn import Goal
 from covey.log.disk import remove_staged
-from covey.log.running import note_plan
+from covey.log.running import note_end, note_plan
 from covey.outcomes import Outcomes, middle
 from covey.run.bar import with_bar
 from covey.run.command import Command
@@ -240,14 +240,41 @@ def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
         dispatcher.withdraw_strays(busy - _awaited(study))
         if study.journal is not None:
             note_plan(study.journal, _described(plan, engine.slots))
-        try:
-            loop = Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch)
-            loop.go()
-            return replace(_required(study), ended=loop.over)
-        except BaseException as error:
-            # Without a journal, the results would be lost with the exception.
-            vars(error).update(study=study, result=result_of(study))
-            raise
+        return _to_the_end(
+            study, plan, Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch)
+        )
+
+
+def _to_the_end(study: Study, plan: Plan, loop: Loop) -> Result:
+    """Go on until the run is over, and note beside the journal when that was, and why."""
+    over = ""
+    try:
+        loop.go()
+        over = loop.over or _done(study, plan)
+        return replace(_required(study), ended=loop.over)
+    except BaseException as error:
+        over = over or _broken_off(error)
+        # Without a journal, the results would be lost with the exception.
+        vars(error).update(study=study, result=result_of(study))
+        raise
+    finally:
+        if study.journal is not None:
+            note_end(study.journal, over)
+
+
+def _done(study: Study, plan: Plan) -> str:
+    """Why a run ended that no other limit ended: its evaluations are done, or no point is left."""
+    asked = study.history.asked_count
+    if plan.total is None or (asked < plan.total and study.space.size is not None):
+        return f"the space is exhausted after {several(asked, 'trial')}"
+    return f"the budget of {several(plan.total, 'evaluation')} is used up"
+
+
+def _broken_off(error: BaseException) -> str:
+    """Why a run ended before its time."""
+    if isinstance(error, KeyboardInterrupt):
+        return "Ctrl-C"
+    return str(error) if isinstance(error, CoveyError) else f"{type(error).__name__}: {error}"
 
 
 def require_reports(plan: Plan, workers: Workers | None, outcomes: Outcomes | None) -> None:

@@ -10,8 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from covey.errors import brief
-from covey.run.standing import duration
+from covey.errors import brief, duration
 
 if TYPE_CHECKING:
     from covey.run.loop import Plan, Progress

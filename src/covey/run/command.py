@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # each evaluation process imports this module and needs littl
     from covey.space.table import Column
 
 # {{name}} is {name} itself. Braces not followed by a letter are left alone, so JSON needs no care.
+_LAST_LINE = "the last line of its output"
 _PLACEHOLDER = re.compile(r"\{(\{[A-Za-z][^{}]*\})\}|\{([A-Za-z][^{}]*)\}")
 _OWN = ("id", "seed", "slot", "result")  # placeholders that are not parameters
 _WORDS = 2000  # characters of a reason
@@ -222,7 +223,7 @@ class Command:
         if self.result == "file":
             return tail(result).strip(), "its result file"
         lines = [line for line in output.splitlines() if line.strip()]
-        return (lines[-1].strip() if lines else ""), "the last line of its output"
+        return (lines[-1].strip() if lines else ""), _LAST_LINE
 
 
 def by_hand(task: Task) -> str:
@@ -381,6 +382,8 @@ def _valued(name: str, said: str, where: str, log: str, outcomes: tuple[str, ...
             form = ", ".join(f'"{one}": number' for one in outcomes or ["value"])
             either = "" if len(outcomes) > 1 else "a number or "
             reason = f"{where} is {shown}, not {either}{{{form}}}"
+            if not said and where == _LAST_LINE:
+                reason = f"it printed nothing; its last line has to be {either}{{{form}}}"
             return Outcome(name, "failed", reason=reason, log=log)
     return replace(Outcome.of(name, answer, outcomes), log=log)
 

@@ -23,6 +23,7 @@ from covey.errors import (
     JournalError,
     StrategyError,
     did_you_mean,
+    duration,
     is_whole,
     several,
 )
@@ -30,7 +31,7 @@ from covey.history import History, Trial
 from covey.run.budget import Budget, BudgetOptions, spent
 from covey.run.dispatcher import Dispatcher
 from covey.run.slots import Gpus
-from covey.run.standing import Tempo, duration, failing_alike
+from covey.run.standing import Tempo, failing_alike
 from covey.run.stopping import StoppingRule, rule_of
 from covey.run.task import Retries
 from covey.study import Study

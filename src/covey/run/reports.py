@@ -7,6 +7,7 @@ events. A program prints them: a line ``step value``, or a JSON object with thes
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import re
@@ -18,6 +19,7 @@ from typing import TypeAlias
 
 from covey.errors import StrategyError, is_whole
 
+_log = logging.getLogger("covey")
 VARIABLE = "COVEY_REPORTS"  # the file, in the environment of an evaluation
 FILE = "reports"  # its name in the folder of an evaluation
 _MANY = 10_000  # reports of one evaluation; later ones are passed over
@@ -129,10 +131,14 @@ def _finite(value: object) -> float | None:
 
 def append(path: Path, step: int, value: Shown) -> None:
     """Add a report to a file; one that cannot be written is left out, since f matters more."""
+    _write(path, json.dumps([step, value]))
+
+
+def _write(path: Path, line: str) -> None:
     with suppress(OSError):
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _FLAGS, 0o600)
         try:
-            os.write(fd, f"{json.dumps([step, value])}\n".encode())
+            os.write(fd, f"{line}\n".encode())
         finally:
             os.close(fd)
 
@@ -168,6 +174,50 @@ def report_in(line: str) -> tuple[int, Shown] | None:
     return (int(step), shown) if is_whole(step, 0) and shown is not None else None
 
 
+_STEPLESS = 'a value without a step, which is no report; print {"step": 3, "value": 0.71}'
+
+
+def fault_in(line: str, after: int) -> str:
+    """What is wrong with a line that was meant as a report after some step; empty if nothing is.
+
+    >>> fault_in("30 nan", 29), fault_in("30 0.5", 29), fault_in("28 0.5", 29)
+    ('the value at step 30 is nan, no finite number', '', 'step 28 after step 29, and steps grow')
+    >>> fault_in('{"step": -1, "value": 0.5}', 29), fault_in('{"step": 30}', 29)
+    ('a step is a whole number >= 0, not -1', 'the value at step 30 is None, no finite number')
+    """
+    found = report_in(line)
+    if found is not None:
+        back = found[0] < after  # the same again is the result of a program that ends so
+        return f"step {found[0]} after step {after}, and steps grow" if back else ""
+    pair = _PAIR.fullmatch(line) if len(line) <= _LONG else None
+    if pair is not None:
+        return f"the value at step {pair[1]} is {pair[2]}, no finite number"
+    said = None
+    if line.lstrip().startswith("{") and len(line) <= _LONG:
+        with suppress(ValueError, RecursionError):
+            said = json.loads(line)
+    if not isinstance(said, dict) or not {"step", "value"} & said.keys():
+        return ""
+    if "step" not in said:
+        return _STEPLESS
+    if not is_whole(said["step"], 0):
+        return f"a step is a whole number >= 0, not {said['step']!r}"
+    return f"the value at step {said['step']} is {said.get('value')!r}, no finite number"
+
+
+def _warn(folder: Path, line: bytes) -> None:
+    """Warn of a report that was passed over; of one kind once for all evaluations of a run."""
+    with suppress(ValueError, TypeError, KeyError, IndexError):  # a file that others wrote to
+        fault = str(json.loads(line)["fault"])[:_LONG]
+        kind = folder.parent, re.sub(r"[-\d.]+", "#", fault)
+        if kind not in _warned:
+            _warned.add(kind)
+            _log.warning("trial %s: a report is passed over: %s", folder.name.split("-")[-2], fault)
+
+
+_warned: set[tuple[Path, str]] = set()
+
+
 class OutputReports:
     """Picks the reports out of what a program prints; those that do not go forward are left out."""
 
@@ -176,16 +226,31 @@ class OutputReports:
         self._rest = b""
         self._step = -1
         self._count = 0
+        self._stepless = ""  # a fault of the line before, unless that was the last
+        self._complained = False
 
     def feed(self, data: bytes) -> None:
         """Take some more of the output."""
         *lines, rest = (self._rest + data).split(b"\n")
         self._rest = rest[-_LONG:]
         for line in lines:
-            found = report_in(line.decode(errors="replace"))
+            text = line.decode(errors="replace")
+            found = report_in(text)
             if found is not None and found[0] > self._step and self._count < _MANY:
                 self._step, self._count = found[0], self._count + 1
                 append(self._path, *found)
+            self._complain(text)
+
+    def _complain(self, line: str) -> None:
+        """Say once what is wrong with a line that was meant as a report."""
+        fault, self._stepless = self._stepless if line.strip() else "", ""
+        said = fault_in(line, self._step)
+        if said == _STEPLESS:  # the last line of all is the result, and needs no step
+            self._stepless = said
+        fault = fault or (said if said != _STEPLESS else "")
+        if fault and not self._complained:
+            self._complained = True
+            _write(self._path, json.dumps({"fault": fault}))
 
 
 class Reports:
@@ -210,6 +275,8 @@ class Reports:
         self._at += len(whole) + len(newline)
         found = []
         for line in whole.splitlines():
+            if line.startswith(b'{"fault": '):
+                _warn(self._path.parent, line)
             with suppress(ValueError, TypeError):  # a file that others wrote to
                 step, value = json.loads(line)
                 shown = _shown(value)

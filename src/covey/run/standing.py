@@ -9,13 +9,14 @@ from __future__ import annotations
 import heapq
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from covey.errors import several
 from covey.history import Dispatched, Failed, History, Retried, Trial
+from covey.log.disk import time_of
 from covey.log.running import Holder
 from covey.run.budget import ended_in_order, spent
 from covey.run.stopping import stopped_early
@@ -54,6 +55,7 @@ class Standing:
     purse: float | None  # how much that may be
     costly: str  # its name
     trouble: str  # what looks wrong, in a sentence
+    last: Holder | None = None  # who ran it last, where nobody does
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -61,19 +63,18 @@ class Standing:
 
 
 def standing(
-    study: Study, lines: Iterable[Mapping[str, Any]], runner: Holder | None, now: datetime
+    study: Study, runner: Holder | None, now: datetime, last: Holder | None = None
 ) -> Standing:
     """How far a study is.
 
     Args:
         study: opened from the journal.
-        lines: the lines of the journal, which have times.
         runner: who runs it, with the plan it has noted.
         now: the time.
+        last: who ran it last.
     """
     history, plan = study.history, {} if runner is None else runner.plan
-    times = Times(lines)
-    under_way = _running(history, times, now) if runner is not None else ()
+    under_way = _running(history, now) if runner is not None else ()
     ended = [t for t in history.trials if t.origin != "added" and t.status in ("told", "failed")]
     total = plan.get("total")
     costly = str(plan.get("cost") or "")
@@ -85,22 +86,23 @@ def standing(
         len(stopped_early(history)),
         plan.get("slots"),
         under_way,
-        None if runner is None else _left(history, times, under_way, plan, now),
+        None if runner is None else _left(history, under_way, plan, now),
         spent(history, costly)[0] if costly else None,
         plan.get("purse"),
         costly,
         failing_alike(history),
+        last if runner is None else None,
     )
 
 
-def _running(history: History, times: Times, now: datetime) -> tuple[Running, ...]:
+def _running(history: History, now: datetime) -> tuple[Running, ...]:
     last = last_attempts(history)
     found = []
     for trial in history.pending:
         sent = last.get(trial.id)
         if sent is None:
             continue
-        began = times.begun.get(trial.id)
+        began = trial.started_at
         seconds = 0.0 if began is None else max(0.0, (now - began).total_seconds())
         reports = [one for one in history.reports(trial) if one.attempt == sent.attempt]
         step, value = (reports[-1].step, reports[-1].value) if reports else (None, None)
@@ -120,54 +122,21 @@ def last_attempts(history: History) -> dict[int, Dispatched]:
     return last
 
 
-class Times:
-    """When trials began and ended, by the lines of a journal."""
-
-    def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        self.begun: dict[int, datetime] = {}  # their last attempts
-        self.took: list[float] = []  # seconds of those that ended, in order
-        for line in lines:
-            at = _time(line.get("at"))
-            kind = line.get("type")
-            if at is None:
-                continue
-            if kind == "dispatched":
-                self.begun[line["id"]] = at
-            elif kind in ("told", "failed"):
-                self._end(line["ids"], at)
-
-    def _end(self, ids: Sequence[int], at: datetime) -> None:
-        for id in ids:
-            began = self.begun.get(id)
-            if began is not None and at >= began:  # a clock may have been set back
-                self.took.append((at - began).total_seconds())
-
-
-def _time(said: object) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(str(said))
-    except ValueError:  # another program wrote it
-        return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-
-
 def _left(
-    history: History,
-    times: Times,
-    under_way: Sequence[Running],
-    plan: Mapping[str, Any],
-    now: datetime,
+    history: History, under_way: Sequence[Running], plan: Mapping[str, Any], now: datetime
 ) -> float | None:
     """Seconds until the run ends, by its evaluations or by its hours, whichever is first."""
-    deadline = _time(plan.get("until"))
+    deadline = time_of(plan.get("until"))
     limit = None if deadline is None else max(0.0, (deadline - now).total_seconds())
     total, wide = plan.get("total"), plan.get("slots") or plan.get("batch") or 1
-    if total is None or not times.took:
+    took = [t.seconds for t in history.trials if t.status in ("told", "failed")]
+    known = [seconds for seconds in took if seconds is not None]
+    if total is None or not known:
         return limit
     used = sum(
         t.origin == "asked" and t.status in ("told", "failed", "pending") for t in history.trials
     )
-    pace = Tempo(math.fsum(times.took) / len(times.took), wide, plan.get("batch") or wide)
+    pace = Tempo(math.fsum(known) / len(known), wide, plan.get("batch") or wide)
     if plan.get("asynchronous"):
         pace = Tempo(pace.one, pace.wide, None)
     queued = len(history.pending) - len(under_way)
@@ -258,16 +227,3 @@ def kind_of(reason: str) -> str:
     True
     """
     return _NUMBER.sub("#", reason)
-
-
-def duration(seconds: float) -> str:
-    """A time in words, as exactly as one cares.
-
-    >>> duration(42), duration(125), duration(7380), duration(200_000)
-    ('42 s', '2 min 5 s', '2 h 3 min', '2 d 7 h')
-    """
-    whole = max(0, round(seconds))
-    for unit, size, smaller, part in (("d", 86_400, "h", 3600), ("h", 3600, "min", 60)):
-        if whole >= size:
-            return f"{whole // size} {unit} {whole % size // part} {smaller}"
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"

@@ -228,3 +228,30 @@ def test_telling_another_value_names_the_way_to_amend_it(told):
     done = told("tell", "2=3")
     assert done.code == 5
     assert "covey amend 2=VALUE --reason WHY" in done.err
+
+
+def test_a_result_that_is_worth_nothing_fails_by_name_and_for_a_reason(told):
+    done = told("fail", "2", "--reason", "nan")
+    assert done.code == 5
+    assert "already told 30.0" in done.err
+    assert "told=True" in done.err
+    assert told("fail", "2", "--told").code == 5  # why?
+    assert "would be failed" in told("fail", "2", "--told", "-r", "nan", "--dry-run").out
+    assert "5 told" in told("status").out
+    assert told("fail", "2", "--told", "--reason", "the loss was nan").code == 0
+    out = told("status").out
+    assert "3 failed, 1 pending, 4 told" in out
+    assert "failed: trial 2 (batch 1): the loss was nan" in out
+    assert told("retry", "2").code == 0
+    assert told("tell", "2=31").code == 0
+    assert told("logs", "2").out.startswith("trial 2 (batch 1): told 31.0\n")
+
+
+def test_a_cancelled_trial_says_why(told):
+    pending = told("status", "--json").json["open"][0]
+    assert told("cancel", str(pending), "--reason", "no vial").code == 0
+    assert (
+        f"trial {pending} (batch 1): cancelled\nreason: no vial\n" in told("logs", str(pending)).out
+    )
+    exported = told("export", "--json").json["trials"][pending]
+    assert (exported["status"], exported["reason"]) == ("cancelled", "no vial")

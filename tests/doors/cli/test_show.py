@@ -127,12 +127,13 @@ def test_status_names_the_latest_of_many_failures_each_in_a_line(call):
 
 def test_an_export_says_why_when_and_in_which_batch(failing):
     rows = list(csv.DictReader(io.StringIO(failing("export").out)))
-    assert list(rows[0])[-5:] == ["batch", "reason", "asked", "ended", "seconds"]
+    fates = ["batch", "reason", "asked", "started", "ended", "seconds"]
+    assert list(rows[0])[-6:] == fates
     assert [row["batch"] for row in rows] == ["1"] * 3 + ["2"] * 3
     assert [bool(row["reason"]) for row in rows] == [i == 1 for i in range(6)]
     assert "out of memory" in rows[1]["reason"].replace("\x1b[31m", "")
     for row in rows:
-        assert row["asked"] <= row["ended"]
+        assert row["asked"] <= row["started"] <= row["ended"]
         assert 0.0 < float(row["seconds"]) < 60.0
     described = failing("export", "--json").json["trials"]
     assert [str(t["batch"]) for t in described] == [row["batch"] for row in rows]
@@ -217,3 +218,33 @@ def test_an_export_as_json_writes_the_file_too(study):
     done = study("export", "--json", "--out", "trials.csv")
     assert len(done.json["trials"]) == 3
     assert len(Path("trials.csv").read_text().splitlines()) == 4
+
+
+def test_logs_says_when_a_trial_ran_what_it_reported_and_what_was_noted(call):
+    lines = ["1 0.25", "2 0.5", '{"value": 0.75, "latency": 3}']
+    Path("f.py").write_text("\n".join(f"print({line!r})" for line in lines))
+    call("init", "--real", "x=0:1", "--batch", "2", "--seed", "0", "--", sys.executable, "f.py")
+    assert call("run", "--rounds", "1").code == 0
+    call("note", "1", "cloudy")
+    call("amend", "1=0.5", "--reason", "typing error")
+    out = call("logs", "1").out
+    when = r"asked 20..-..-.. ..:..:.. UTC, started .* UTC, ended .* UTC, took \d+ s\n"
+    assert re.search(when, out)
+    assert "2 reports, the last 0.5 at step 2\n" in out
+    assert "latency: 3\n" in out
+    assert "amended: typing error\n" in out
+    assert "reason: " not in out  # it would say the same
+    assert "note: cloudy\n" in out
+    found = call("logs", "1", "--json").json
+    assert found["reports"] == [[1, 0.25], [2, 0.5]]
+    assert found["metrics"] == {"latency": 3}
+    assert found["reason"] == "typing error"
+    exported = call("export", "--json").json["trials"][1]
+    assert {name: found[name] for name in ("asked", "started", "ended", "seconds")} == {
+        name: exported[name] for name in ("asked", "started", "ended", "seconds")
+    }
+    assert exported["metrics"] == {"latency": 3}
+    page = call("report", "--json").json
+    assert page["remarks"] == [{"id": 1, "batch": 1, "text": "cloudy"}]
+    assert page["rows"][1]["seconds"] == pytest.approx(found["seconds"], abs=1e-3)
+    assert page["corrections"][0]["reason"] == "typing error"

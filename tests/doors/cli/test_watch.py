@@ -6,19 +6,22 @@ import io
 import json
 import os
 import pty
+import re
 import select
+import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+import covey.cli.watch as watching
 from covey.cli.settings import read_settings
 from covey.cli.watch import Reader, keys, picture
-from covey.history import Dispatched, Failed, Reported
+from covey.history import Dispatched, Failed, Reported, Told
 from covey.log.header import reopen as real
 from covey.log.running import holder, note_plan
 
@@ -102,6 +105,52 @@ def test_when_nobody_runs_it(study):
     assert study("status", "--json").json["run"] is None
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--rounds", "1"], 0, "the budget of 3 evaluations is used up"),
+        (["--target", "0.5"], 0, "the target 0.5 is reached by trial "),
+        (["--plateau", "3"], 0, " evaluations brought nothing better"),
+        (["--rounds", "2"], 1, "the first 4 evaluations failed alike; the last one: the command"),
+    ],
+)
+def test_status_says_why_and_when_the_last_run_ended(study, words, code, said):
+    works = "print(1.0)" if code == 0 else "import sys; sys.exit('no such data')"
+    assert study("status", "--json").json.get("last_run") is None
+    done = study("run", "--batch", "4" if code else "3", *words, "--", sys.executable, "-c", works)
+    assert done.code == code
+    (line,) = [line for line in study("status").out.splitlines() if line.startswith("last run: ")]
+    assert line.startswith("last run: ended 20")
+    assert f"(process {os.getpid()} on " in line
+    assert said in line
+    last = study("status", "--json").json["last_run"]
+    assert last["since"] <= last["ended"]
+    assert said in last["why"]
+    assert "nobody runs it; the last run ended 20" in " ".join(drawn().split())
+    assert study("status").out.endswith(", or covey run -- COMMAND as before\n")
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGKILL])
+def test_status_says_that_a_run_was_interrupted_or_killed(study, signal_):
+    Path("f.py").write_text("import time\ntime.sleep(60)\nprint(1.0)\n")
+    heard = ["env", "--default-signal=INT"]  # the jobs of a script ignore Ctrl-C
+    words = [*heard, sys.executable, "-m", "covey", "run", "--workers", "1"]
+    runner = subprocess.Popen([*words, "--", sys.executable, "f.py"], stderr=subprocess.DEVNULL)
+    while not [*Path("covey.jsonl.work").glob("*/alive")]:
+        time.sleep(0.02)
+    runner.send_signal(signal_)
+    assert runner.wait(30) == (130 if signal_ == signal.SIGINT else -9)
+    out = study("status").out
+    if signal_ == signal.SIGINT:
+        assert re.search(r"last run: ended \S+ \(process .*\): Ctrl-C\n", out)
+        return
+    assert f"last run: process {runner.pid} on " in out
+    assert "ended without a word: it was killed, or its machine went down" in out
+    assert study("status", "--json").json["last_run"]["ended"] is None
+    study("cancel", "0-2")  # so that the next run ends what is still there
+    study("run", "--rounds", "1", "--batch", "1", "--", sys.executable, "-c", "print(1.0)")
+
+
 def test_a_journal_is_read_again_only_when_it_has_changed(at_work, monkeypatch):
     _, opened = at_work
     look, read = Reader(read_settings(Path("covey.toml"))), []
@@ -161,3 +210,42 @@ def test_without_a_terminal_there_are_no_keys(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("q"))
     with keys() as pressed:
         assert pressed(0.0) == ""
+
+
+def test_the_view_is_drawn_until_q_is_pressed(at_work, monkeypatch):
+    """In this process: a key that means nothing first, then q; the last look is printed below."""
+    call, opened = at_work
+    opened.note(Told((2,), (0.5,), (), ({"stopped": 30},)))
+    pressed, drawn_views = iter(["x", "", "q"]), []
+    monkeypatch.setattr(watching, "keys", lambda: nullcontext(lambda seconds: next(pressed)))
+    monkeypatch.setattr(watching, "picture", lambda view: drawn_views.append(view) or "")
+    monkeypatch.setattr(watching, "_in_lines", lambda *_, **__: pytest.fail("it is a terminal"))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    out = call("watch").out
+    assert len(drawn_views) == 3
+    assert "so far: 3 of 12 done, 1 failed, 1 stopped early, " in out
+    assert "trials: 1 failed, 2 told, 1 of them stopped early" in out
+
+
+def test_ctrl_c_ends_the_view_with_a_last_look(at_work, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watching, "_in_lines", interrupted)
+    done = at_work[0]("watch")
+    assert done.code == 0
+    assert f"run: process {os.getpid()} on " in done.out
+
+
+def test_status_of_a_damaged_journal_says_what_precedes_the_damage(study):
+    study("ask")
+    study("tell", "0=0.5")
+    study("tell", "1=0.7")
+    path = Path("covey.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:-1], lines[-1].replace(b"0.7", b"0.8")]))
+    for command in ("status", "watch"):
+        done = study(command)
+        assert done.code == 6
+        assert "best: 0.5 (trial 0)" in done.out
+    assert "what follows is only what precedes the damage" in study("status").err

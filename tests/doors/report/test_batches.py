@@ -1,9 +1,12 @@
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 import covey
-from covey.history import Asked, History, Point
+from covey.history import Asked, Dispatched, History, Point
 from covey.report import card
-from covey.report.batches import python_commands, recent, shown_batches
+from covey.report.batches import fates, python_commands, recent, shown_batches
+from covey.report.page import page
 
 
 def test_lots_follow_the_log(rising):
@@ -120,3 +123,52 @@ def test_with_a_journal_its_file_is_named(tmp_path):
     said = card(study).commands
     assert f"study = covey.Study.load({str(path)!r})" in said.next
     assert f"study = covey.Study.load({str(path)!r})" in said.again
+
+
+# What became of trials
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_page_says_what_failed_when_what_was_amended_and_what_was_noted(named):
+    start = datetime(2026, 1, 1, 9, tzinfo=UTC)
+    space = covey.Space({"x": covey.Real(0.0, 1.0)})
+    study = covey.Study(space, {"a": "max", "b": "max"} if named else "max", seed=0)
+    batch = study.ask(3)
+    study.note(Dispatched(0, 1, "covey-0a1b2c3d-0-a1", 0))
+    value = {"a": 1.0, "b": 2.0} if named else 1.0
+    study.tell([0, 1], [value, value])
+    study.fail(2, "out of <memory>")
+    study.amend(0, {"a": 2.0} if named else 2.0, "typo")
+    study.amend(1, {"a": 2.0} if named else 2.0, "swapped")
+    study.amend(0, {"a": 3.0} if named else 3.0, "typo again")
+    study.note([0, 2], "cloudy")
+    study.note(batch[1], "clear")
+    events = study.history.events
+    times = [start + timedelta(seconds=90 * place) for place in range(len(events))]
+    made = fates(History(events, times))
+    why = ["typo again", "swapped", "typo"]
+    assert [one.reason for one in made["corrections"]] == why
+    assert [(one.id, one.text) for one in made["remarks"]] == [
+        *((1, "clear"), (2, "cloudy"), (0, "cloudy"))
+    ]
+    (failed,) = made["failures"]
+    assert (failed.id, failed.ended, failed.seconds) == (2, "2026-01-01T09:04:30+00:00", None)
+    shown = card(study)
+    assert [one.reason for one in shown.corrections] == why
+    assert shown.rows[0].seconds >= 0.0
+    assert shown.rows[1].seconds is None  # no run started it
+    text = page(shown)
+    for words in (
+        "What was corrected or left out, and why",
+        "Notes about trials",
+        "typo again",
+        "cloudy",
+    ):
+        assert words in text
+    assert "out of &lt;memory&gt;" in text
+    assert '<th scope="col">took</th>' in text
+
+
+def test_a_page_without_notes_has_no_room_for_them(rising):
+    text = page(card(rising))
+    assert "Notes about trials" not in text

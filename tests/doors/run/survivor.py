@@ -14,12 +14,15 @@ import time
 from pathlib import Path
 
 import covey
+import covey.run.dispatcher
 import covey.run.process
-from covey.run import LocalEngine
+from covey.history import Dispatched, Reported
+from covey.run import LocalEngine, report
 from covey.run.dispatcher import Dispatcher
 from covey.run.slots import Places
 from covey.study import Study
 
+STEPS = 3  # that an evaluation reports
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0), "y": covey.Real(-1.0, 1.0)})
 
 
@@ -40,9 +43,12 @@ def die_at(moment: str) -> None:
     """Kill this process, and no other, at the N-th such moment."""
     kind, count = moment.split(":")
     left = int(count)
+    noted = {"before-intent": Dispatched, "after-intent": Dispatched, "after-report": Reported}
 
-    def die(*_):
+    def die(*given):
         nonlocal left
+        if kind in noted and not isinstance(given[-1], noted[kind]):
+            return
         left -= 1
         if not left:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -50,6 +56,7 @@ def die_at(moment: str) -> None:
     owner, name, place = {
         "before-intent": (Study, "note", "before"),
         "after-intent": (Study, "note", "after"),
+        "after-report": (Study, "note", "after"),
         "before-process": (covey.run.process.subprocess, "Popen", "before"),
         "after-process": (covey.run.process.subprocess, "Popen", "after"),
         "after-submit": (LocalEngine, "submit", "after"),
@@ -99,6 +106,23 @@ def forgets_slots() -> None:
     Places.occupy = lambda self, name, slot: None
 
 
+def reports_again() -> None:
+    """A runner that logs whatever is reported, though an earlier life has done so."""
+    covey.run.dispatcher.worth_logging = lambda reports, after, rule: reports
+
+
+def forgets_reports() -> None:
+    """An engine that does not read what was reported before its own life began."""
+
+    def adopt(self, tasks, real=LocalEngine.adopt):
+        known = real(self, tasks)
+        for name in known:
+            self._open[name].reports()
+        return known
+
+    LocalEngine.adopt = adopt
+
+
 def ignores_strays() -> None:
     """A runner that lets run on what nobody waits for, and gives its slot to another."""
     Dispatcher.withdraw_strays = lambda self, names: None
@@ -132,7 +156,9 @@ def main() -> None:
 
     def f(point, seed):
         claim(slots)
-        time.sleep(seconds * (1.0 + abs(point["x"])))
+        for step in range(1, STEPS + 1):
+            time.sleep(seconds * (1.0 + abs(point["x"])) / STEPS)
+            report(step, point["x"] + step)
         file = os.open(ended, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.write(file, f"{os.environ['COVEY_TRIAL']}\n".encode())
         os.close(file)

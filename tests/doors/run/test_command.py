@@ -193,7 +193,7 @@ def test_the_last_line_is_the_value(said, value, sem, tmp_path):
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ("", "is nothing, not a number"),
+        ("", "it printed nothing; its last line has to be a number or"),
         ("done", "'done', not a number"),
         ("nan", "nan, not a finite"),
         ("NaN", "nan, not a finite"),

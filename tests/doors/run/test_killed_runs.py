@@ -16,6 +16,7 @@ import pytest
 import covey
 from covey.history import Late, Told
 
+STEPS = 3  # that each evaluation reports
 SCRIPT = Path(__file__).with_name("survivor.py")
 KILLS = int(os.environ.get("COVEY_KILLS", "20"))
 MOMENTS = [  # one life each, so that what they leave behind adds up
@@ -26,6 +27,7 @@ MOMENTS = [  # one life each, so that what they leave behind adds up
     "after-process:1",
     "before-tell:1",
     "after-submit:1",
+    "after-report:2",
     "after-tell:2",
 ]
 
@@ -56,6 +58,21 @@ def verify(folder: Path, whole: list[tuple]) -> None:
     ended = Counter(map(int, (folder / "ended").read_text().split()))
     assert ended == Counter(range(len(whole)))
     assert not (folder / "slots" / "clash").exists()  # never two on one slot
+    verify_reports(folder)
+
+
+def verify_reports(folder: Path) -> None:
+    """Whatever was reported is in the log, once, and steps rise within each attempt."""
+    history = covey.Study.load(folder / "run.jsonl", read_only=True).history
+    for trial in history.told:
+        curves: dict[int, list[int]] = {}
+        for one in history.reports(trial):
+            assert one.value == trial.point["x"] + one.step
+            curves.setdefault(one.attempt, []).append(one.step)
+        for steps in curves.values():
+            assert steps == sorted({*steps})
+        last = curves.get(max(curves, default=0), [])
+        assert last == list(range(1, STEPS + 1))
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +121,8 @@ def test_killed_at_the_worst_moments(whole, tmp_path):
         ("acknowledges_first", "before-tell:4", "0.1"),
         ("submits_first", "before-intent:3", "0.1"),
         ("forgets_slots", "after-submit:2", "6"),  # still at work when the next life begins
+        ("reports_again", "after-report:1", "0.5"),
+        ("forgets_reports", "after-submit:2", "0.5"),
     ],
 )
 def test_a_runner_with_a_fault_would_be_caught(whole, tmp_path, defect, moment, seconds):

@@ -96,6 +96,37 @@ def test_a_file_that_somebody_spoilt(tmp_path):
     assert Reports(tmp_path / "nowhere").new() == []
 
 
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["5 0.5", "3 0.6", "2 0.7"], "step 3 after step 5, and steps grow"),
+        (["1 0.5", "2 nan"], "the value at step 2 is nan, no finite number"),
+        (["1 0.5", '{"step": 2, "value": "high"}'], "the value at step 2 is 'high'"),
+        (['{"step": 1.5, "value": 2}'], "a step is a whole number >= 0, not 1.5"),
+        (['{"value": 0.5}', '{"value": 0.6}'], "a value without a step"),
+        (["1 0.5", '{"value": 0.5, "latency": 3}'], ""),
+        (["1 0.5", "2 0.5", "2 0.5"], ""),
+        (["epoch 1: 0.5", "{", '{"loss": 3}', "0.5", "[1, 2]"], ""),
+    ],
+)
+def test_a_report_of_a_program_that_is_passed_over_is_named_once(tmp_path, caplog, lines, said):
+    """By a warning of the run; other evaluations that do the same are not named again."""
+    for id in (6, 7):
+        folder = tmp_path / f"covey-0a1b2c3d-{id}-a1"
+        folder.mkdir()
+        found = OutputReports(folder / FILE)
+        for line in [*lines, "0.5"] if said else lines:
+            found.feed(f"{line}\n".encode())
+        Reports(folder).new()
+    warned = [record.getMessage() for record in caplog.records]
+    if not said:
+        assert not warned
+        return
+    (warning,) = warned
+    assert warning.startswith("trial 6: a report is passed over: ")
+    assert said in warning
+
+
 # ---------------------------------------------------------------- rules
 
 
@@ -280,7 +311,7 @@ def test_a_program_reports_by_its_output(tmp_path):
         (lambda p: report(5, 1.0) or report(3, 1.0), "step 3 after step 5"),
         (lambda p: report(1, float("nan")), "by the names of outcomes; got nan"),
         (lambda p: report(value=1.0), "missing 1 required positional argument: 'step'"),
-        (Command([sys.executable, "-c", "pass"]), "the last line of its output is nothing"),
+        (Command([sys.executable, "-c", "pass"]), "it printed nothing; its last line has to be"),
     ],
 )
 def test_bad_reports_fail_an_evaluation_with_the_reason(tmp_path, f, said):

@@ -50,7 +50,7 @@ def write(path: Path) -> covey.Study:
     study.note(Late(batch[0].id, 1, 0.5))
     study.note(Lost((batch[1].id,), "the machine went away"))
     study.fail(batch[2], "exploded: 100 °C")
-    study.cancel(batch[3])
+    study.cancel(batch[3], "no vial")
     own = study.enqueue([point, {**point, "solvent": None, "dry": False}], key="mine")
     study.tell(own[1], -3.0)
     study.amend(own[1], -2.5, "a typo")
@@ -68,11 +68,11 @@ def write(path: Path) -> covey.Study:
     study.note(Dispatched(more[2].id, 1, "covey-golden-14-a1", 14))
     study.note(Reported(more[2].id, 1, 10, 0.25))
     study.note(Extended(SPACE.describe(), SPACE.fingerprint, "to what it is already"))
-    _fill_a_plate(study)
+    _fill_a_plate_and_fail(study)
     return study
 
 
-def _fill_a_plate(study: covey.Study) -> None:
+def _fill_a_plate_and_fail(study: covey.Study) -> None:
     layout = covey.Layout(plate=6, shared={"dry": "plate"}, controls={"blank": 1}, replicates=2)
     (plate,) = study.ask_plates(1, layout, strategy="random")
     readings = {well.name: 0.5 + 0.25 * place for place, well in enumerate(plate.used)}
@@ -83,6 +83,9 @@ def _fill_a_plate(study: covey.Study) -> None:
     study.unmark_wells(plate, wells[1], "it was the neighbour")
     trial = study.history[plate.trials[0]]
     study.note(Moved((trial.id,), ({**trial.point, "layers": 2},), "as it was built"))
+    worthless = study.enqueue([{"rate": 0.01, "layers": 8, "solvent": "éther", "dry": True}])
+    study.tell(worthless, [9.0])
+    study.fail(worthless, "a loose cable", told=True)
 
 
 if __name__ == "__main__":

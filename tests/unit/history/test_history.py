@@ -159,20 +159,22 @@ def test_a_pickled_view_carries_its_own_part_only():
 
 def test_to_frame():
     frame = a_run().to_frame()
-    assert list(frame.columns) == ["id", "status", "value", "sem", "origin", "x", "batch", "reason"]
+    fates = ["batch", "reason", "asked", "started", "ended", "seconds"]
+    assert list(frame.columns) == ["id", "status", "value", "sem", "origin", "x", *fates]
     assert frame["id"].tolist() == list(range(7))
     assert frame["value"].dropna().tolist() == [1.5, 4.0, 4.0]
     assert frame["sem"].dtype == "float64"
     assert frame["x"].tolist() == [1.0, 2.0, 3.0, 3.0, 1.0, 2.0, 3.0]
-    empty = ["id", "status", "value", "sem", "origin", "batch", "reason"]
-    assert list(History().to_frame().columns) == empty
+    empty = History().to_frame()
+    assert list(empty.columns) == ["id", "status", "value", "sem", "origin", *fates]
+    assert str(empty["asked"].dtype) == str(frame["ended"].dtype) == "datetime64[ns, UTC]"
 
 
 def test_only_colliding_names_are_prefixed():
     point = Point({"value": 1, "point.value": 2, "lr": 3})
     frame = History([Enqueued((point, Point(other=4)))]).to_frame()
     names = ["point.point.value", "point.value", "lr", "other"]
-    assert list(frame.columns)[5:-2] == names
+    assert list(frame.columns)[5:-6] == names
     assert frame.loc[0, names[:3]].tolist() == [1, 2, 3]
     assert frame.loc[1, "other"] == 4
     assert frame.loc[0, ["other"]].isna().all()
@@ -219,7 +221,7 @@ def test_the_frame_says_why_a_trial_failed_and_in_which_batch_it_was():
         .then(Added((Point(x=0.0, batch=1),), (1.0,)))
     )
     frame = history.to_frame()
-    assert list(frame.columns[-4:]) == ["x", "batch", "trial.batch", "reason"]
+    assert list(frame.columns[5:9]) == ["x", "batch", "trial.batch", "reason"]
     assert list(frame["reason"]) == ["", "out of memory", ""]
     assert list(frame["batch"]) == [64, 32, 1]  # the parameter keeps its name
     assert frame["trial.batch"].fillna(0).tolist() == [1, 1, 0]

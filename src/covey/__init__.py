@@ -57,7 +57,7 @@ __all__ = [
 
 # Whole modules, for `covey.report.draw_run(...)` after `import covey`.
 _MODULES = (
-    *("arrays", "baselines", "belief", "bench", "candidates", "catalog", "covariance"),
+    *("arrays", "baselines", "belief", "bench", "candidates", "catalog", "covariance", "curves"),
     *("diagnostics", "dpp", "errors", "gp", "history", "hypervolume", "integrations", "kernels"),
     *(
         "log",

@@ -77,9 +77,10 @@ def predict(
 def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Recommendation:
     """The told trial of best posterior mean; in a pool, one of its rows if any was told.
 
-    If an extension left all of them outside, the point of best mean in the space as it is now.
+    One that was stopped early only if every trial was. If an extension left all of them outside,
+    the point of best mean in the space as it is now.
     """
-    told = history.counted
+    told = history.ended
     if isinstance(recipe.space, Pool) and not former_spaces(recipe.space):
         places = recipe.space.locate([trial.point for trial in told])
         told = tuple(t for t, place in zip(told, places, strict=True) if place >= 0) or told

@@ -290,7 +290,7 @@ def _improvement(history: History, recipe: Recipe) -> float | None:
     if len(batches) <= _LATEST:
         return None
     latest = {i for batch in batches[-_LATEST:] for i in batch.ids}
-    inside = reachable_trials(recipe.space, history.counted)
+    inside = reachable_trials(recipe.space, history.ended)
     values = {t.id: recipe.sign * float(t.value) for t in inside if t.value is not None}
     before = [value for i, value in values.items() if i not in latest]
     return max(0.0, max(values.values()) - max(before)) if before else None

@@ -14,6 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from covey.arrays import Array
+from covey.curves import expected_ends
 from covey.errors import HistoryError, SpaceError
 from covey.gp import (
     GP,
@@ -220,7 +221,8 @@ def _may_warp(recipe: Recipe) -> bool:
 def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array, Sharing | None]:
     """Encoded points (n, d), values to maximise (n,), standard errors (n,), nan where unknown.
 
-    Of trials on plates, one for each well that was measured; and what their wells share.
+    Of a trial that was stopped early, the value expected at its end (`covey.curves`). Of trials on
+    plates, one for each well that was measured; and what their wells share.
     """
     told = history.counted
     if not told:
@@ -229,7 +231,8 @@ def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array, Sha
         raise HistoryError(f"{so_far}, so there is no model. Tell at least one value{again} first.")
     if history.plates.records:
         return wells_measured(history, recipe.space, recipe.sign)
-    values = np.array([recipe.sign * t.value for t in told if t.value is not None])
+    ends = expected_ends(history, recipe.sign) if history.stopped else {}
+    values = np.array([recipe.sign * ends.get(t.id, t.value) for t in told if t.value is not None])
     sems = np.array([np.nan if t.sem is None else t.sem for t in told])
     return recipe.space.encode([t.point for t in told]), values, sems, None
 

@@ -420,11 +420,12 @@ def _added(event: events.Added, name: str, ids: range, told: set[int]) -> list[e
 
 def _results(
     event: events.Told | events.Added, name: str, places: Sequence[int]
-) -> tuple[tuple[float, ...], tuple[float | None, ...]]:
-    """Values of an outcome, and their standard errors where it is the only goal."""
+) -> tuple[tuple[float, ...], tuple[float | None, ...], tuple[dict[str, Any] | None, ...]]:
+    """Values of an outcome; where it is the only goal, their errors and what is beside them."""
     values = tuple(_value(event.values[i], name) for i in places)
     mine = event.goal == name or not isinstance(event.values[0], Point)
-    return values, tuple(event.sems[i] if mine else None for i in places)
+    sems = tuple(event.sems[i] if mine else None for i in places)
+    return values, sems, tuple(event.metrics[i] if mine else None for i in places)
 
 
 def _amended(event: events.Amended, name: str, goal: str) -> list[events.Event]:
@@ -447,9 +448,10 @@ def _value(value: float | Point, name: str) -> float:
 
 
 def complete(history: History, outcomes: Outcomes) -> tuple[Trial, ...]:
-    """The told trials that count and have a value of every goal, and keep the limits."""
+    """The told trials that count, have every goal and keep the limits: those that ended, if any."""
     told = (t for t in history.told if not t.excluded and outcomes.goals.keys() <= t.values.keys())
-    return tuple(t for t in told if outcomes.keeps(t.values))
+    kept, stopped = tuple(t for t in told if outcomes.keeps(t.values)), history.stopped
+    return tuple(t for t in kept if t.id not in stopped) or kept
 
 
 def goal_values(trials: Sequence[Trial], outcomes: Outcomes) -> Array:

@@ -428,13 +428,33 @@ class History:
         """The trials that ran and gave no result."""
         return self._having("failed")
 
+    @property
+    def stopped(self) -> dict[int, int]:
+        """The told trials whose evaluation was stopped early, each with its last step."""
+        with self._ledger.lock:
+            ledger = self._as_it_stood()
+            said = {i: (m.get("stopped"), ledger.reports.get(i)) for i, m in ledger.metrics.items()}
+            # One that came to its end all the same has been given the value it had there.
+            return {
+                i: int(step)
+                for i, (step, reports) in said.items()
+                if is_whole(step, 0) and reports and reports[-1].step == step
+                if reports[-1].value == ledger.trials[i].value
+            }
+
+    @property
+    def ended(self) -> tuple[Trial, ...]:
+        """The counted trials that were not stopped early; all that count, if each of them was."""
+        counted, stopped = self.counted, self.stopped
+        return tuple(t for t in counted if t.id not in stopped) or counted
+
     def best(self, goal: Literal["max", "min"]) -> Trial | None:
-        """The counted trial with the largest (or smallest) value; the first of equal ones."""
+        """The trial of `ended` with the largest (or smallest) value; the first of equal ones."""
         if goal not in ("max", "min"):
             raise HistoryError(f"goal must be 'max' or 'min', got {goal!r}.")
         choose, worst = (max, -float("inf")) if goal == "max" else (min, float("inf"))
         return choose(
-            self.counted,
+            self.ended,
             key=lambda trial: worst if trial.value is None else trial.value,
             default=None,
         )

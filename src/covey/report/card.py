@@ -100,7 +100,7 @@ def _change(best: Trial, home: Batch, last: Batch, history: History, goal: Goal)
         if home.first > last.first:
             return ""
         return f", {'unchanged since' if anything else 'from'} {home.name}"
-    values = [t.value for t in history.counted if t.id < last.first and t.value is not None]
+    values = [t.value for t in history.ended if t.id < last.first and t.value is not None]
     if not values or best.value is None:
         return ""
     before = max(values) if goal == "max" else min(values)
@@ -374,10 +374,11 @@ def _standing(history: History, recipe: Recipe, batches: tuple[Batch, ...]) -> S
 def _way(history: History, goal: Goal, batches: tuple[Batch, ...]) -> tuple[Dot, ...]:
     better = max if goal == "max" else min
     best: float | None = None
+    ended = {trial.id for trial in history.ended}
     dots: list[Dot] = []
     for place, batch in enumerate(batches):
         members = history.trials[batch.first : batch.first + len(batch.ids)]
-        values = [t.value for t in members if t.value is not None and not t.excluded]
+        values = [t.value for t in members if t.value is not None and t.id in ended]
         best = better([*values, *([] if best is None else [best])], default=None)
         dots += [
             Dot(t.id, place, batch.round, t.origin, t.status, t.value, best, t.excluded)

@@ -26,7 +26,7 @@ from covey.run.command import by_hand
 from covey.run.reports import of_goal
 from covey.run.slots import Places, Slot
 from covey.run.standing import kind_of, known_reasons, last_attempts
-from covey.run.stopping import StoppingRule, stopped_early, to_stop, told_early, worth_logging
+from covey.run.stopping import StoppingRule, to_stop, told_early, worth_logging
 from covey.run.task import Call, Engine, Outcome, Retries, Task, name_of
 from covey.study import Study
 
@@ -339,7 +339,7 @@ class Dispatcher:
             if self._study.history.trial(task.id).status != "told":
                 self._give_up(task, Outcome(task.name, "failed", reason=str(error)))
                 return
-            if task.id in stopped_early(self._study.history):
+            if task.id in self._study.history.stopped:
                 self._complete(task, outcome)
             elif outcome.value is not None:
                 self._study.note(Late(task.id, task.attempt, outcome.value))

@@ -19,7 +19,6 @@ from covey.history import Dispatched, Failed, History, Retried, Trial
 from covey.log.disk import time_of
 from covey.log.running import Holder
 from covey.run.budget import ended_in_order, spent
-from covey.run.stopping import stopped_early
 from covey.study import Study
 
 _ALIKE = 3  # failures in a row that are worth a word
@@ -83,7 +82,7 @@ def standing(
         len(ended),
         total,
         sum(trial.status == "failed" for trial in ended),
-        len(stopped_early(history)),
+        len(history.stopped),
         plan.get("slots"),
         under_way,
         None if runner is None else _left(history, under_way, plan, now),

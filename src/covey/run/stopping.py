@@ -1,11 +1,14 @@
 """Early stopping: which evaluations to end, by what they and others have reported so far.
 
 Rules are pure functions of the log: asked again, after a crash or by somebody else, they say the
-same. A stopped trial is told the last value that it reported, with the step as ``stopped``.
+same. A stopped trial is told the last value that it reported, with the step as ``stopped``; what
+the model makes of it is in `covey.curves`.
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -81,6 +84,27 @@ class Halving:
         return rung <= step
 
 
+class _Shown:
+    """What an evaluation reported: its best value, and averages up to a step."""
+
+    def __init__(self) -> None:
+        self.best = -math.inf
+        self._steps: list[int] = []
+        self._sums: list[float] = []
+
+    def add(self, step: int, value: float) -> None:
+        self.best = max(self.best, value)
+        self._steps.append(step)
+        self._sums.append(value + (self._sums[-1] if self._sums else 0.0))
+
+    def mean(self, step: int) -> float | None:
+        """Of the values up to a step; None if it has not come as far, or has none."""
+        count = bisect_right(self._steps, step)
+        if self._steps[-1] < step or not count:
+            return None
+        return self._sums[count - 1] / count
+
+
 @dataclass(frozen=True, slots=True)
 class MedianRule:
     """Stop an evaluation that does worse than half of the others did (Golovin et al. 2017).
@@ -105,21 +129,17 @@ class MedianRule:
 
     def stopped(self, reports: Iterable[Reported], sign: float) -> dict[int, int]:
         """The trials to stop, each with the step whose report shows it."""
-        shown: dict[tuple[int, int], list[tuple[int, float]]] = {}
+        shown: dict[tuple[int, int], _Shown] = {}
         found: dict[int, int] = {}
         for report in reports:
-            own = shown.setdefault((report.id, report.attempt), [])
-            own.append((report.step, sign * report.value))
-            if report.step < self.first:
+            own = shown.setdefault((report.id, report.attempt), _Shown())
+            own.add(report.step, sign * report.value)
+            if report.step < self.first or report.id in found:
                 continue
-            others = [
-                [value for step, value in curve if step <= report.step]
-                for (id, _), curve in shown.items()
-                if id != report.id and curve[-1][0] >= report.step
-            ]
-            means = [sum(values) / len(values) for values in others if values]
-            if len(means) >= self.least and max(value for _, value in own) < median(means):
-                found.setdefault(report.id, report.step)
+            others = (one for (id, _), one in shown.items() if id != report.id)
+            means = [m for one in others if (m := one.mean(report.step)) is not None]
+            if len(means) >= self.least and own.best < median(means):
+                found[report.id] = report.step
         return found
 
     def needs(self, before: int, step: int) -> bool:
@@ -183,14 +203,3 @@ def told_early(report: Reported, goal: str | None) -> Told:
     """
     value = report.value if goal is None else Point({goal: report.value})
     return Told((report.id,), (value,), (), ({"stopped": report.step},), goal)
-
-
-def stopped_early(history: History) -> dict[int, int]:
-    """The trials that were stopped early, each with its step."""
-    found = {}
-    for trial in history.told:
-        step, reports = history.metrics(trial).get("stopped"), history.reports(trial)
-        # One that came to its end all the same has been given the value it had there.
-        if is_whole(step, 0) and reports and reports[-1].value == trial.value:
-            found[trial.id] = int(step)
-    return found

@@ -12,7 +12,6 @@ import covey
 from covey.run import Halving, Stopped, report, run
 from covey.run.dask import topic_of
 from covey.run.remote import FuturesEngine
-from covey.run.stopping import stopped_early
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 
@@ -71,7 +70,7 @@ def test_a_run_stops_what_does_badly_on_every_engine(workshop):
     study.enqueue([{"x": x} for x in (0.9, 0.8, 0.1, 0.95)])
     engine = workshop.make()
     result = run(study, train, batch=1, rounds=1, workers=engine, stopping=Halving(1, 2))
-    stopped = stopped_early(study.history)
+    stopped = study.history.stopped
     assert 2 in stopped
     assert 3 not in stopped
     assert result.value >= 0.95

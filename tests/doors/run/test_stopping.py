@@ -6,6 +6,8 @@ import os
 import random
 import sys
 import time
+from dataclasses import replace
+from statistics import mean, median
 
 import pytest
 from tests.doors.run.scripted import Scripted
@@ -16,7 +18,7 @@ from covey.history import Asked, History, Point, Reported, Told
 from covey.run import Command, Halving, MedianRule, Outcome, Retries, report, run
 from covey.run.dispatcher import Dispatcher
 from covey.run.reports import FILE, VARIABLE, OutputReports, Reports
-from covey.run.stopping import rule_of, stopped_early, to_stop, worth_logging
+from covey.run.stopping import rule_of, to_stop, worth_logging
 from covey.run.task import Function
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
@@ -172,6 +174,29 @@ def test_halving_by_a_referee():
     assert rule.stopped(reports, 1.0) == expected
 
 
+def test_the_median_rule_by_a_referee():
+    """Every comparison made anew, from the definition; with a control, who knows no best value."""
+    rng = random.Random(2)
+    reports = [replace(one, value=one.value + rng.gauss(0.0, 0.3)) for one in curves(6)]
+    expected: dict[int, int] = {}
+    last_only: set[int] = set()
+    for place, now in enumerate(reports):
+        seen = reports[: place + 1]
+        mine = [r.value for r in seen if r.id == now.id]
+        others = [[r for r in seen if r.id == id] for id in {r.id for r in seen} - {now.id}]
+        means = [
+            mean(r.value for r in curve if r.step <= now.step)
+            for curve in others
+            if curve[-1].step >= now.step
+        ]
+        if now.step >= 2 and len(means) >= 3 and max(mine) < median(means):
+            expected.setdefault(now.id, now.step)
+        if now.step >= 2 and len(means) >= 3 and now.value < median(means):
+            last_only.add(now.id)
+    assert MedianRule(2, 3).stopped(reports, 1.0) == expected
+    assert {*expected} < last_only
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -232,7 +257,7 @@ def test_a_run_stops_what_does_badly(tmp_path):
     study = covey.Study(SPACE, seed=0, journal=tmp_path / "run.jsonl")
     study.enqueue([{"x": x} for x in (0.9, 0.8, 0.1, 0.95)])
     result = run(study, trains, batch=1, rounds=1, workers=2, stopping=Halving(1, 2))
-    stopped = stopped_early(study.history)
+    stopped = study.history.stopped
     assert 2 in stopped
     assert not {0, 3} & {*stopped}
     assert result.value >= 0.95
@@ -260,7 +285,7 @@ def test_one_that_ends_all_the_same_has_its_value():
     dispatcher.admit(study.ask(1))
     for _ in range(3):
         dispatcher.work(0.0)
-    assert (study.history.trial(0).value, stopped_early(study.history)) == (0.4, {})
+    assert (study.history.trial(0).value, study.history.stopped) == (0.4, {})
     assert "although it was stopped" in study.history.events[-1].reason
 
 
@@ -277,7 +302,7 @@ class Stubborn:
 def test_without_a_rule_reports_are_only_logged(tmp_path):
     study = covey.Study(SPACE, seed=0, journal=tmp_path / "run.jsonl")
     run(study, trains, batch=2, rounds=1, workers=2)
-    assert not stopped_early(study.history)
+    assert not study.history.stopped
     assert all(study.history.reports(trial)[-1].step == 16 for trial in study.history.told)
 
 
@@ -288,7 +313,7 @@ def test_a_decision_that_a_killed_run_left_is_carried_out(tmp_path):
     for id, value in enumerate([0.9, 0.8, 0.1]):
         study.note(Reported(id, 1, 1, value))
     run(study, trains, batch=1, rounds=1, workers=2, stopping=Halving(1, 2))
-    assert (study.history.trial(2).value, stopped_early(study.history)[2]) == (0.1, 1)
+    assert (study.history.trial(2).value, study.history.stopped[2]) == (0.1, 1)
     assert not study.history.attempts(2)
 
 
@@ -301,7 +326,7 @@ def test_a_program_reports_by_its_output(tmp_path):
     study.enqueue([{"x": x} for x in (0.1, 0.2, 0.9, 0.8)])
     command = Command([sys.executable, "-c", code, "{x.x}"])
     run(study, command, batch=1, rounds=1, workers=2, stopping=Halving(1, 2))
-    assert {2, 3} <= {*stopped_early(study.history)}
+    assert {2, 3} <= {*study.history.stopped}
     assert study.history.trial(0).value == pytest.approx(1.6)  # its last line, "16 1.6"
 
 
@@ -363,8 +388,8 @@ def test_the_only_goal_of_several_outcomes_is_compared(tmp_path, plain, sense, s
     study = named_study(tmp_path, sense)
     run(study, train, batch=1, rounds=1, workers=2, stopping=Halving(1, 2))
     history = study.history
-    assert 2 in stopped_early(history)
-    assert 0 not in stopped_early(history)
+    assert 2 in history.stopped
+    assert 0 not in history.stopped
     trial, last = history.trial(2), history.reports(2)[-1]
     assert (trial.values, trial.value) == ({"accuracy": last.value}, last.value)
     assert history.metrics(2) == {"stopped": last.step}
@@ -389,7 +414,7 @@ def test_one_with_names_that_ends_all_the_same_has_all_its_values(tmp_path):
     for _ in range(3):
         dispatcher.work(0.0)
     assert study.history.trial(0).values == {"accuracy": 0.4, "size": 3.0}
-    assert stopped_early(study.history) == {}
+    assert study.history.stopped == {}
 
 
 def test_reports_without_the_goal_are_passed_over_and_named_once(tmp_path, caplog):

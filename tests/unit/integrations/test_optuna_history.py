@@ -20,7 +20,6 @@ from covey.integrations.optuna_batches import (
     store_claim,
 )
 from covey.integrations.spaces.optuna import space_from_optuna
-from covey.run.stopping import stopped_early
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 SPACE = space_from_optuna(X)
@@ -98,7 +97,7 @@ def test_a_pruned_trial_is_told_as_our_own_runs_tell_what_they_stop(direction):
     assert [history.metrics(t) for t in history.told] == [{}, {"stopped": 4}]
     reports = [[(r.attempt, r.step, r.value) for r in history.reports(t)] for t in history]
     assert reports[:2] == [[(1, 0, -2.0), (1, 4, 1.5)], [(1, 0, 9.0), (1, 4, -0.5)]]
-    assert stopped_early(history) == {1: 4}
+    assert history.stopped == {1: 4}
     assert [t.point["x"] for t in history.failed] == [0.3]
     assert [t.point["x"] for t in history.pending] == [0.4]
 
@@ -118,7 +117,7 @@ def test_constraints_are_told_by_name_of_complete_and_of_pruned_trials():
         {"objective 0": 0.5, "constraint b": -2.0},
     ]
     assert [trial.value for trial in history.told] == [1.5, 2.5, 0.5]
-    assert stopped_early(history) == {2: 3}
+    assert history.stopped == {2: 3}
     assert outcomes_of(study, trials[1:2]) is None
 
 
@@ -133,7 +132,7 @@ def test_of_many_steps_the_same_ones_of_all_trials_are_kept():
     assert [steps[-1] for steps in kept] == [length - 1 for length in lengths]
     assert len(kept[0]) == 64
     assert {*kept[1][:-1]} | {*kept[2][:-1]} <= {*kept[0]}
-    assert stopped_early(history) == {i: length - 1 for i, length in enumerate(lengths)}
+    assert history.stopped == {i: length - 1 for i, length in enumerate(lengths)}
 
 
 def test_with_several_objectives_nothing_is_pruned_so_what_says_so_failed():

@@ -13,7 +13,6 @@ from optuna.trial import TrialState, create_trial
 from covey.integrations.optuna import CoveySampler, history_of
 from covey.integrations.optuna_batches import BatchStore, all_trials
 from covey.integrations.spaces.optuna import space_from_optuna
-from covey.run.stopping import stopped_early
 
 SQUARE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
 PRUNERS = {
@@ -52,7 +51,7 @@ def test_pruners_end_some_trials_and_the_search_goes_on(pruner, direction, sign)
     history = history_of(store, but=24)
     pruned = [trial for trial in study.trials if trial.state == TrialState.PRUNED]
     assert not history.failed
-    assert list(stopped_early(history).values()) == [trial.last_step for trial in pruned]
+    assert list(history.stopped.values()) == [trial.last_step for trial in pruned]
     told = [trial.value for trial in history.told]
     assert sorted(told) == sorted(trial.value for trial in study.trials)  # in the user's sign
 

@@ -41,9 +41,9 @@ BUDGETS = {
         "times and reasons of trials 100.",
     ),
     "files": Budget(
-        181,
+        182,
         120,
-        "earlier studies; running: slots, budgets, standing, bars, watching, early stopping; "
+        "earlier studies; running: slots, budgets, standing, bars, watching, stopping, joining; "
         "values in steps; "
         "a space that grows, "
         "its log and its command; where trials fail, what a "

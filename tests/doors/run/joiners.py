@@ -33,9 +33,16 @@ BATCH, RUNS = 6, 3
 PATIENCE = 60.0  # seconds for one study
 
 
+def hesitant() -> None:
+    """No fault: runs that wait before they take a trial, so that all want the same."""
+    real = dispatching.follows
+    dispatching.follows = lambda sent: time.sleep(0.1) or real(sent)
+
+
 def unfenced() -> None:
     """Runs that take a trial without looking whether another has just taken it."""
     dispatching.follows = lambda sent: None
+    hesitant()
 
 
 def alone() -> None:

@@ -469,8 +469,13 @@ def joiners(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     "words",
-    [["--kills", "20"], ["--kills", "5", "--far"], ["--kills", "5", "--asynchronous"]],
-    ids=["near", "far", "asynchronous"],
+    [
+        ["--kills", "20"],
+        ["--kills", "5", "--far"],
+        ["--kills", "5", "--asynchronous"],
+        ["--kills", "0", "--defect", "hesitant"],
+    ],
+    ids=["near", "far", "asynchronous", "hesitant"],
 )
 def test_killed_at_random_every_value_is_there_once(words):
     done = joiners(*words)
@@ -481,7 +486,7 @@ def test_killed_at_random_every_value_is_there_once(words):
 @pytest.mark.parametrize(
     ("defect", "noticed", "kills", "patience"),
     [
-        ("unfenced", "clashes", "0", "60"),
+        ("unfenced", "clashes", "0", "15"),
         ("alone", "clashes", "0", "60"),
         ("forgetful", "again", "16", "60"),
         ("trusting", "unfinished", "12", "6"),

@@ -123,6 +123,11 @@ _MOST_COLUMNS = 5000
 
 
 # Arguments of the recipe, not of the machine, that few studies have.
+UNCOPIED = (
+    "a study cannot be pickled or copied: two copies would give out the same trials. Let processes "
+    "share a journal, Study(space, journal='run.jsonl') here and Study.load('run.jsonl') there; "
+    "study.history can be pickled."
+)
 RARE = ("resolution", "limits", "record", "worst", "prior")
 
 

@@ -114,6 +114,10 @@ class HistoryError(CoveyError, ValueError):
     """A trial was told twice, never asked, or its value is not finite."""
 
 
+class SupersededError(HistoryError):
+    """What was to be logged of an attempt is out of date: another run has taken its trial over."""
+
+
 class StrategyError(CoveyError, ValueError):
     """A strategy is unknown, or cannot do what was asked of it."""
 

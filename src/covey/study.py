@@ -9,20 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Unpack
 
-from covey import advice, arguments, gains, outcomes
+from covey import advice, arguments, errors, gains, outcomes
 from covey.advice import Prediction, Recommendation
 from covey.arguments import Points, StudyArguments, Trials
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
-from covey.errors import (
-    CoveyError,
-    HistoryError,
-    JournalConflict,
-    JournalDamaged,
-    JournalError,
-    several,
-)
+from covey.errors import CoveyError, HistoryError, JournalConflict, JournalDamaged, JournalError
 from covey.gains import Advice
 from covey.gp import GP
 from covey.history import History, Trial, events
@@ -30,7 +23,7 @@ from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, progre
 from covey.learn import Goal, LastModel, Recipe
 from covey.log.disk import Mutex
 from covey.log.header import open_study, reopen, space_in
-from covey.log.log import Log, LogState, ReadOnlyLog
+from covey.log.log import Log, LogState, ReadOnlyLog, Requirement
 from covey.outcomes import PLAIN, Outcomes
 from covey.plates.asking import OnPlates
 from covey.propose import Proposer, Request, propose
@@ -40,7 +33,6 @@ from covey.space import Pool, Space
 if TYPE_CHECKING:
     from covey.run.api import Objective, Result, Workers
     from covey.run.loop import RunOptions
-
 
 Value: TypeAlias = float | Mapping[str, Any]
 """A result: a number; or outcomes by name, and what is recorded beside them."""
@@ -164,7 +156,7 @@ class Study(OnPlates):
         """
         request = self._request(k, strategy, fixed, time_budget)
         cost = partial(cost_of, self.history, self._recipe, request)
-        with progress_bar(cost, f"choosing {several(k, 'point')}", progress=progress):
+        with progress_bar(cost, f"choosing {errors.several(k, 'point')}", progress=progress):
             return self._asked(request, key)
 
     def _request(self, k: int, strategy: Any, fixed: Any = None, seconds: Any = None) -> Request:
@@ -330,14 +322,21 @@ class Study(OnPlates):
 
         return run(self, f, batch=batch, rounds=rounds, workers=workers, **options)
 
-    def note(self, trials: Trials | events.Event, text: str = "") -> None:
+    def note(
+        self,
+        trials: Trials | events.Event,
+        text: str = "",
+        *,
+        key: str | None = None,
+        require: Requirement | None = None,
+    ) -> None:
         """Write a remark about trials into the log, which changes nothing else.
 
-        An event is appended as it is; that is for runs, and for restoring a study.
+        An event is appended as it is, unless ``require`` raises for the history before it.
         """
         if not isinstance(trials, events.Event):
             trials = events.Noted(self._own_ids(trials), text)
-        self._commit(trials)
+        self._commit(trials, key, require)
 
     def refresh(self) -> None:
         """Read what other processes have written to the journal since."""
@@ -354,6 +353,10 @@ class Study(OnPlates):
     def journal(self) -> Path | None:
         """The path of the journal; None without one."""
         return self._log.log.path
+
+    def asking(self) -> AbstractContextManager[None]:
+        """Wait for a turn to ask, and hold it; what this thread asks meanwhile needs no other."""
+        return self._log.log.asking()
 
     def running(self) -> AbstractContextManager[None]:
         """Hold the right to evaluate pending trials, against a second run; see `covey.run.run`."""
@@ -466,11 +469,7 @@ class Study(OnPlates):
         return f"Study(goal={self.goal!r}, strategy={self._name!r}, {self.history!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise JournalError(
-            "a study cannot be pickled or copied: two copies would give out the same trials. Let "
-            "processes share a journal, Study(space, journal='run.jsonl') here and "
-            "Study.load('run.jsonl') there; study.history can be pickled."
-        )
+        raise JournalError(arguments.UNCOPIED)
 
     def _in(self, state: LogState) -> Recipe:
         """The recipe with the space as it is, or was, in this state of the log."""
@@ -493,6 +492,8 @@ class Study(OnPlates):
             self.refresh()
         return arguments.own_ids(trials, self.history)
 
-    def _commit(self, event: events.Event, key: str | None = None) -> list[Trial]:
+    def _commit(
+        self, event: events.Event, key: str | None = None, require: Requirement | None = None
+    ) -> list[Trial]:
         with self._lock:
-            return self._log.commit(event, arguments.checked_key(key))
+            return self._log.commit(event, arguments.checked_key(key), require=require)

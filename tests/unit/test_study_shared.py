@@ -16,7 +16,7 @@ from covey.errors import (
     HistoryError,
     JournalError,
 )
-from covey.history import Asked, Point
+from covey.history import Asked, Noted, Point
 
 
 @pytest.fixture
@@ -328,3 +328,22 @@ def test_a_child_forked_during_an_ask_does_not_wait_for_it(tmp_path, journal, co
 def test_a_study_is_shared_by_its_journal_and_not_copied(study, take):
     with pytest.raises(JournalError, match=r"share a journal.*Study\.load"):
         take(study)
+
+
+def test_what_an_event_requires_is_checked_on_the_log_it_is_added_to(tmp_path):
+    """Not on what its writer has read: another has written since."""
+    one = covey.Study(SPACE, seed=0, strategy="random", journal=tmp_path / "run.jsonl")
+    one.ask(1)
+    two = covey.Study.load(tmp_path / "run.jsonl")
+    two.note(Noted((0,), "mine"))
+
+    def unnoted(history):
+        if history.notes(0):
+            raise HistoryError(f"noted: {history.notes(0)}")
+
+    assert one.history.notes(0) == ()
+    with pytest.raises(HistoryError, match="mine"):
+        one.note(Noted((0,), "no, mine"), require=unnoted)
+    assert covey.Study.load(tmp_path / "run.jsonl").history.notes(0) == ("mine",)
+    one.note(Noted((0,), "ours"), require=lambda history: None)
+    assert one.history.notes(0) == ("mine", "ours")

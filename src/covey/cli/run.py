@@ -58,6 +58,9 @@ def run_command(
     stopping: Annotated[
         str | None, typer.Option(metavar="asha|median", help="End early what does badly.")
     ] = None,
+    join: Annotated[
+        bool, typer.Option("--join", help="Evaluate beside other runs of the journal.")
+    ] = False,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -66,13 +69,15 @@ def run_command(
     The value is the last line the command prints. Placeholders: {x.NAME}, {id}, {seed}, {slot},
     {result}. No shell is involved. Without {x.NAME} the point comes as JSON on stdin. With --gpus
     each evaluation has a GPU to itself (CUDA_VISIBLE_DEVICES), or its share with --per-gpu. The
-    first limit that is reached ends the run: nothing more begins, and what runs is waited for.
+    first limit that is reached ends the run: nothing more begins, and what runs is waited for. With
+    --join several runs, on machines that share the folder, evaluate the same batches together.
 
     \b
     covey run --rounds 2 --batch 3 -- python square.py --lr={x.lr}
     covey run --dry-run -- python square.py --lr={x.lr}
     covey run --dry-run --gpus 8 --per-gpu 2 -- python square.py --lr={x.lr}
     covey run --hours 8 --target 0.95 --plateau 40 -- python square.py --lr={x.lr}
+    covey run --join --rounds 2 --batch 3 -- python square.py --lr={x.lr}
     """
     from covey.run.api import carry_out
 
@@ -104,7 +109,7 @@ def run_command(
     _require_program(program)
     study = settings.study()
     before = len(study.history.events)
-    watched = replace(_plan(plan, batch), watch=Watch(quiet=as_json))
+    watched = replace(_plan(plan, batch), watch=Watch(quiet=as_json), join=join)
     result = carry_out(study, program, watched, crew)
     _say_how_it_ended(result, before, watched)
     _put_result(result, as_json)

@@ -81,6 +81,7 @@ class StudyView:
             said = {name: v for name, v in now.to_json().items() if name not in apart}
             run = {**_who(now.runner), **said, "under_way": said["running"]}
             run["running"] = len(now.running)
+            run["joined"] = [{n: one[n] for n in ("pid", "host", "since")} for one in run["joined"]]
         return {
             "journal": str(self.settings.journal),
             "goal": study.goal,
@@ -158,12 +159,14 @@ def status_lines(view: StudyView) -> Iterator[str]:
         yield f"next: {next_command(view.settings, study)}{again}"
         return
     yield f"run: {now.runner}, {len(now.running)} running"
+    for who in now.joined:
+        yield f"joined by: {who}"
     yield f"so far: {so_far(now)}"
     for cells in _rows(view):
-        slot, gpu, trial, spell, step, value, _ = cells
+        slot, gpu, trial, spell, step, value, _, by = cells
         place = "" if not slot else f"slot {slot}" + (f" (GPU {gpu})" if gpu else "") + ": "
         last = f", {value} at step {step}" if value else ""
-        yield f"  {place}trial {trial}, for {spell}{last}"
+        yield f"  {place}trial {trial}, for {spell}{last}{f', by {by}' if by else ''}"
     yield "next: covey run is at work; wait for it, or look on: covey watch"
 
 
@@ -221,8 +224,8 @@ def _best_lines(study: Study, best: Trial | None) -> Iterator[str]:
     yield from standing_lines(study)
 
 
-def _rows(view: StudyView) -> Iterator[tuple[str, str, str, str, str, str, str]]:
-    """Of each evaluation under way: slot, GPU, trial, how long, step, last value, point."""
+def _rows(view: StudyView) -> Iterator[tuple[str, str, str, str, str, str, str, str]]:
+    """Of each evaluation under way: slot, GPU, trial, how long, step, last value, point, run."""
     for one in view.standing.running:
         point = view.study.history.trial(one.id).point
         told = ", ".join(f"{name}={table_cell(value)}" for name, value in point.items())
@@ -235,6 +238,7 @@ def _rows(view: StudyView) -> Iterator[tuple[str, str, str, str, str, str, str]]
             "" if one.step is None else str(one.step),
             "" if one.value is None else f"{one.value:.6g}",
             told if len(told) <= _POINT else f"{told[: _POINT - 1]}…",
+            one.by,
         )
 
 
@@ -286,9 +290,11 @@ class Reader:
     def __call__(self) -> StudyView:
         """The study as it is now."""
         from covey.log.header import reopen
+        from covey.run.joining import runs_of
         from covey.run.standing import standing
 
-        who = holder(self._settings.journal)  # first: a run that has ended has written everything
+        # First: a run that has ended has written everything.
+        who, runs = holder(self._settings.journal), runs_of(self._settings.journal)
         found = self._settings.journal.stat()
         if self._study is None or self._seen != (found.st_size, found.st_mtime_ns):
             began = time.monotonic()
@@ -299,7 +305,7 @@ class Reader:
         last = last_run(self._settings.journal) if who is None else None
         if last is not None and not last.ended:
             who = holder(self._settings.journal)  # it may have begun just now
-        now = standing(self._study, who, datetime.now(UTC), last)
+        now = standing(self._study, who, datetime.now(UTC), last, runs)
         return StudyView(self._settings, self._study, now)
 
 
@@ -379,6 +385,7 @@ def picture(view: StudyView) -> RenderableType:
     title = f"{view.settings.journal}  goal {goal_words(study)}"
     who = "nobody runs it" if now.runner is None else f"run by {now.runner}"
     who += "" if now.last is None else f"; the last run {last_words(now.last)}"
+    who += "".join(f"\n   and by {other}" for other in now.joined)
     parts: list[RenderableType] = [
         Text(printable(title), style="bold"),
         Text(printable(who), style="dim" if now.runner is None else ""),
@@ -403,18 +410,20 @@ def picture(view: StudyView) -> RenderableType:
 
 
 def _slots(view: StudyView) -> Table:
-    """A row for each slot; those without an evaluation are free."""
+    """A row for each slot; those of a run without others that have no evaluation are free."""
     from rich.table import Table
     from rich.text import Text
 
     found = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("slot", "GPU", "trial", "for", "step", "value", "point"):
+    names = ["slot", "GPU", "trial", "for", "step", "value", "point"]
+    names += ["run"] if view.standing.joined else []
+    for name in names:
         found.add_column(name, justify="right" if name in ("step", "value") else "left")
-    rows = list(_rows(view))
+    rows, slots = list(_rows(view)), 0 if view.standing.joined else view.standing.slots or 0
     taken = {row[0] for row in rows}
-    free = [str(i) for i in range(view.standing.slots or 0) if str(i) not in taken]
-    rows += [(number, "", "free", "", "", "", "") for number in free]
-    for row in sorted(rows, key=lambda row: (not row[0], int(row[0] or 0))):
+    free = [str(i) for i in range(slots) if str(i) not in taken]
+    rows += [(number, "", "free", "", "", "", "", "") for number in free]
+    for row in sorted(rows, key=lambda row: (row[-1], not row[0], int(row[0] or 0))):
         style = "dim" if row[2] == "free" else ""
-        found.add_row(*(Text(printable(cell), style=style) for cell in row))
+        found.add_row(*(Text(printable(cell), style=style) for cell in row[: len(names)]))
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import io
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -185,6 +185,9 @@ class ReadOnlyLog:
         """Nothing to release."""
 
 
+Requirement = Callable[[History], None]  # raises unless an event may follow on the history
+
+
 class LogState(NamedTuple):
     """The state of a log at some time: its history, its last event's number, and the space."""
 
@@ -281,13 +284,18 @@ class Logbook:
             self._space.verify_source()
 
     def commit(
-        self, event: Event, key: str | None = None, chosen_from: LogState | None = None
+        self,
+        event: Event,
+        key: str | None = None,
+        chosen_from: LogState | None = None,
+        require: Requirement | None = None,
     ) -> list[Trial]:
         """Add an event, or raise and change nothing; the trials it created.
 
         An event whose key was used before is not added again. What others have appended is read
         first, and the event is checked against it. A batch may follow on results that it was
         chosen without; ``chosen_from`` is the state it was chosen from (default: the current one).
+        ``require`` raises unless the history that the event is added to is as it has to be.
 
         Raises:
             JournalConflict: Others have asked since, or taken a point of this batch.
@@ -302,6 +310,8 @@ class Logbook:
                 )
             if key is not None and key in self._keys:
                 return self._repeated(event, key)
+            if require is not None:
+                require(self.history)
             if isinstance(event, Asked | Told):
                 self.verify()
             event = self._fitting(event)

@@ -54,8 +54,8 @@ def running(journal: Path) -> Iterator[None]:
             _require_ours(path, os.fstat(file.fd), journal)
             if not _taken(file.fd):
                 raise JournalConflict(
-                    f"{journal} is being run by {_holder(file.fd)}. Wait for it, stop it, or use "
-                    "another journal."
+                    f"{journal} is being run by {_holder(file.fd)}. Join it (--join, or "
+                    "join=True), wait for it, stop it, or use another journal."
                 )
             _require_lock(path, file.fd)
             _require_one_name(journal)

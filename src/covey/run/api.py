@@ -28,6 +28,7 @@ from covey.run.bar import with_bar
 from covey.run.command import Command
 from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Dispatcher
+from covey.run.joining import entered
 from covey.run.local import LocalEngine
 from covey.run.loop import Interrupt, Loop, Plan, RunOptions
 from covey.run.remote import FuturesEngine
@@ -200,17 +201,18 @@ def run(
         workers: a number of processes on this machine, one for each evaluation; or an executor of
             `concurrent.futures`, a Dask client, or an engine such as `RayEngine()`. What is given
             stays open. None: 4, or one for each slot of ``gpus``.
-        **options: asynchronous; timeout, in seconds from the start of an evaluation; retries, a
-            `Retries`; watch, called with a `Progress` now and then; gpus, how many or which, and
-            per_gpu, how many evaluations share one; progress, False to show no bar. The budget:
-            evaluations; hours; cost, {"dollars": 50}, something that is returned beside the value;
-            target, a value that is good enough; plateau, evaluations that brought nothing better.
-            stopping: "asha", "median" or a rule, which ends what does badly by what it reports.
+        **options: asynchronous; join, True to share the journal with runs elsewhere; timeout, in
+            seconds from the start of an evaluation; retries, a `Retries`; watch, called with a
+            `Progress` now and then; gpus, how many or which, and per_gpu, how many evaluations
+            share one; progress, False to show no bar. The budget: evaluations; hours; cost,
+            {"dollars": 50}, something that is returned beside the value; target, a value that is
+            good enough; plateau, evaluations that brought nothing better. stopping: "asha" or
+            "median", which ends what does badly, or a rule.
 
     Raises:
         EvaluationError: No value came, or the machine lost a whole batch. Like any error and
             Ctrl-C it has the ``study``, and the ``result`` so far.
-        JournalConflict: Another run holds the journal.
+        JournalConflict: Another run holds the journal, and this one was not to join it.
     """
     plan = Plan.of(batch, rounds, options)
     plan.budget.check(study.recipe.outcomes)
@@ -224,7 +226,7 @@ def run(
 def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
     """Evaluate to the end of a plan; call, plan and crew were checked before."""
     with ExitStack() as stack:
-        stack.enter_context(study.running())
+        peers = stack.enter_context(entered(study, join=plan.join, joinable=bool(crew.slots)))
         plan = stack.enter_context(with_bar(plan))
         if study.journal is not None:
             remove_staged(study.journal)
@@ -233,16 +235,16 @@ def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
         engine = stack.enter_context(engine_for(crew.workers, study.journal))
         busy: set[str] = set()
         if isinstance(engine, LocalEngine):
-            engine.tidy(_told_attempts(study))
+            if not peers.living:
+                engine.tidy(_told_attempts(study), calls=not plan.join)
             busy = engine.busy()
         dispatcher = Dispatcher(study, engine, call, plan.timeout, plan.retries, crew.gpus)
-        dispatcher.rule = rule_of(plan.stopping)
+        dispatcher.rule, dispatcher.peers = rule_of(plan.stopping), peers
         dispatcher.withdraw_strays(busy - _awaited(study))
         if study.journal is not None:
-            note_plan(study.journal, _described(plan, engine.slots))
-        return _to_the_end(
-            study, plan, Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch)
-        )
+            note_plan(study.journal, peers.note(_described(plan, engine.slots)))
+        loop = Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch)
+        return _to_the_end(study, plan, loop)
 
 
 def _to_the_end(study: Study, plan: Plan, loop: Loop) -> Result:
@@ -433,7 +435,7 @@ def maximize(
         workers: number of processes (4, or one for each slot of ``gpus``), or a
             `concurrent.futures.Executor`, a Dask client, or an engine of `covey.run`.
         **options: strategy, seed, journal, gp, goal (by name), limits, record and worst, as in
-            `Study`; asynchronous, timeout, retries, watch, gpus, per_gpu and progress, and the
+            `Study`; asynchronous, join, timeout, retries, watch, gpus, per_gpu, progress and the
             budget (evaluations, hours, cost, target, plateau), as in `covey.run.run`.
 
     >>> from covey import Real, Space

@@ -3,49 +3,37 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
-from covey.errors import HistoryError
-from covey.history import (
-    Dispatched,
-    Late,
-    Lost,
-    Point,
-    Reported,
-    Told,
-    Trial,
-)
+from covey.errors import HistoryError, SupersededError
+from covey.history import Dispatched, Failed, Late, Lost, Point, Reported, Told, Trial
+from covey.run import stopping
 from covey.run.command import by_hand
-from covey.run.reports import of_goal
+from covey.run.joining import Peers, follows, is_last, unsaid
+from covey.run.reports import UNKEPT, UNSAID, of_goal
 from covey.run.slots import Places, Slot
 from covey.run.standing import kind_of, known_reasons, last_attempts
-from covey.run.stopping import StoppingRule, to_stop, told_early, worth_logging
-from covey.run.task import Call, Engine, Outcome, Retries, Task, name_of
+from covey.run.task import Call, Engine, Outcome, Retries, Task, evaluation_seed, name_of, run_of
 from covey.study import Study
 
 _log = logging.getLogger("covey")
 
 _FEW = 4  # first failures, all alike, that suggest f itself is broken (our choice)
 _PATIENCE = 30.0  # seconds for an engine to stop what it was told to stop
-_UNKEPT = (
-    "not recorded: %s; the log holds what JSON can, up to 10 kB for an evaluation. The value "
-    "itself is recorded. Have the evaluation save the rest to a file."
-)
-_UNSAID = "an intermediate value is a number, or says %s by its name; passed over: %s."
 
 
 class Dispatcher:
     """The trials of a run that are queued or running, and their attempts.
 
     The log comes first: an attempt is logged before the engine gets it, and a result as soon as it
-    arrives. All other state may be lost in a crash.
+    arrives. All other state may be lost in a crash. An attempt is also a lease: while the run that
+    logged it lives, no other run takes the trial.
     """
 
     def __init__(
@@ -57,19 +45,19 @@ class Dispatcher:
         retries: Retries,
         gpus: Sequence[str] = (),
     ) -> None:
-        self._study = study
-        self._engine = engine
+        self._study, self._engine, self._call = study, engine, call
         self._places = Places(engine.slots, gpus)
-        self._call = call
-        self._timeout = timeout
-        self._retries = retries
-        self._run_id = secrets.token_hex(4)  # in every name, so that no two runs share one
+        self._timeout, self._retries = timeout, retries
+        self.peers = Peers()  # the other runs of the journal
+        self._elsewhere: set[int] = set()  # pending trials that they evaluate
+        self._looked_for: set[str] = set()  # attempts of dead runs
+        self._closed = False  # nothing more begins
         self._sent: dict[str, Task] = {}  # every attempt of this run, for late results
         self._open: dict[str, Task] = {}  # attempts whose outcome is awaited
         self._queue: dict[int, float] = {}  # trial id -> earliest time to start it
         self._used: dict[int, Counter[str]] = {}  # retries in this run
         self._unkept: set[str] = set()  # names of returned values that were warned of
-        self.rule: StoppingRule | None = None  # which evaluations to stop early
+        self.rule: stopping.StoppingRule | None = None  # which evaluations to stop early
         self._settling = False  # whether outcomes may not be in the log yet
         # Failures that are not logged yet, by trial id; see `_hold_back`.
         self._held: dict[int, tuple[Task, Outcome]] = {}
@@ -90,9 +78,14 @@ class Dispatcher:
         return len(self._open)
 
     @property
-    def awaited(self) -> list[int]:
-        """The ids of all trials that are running or queued."""
+    def own(self) -> list[int]:
+        """The ids of the trials that are running or queued here."""
         return sorted({*self._queue, *(task.id for task in self._open.values())})
+
+    @property
+    def awaited(self) -> list[int]:
+        """The ids of all trials that are running or queued, in this run or in one beside it."""
+        return sorted({*self.own, *self._elsewhere})
 
     @property
     def seconds(self) -> float | None:
@@ -131,16 +124,19 @@ class Dispatcher:
         self._queue |= {trial.id: now for trial in trials}
 
     def adopt(self, trials: Iterable[Trial]) -> None:
-        """Queue trials that an earlier run may have dispatched; the engine may still have them."""
-        trials = list(trials)
-        last = last_attempts(self._study.history)
+        """Queue trials that runs which are dead may have had; the engine may still have them."""
+        trials, last = list(trials), last_attempts(self._study.history)
         tasks = [self._task(trial, last[trial.id]) for trial in trials if trial.id in last]
+        self._elsewhere |= {task.id for task in tasks if self.peers.lives(run_of(task.name))}
+        trials = [trial for trial in trials if trial.id not in self._elsewhere]
+        tasks = [task for task in tasks if task.id not in self._elsewhere]
         known = self._engine.adopt(tasks) if tasks else set()
+        self._looked_for |= {task.name for task in tasks}
         for task in tasks:
             if task.name in known:
                 self._sent[task.name] = self._open[task.name] = task
                 self._since[task.name] = time.monotonic()
-                self._places.occupy(task.name, Slot(task.slot, task.gpu))
+                self._occupy(task)
         found = {task.id for task in self._open.values()}
         self.admit(trial for trial in trials if trial.id not in found)
         if tasks:
@@ -159,17 +155,25 @@ class Dispatcher:
             self._task(trial, sent)
             for trial in history.trials
             for sent in history.attempts(trial.id)
-            if sent.name in names and sent.name not in self._open
+            if sent.name in names
+            and sent.name not in self._open
+            and not self.peers.lives(run_of(sent.name))
         ]
         known = self._engine.adopt(strays) if strays else set()
         for task in strays:
             if task.name in known:
                 self._sent[task.name] = task
-                self._places.occupy(task.name, Slot(task.slot, task.gpu))
+                self._occupy(task)
         self._engine.cancel(known)
+
+    def _occupy(self, task: Task) -> None:
+        """Note the slot of what was found running, if it runs on this machine."""
+        if getattr(self._engine, "is_here", bool)(task.name):
+            self._places.occupy(task.name, Slot(task.slot, task.gpu))
 
     def work(self, seconds: float) -> None:
         """Start what can start, and wait at most ``seconds`` for something to end."""
+        self.peers.look()
         self._start()
         startable = self._places.has_room and not self.doubtful
         ready = min(self._queue.values(), default=None) if startable else None
@@ -187,13 +191,33 @@ class Dispatcher:
             self.stop_early()
         self._withdraw()
         self._admit_retried()
+        self.share()
+
+    def share(self) -> None:
+        """Queue the trials that nobody has, and take over what dead runs had; refresh first."""
+        self._elsewhere = set()
+        if self._closed or not self.peers.shared:
+            return
+        self._queue = {id: at for id, at in self._queue.items() if not self._is_taken(id)}
+        last = last_attempts(self._study.history)
+        mine = {id for id, sent in last.items() if run_of(sent.name) == self.peers.run}
+        known = {*mine, *self.own, *self._held}  # one of these that is not queued was postponed
+        self.adopt(trial for trial in self._study.history.pending if trial.id not in known)
+
+    def _is_taken(self, id: int) -> bool:
+        """Whether another run has this trial, or had it and what it left was not looked for."""
+        sent = last_attempts(self._study.history).get(id)
+        if sent is None or run_of(sent.name) == self.peers.run:
+            return False
+        self.peers.shared |= sent.name not in self._looked_for
+        return self.peers.lives(run_of(sent.name)) or sent.name not in self._looked_for
 
     def _take_reports(self) -> bool:
         """Log the intermediate values that came, of each evaluation a few; whether there are."""
         read = getattr(self._engine, "reports", None)
         came, other = of_goal(read() if read is not None else (), self._study.outcomes.only)
         if not other <= self._unkept:
-            _log.warning(_UNSAID, self._study.outcomes.only or "one goal", ", ".join(sorted(other)))
+            _log.warning(UNSAID, self._study.outcomes.only or "one goal", ", ".join(sorted(other)))
             self._unkept |= other
         for name, reports in came.items():
             task = self._sent.get(name)
@@ -202,8 +226,10 @@ class Dispatcher:
             known = [
                 r.step for r in self._study.history.reports(task.id) if r.attempt == task.attempt
             ]
-            for step, value in worth_logging(reports, max(known, default=-1), self.rule):
-                self._study.note(Reported(task.id, task.attempt, step, value))
+            for step, value in stopping.worth_logging(reports, max(known, default=-1), self.rule):
+                with self._unless_settled(task.id):
+                    said = Reported(task.id, task.attempt, step, value)
+                    self._study.note(said, require=unsaid(said))
         return bool(came)
 
     def stop_early(self) -> None:
@@ -213,9 +239,9 @@ class Dispatcher:
         outcomes = self._study.outcomes
         sign = 1.0 if outcomes.sense(outcomes.only) == "max" else -1.0
         goal = None if self._study.recipe.outcomes is None else outcomes.only
-        for id, report in to_stop(self._study.history, self.rule, sign).items():
+        for id, report in stopping.to_stop(self._study.history, self.rule, sign).items():
             with self._unless_settled(id):
-                self._study.note(told_early(report, goal))
+                self._study.note(stopping.told_early(report, goal))
             _log.info("trial %d is stopped at step %d: %r", id, report.step, report.value)
             self._queue.pop(id, None)
             self._held.pop(id, None)
@@ -224,6 +250,7 @@ class Dispatcher:
     def leave_queue(self) -> None:
         """Start nothing more; what is queued stays pending."""
         self._queue.clear()
+        self._closed = True
 
     def stop(self) -> None:
         """Cancel what runs and log the results that still come; all else stays pending."""
@@ -255,7 +282,8 @@ class Dispatcher:
             if self._pending(id):
                 trial = self._study.history.trial(id)
                 with self._unless_settled(id):
-                    self._study.note(self._next_attempt(trial))
+                    sent = self._next_attempt(trial)
+                    self._study.note(sent, require=follows(sent))
         return len(held)
 
     def record_failures(self) -> None:
@@ -279,7 +307,7 @@ class Dispatcher:
             if self._queue[id] > now:
                 continue
             del self._queue[id]
-            if self._pending(id):
+            if self._pending(id) and not self._is_taken(id):
                 with self._unless_settled(id):
                     self._dispatch(self._study.history.trial(id))
 
@@ -288,7 +316,7 @@ class Dispatcher:
         slot = self._places.take(sent.name)
         sent = replace(sent, slot=slot.number, gpu=slot.gpu)
         try:
-            self._study.note(sent)  # before the engine gets it
+            self._study.note(sent, require=follows(sent))  # before the engine gets it
         except BaseException:
             self._places.free(sent.name)
             raise
@@ -299,21 +327,12 @@ class Dispatcher:
 
     def _next_attempt(self, trial: Trial) -> Dispatched:
         attempt = len(self._study.history.attempts(trial.id)) + 1
-        name = name_of(self._run_id, trial.id, attempt)
+        name = name_of(self.peers.run, trial.id, attempt)
         return Dispatched(trial.id, attempt, name, evaluation_seed(self._study.seed, trial.id))
 
     def _task(self, trial: Trial, sent: Dispatched) -> Task:
-        return Task(
-            trial.id,
-            sent.attempt,
-            sent.name,
-            trial.point,
-            sent.seed,
-            self._timeout,
-            self._call,
-            sent.slot,
-            sent.gpu,
-        )
+        what = trial.id, sent.attempt, sent.name, trial.point, sent.seed
+        return Task(*what, self._timeout, self._call, sent.slot, sent.gpu)
 
     def _settle(self, outcome: Outcome) -> None:
         task = self._sent.get(outcome.name)
@@ -330,7 +349,7 @@ class Dispatcher:
 
     def _tell(self, task: Task, outcome: Outcome) -> None:
         """Log a value: the first one of a trial counts, whatever its status was before."""
-        if self._sent.pop(task.name, None) is None or not _has_result(outcome):
+        if self._sent.pop(task.name, None) is None or outcome.result is None:
             return  # the engine reported it twice
         before = self._study.history.trial(task.id).status
         try:
@@ -342,8 +361,10 @@ class Dispatcher:
             if task.id in self._study.history.stopped:
                 self._complete(task, outcome)
             elif outcome.value is not None:
-                self._study.note(Late(task.id, task.attempt, outcome.value))
-            _log.info("a further result of trial %d came late: %r", task.id, _result(outcome))
+                with self._unless_settled(task.id):  # another run may have logged this result
+                    late = Late(task.id, task.attempt, outcome.value)
+                    self._study.note(late, key=self._key(task))
+            _log.info("a further result of trial %d came late: %r", task.id, outcome.result)
             return
         self._name_unkept(outcome)
         self._queue.pop(task.id, None)  # another attempt is not needed
@@ -357,42 +378,37 @@ class Dispatcher:
 
     def _complete(self, task: Task, outcome: Outcome) -> None:
         """Log what a stopped trial came to all the same: its value, and what it had none of yet."""
-        known = self._study.history.trial(task.id).values
-        values = outcome.values or {}
-        told = {name: value for name, value in values.items() if name in known}
-        rest = {name: value for name, value in values.items() if name not in known}
-        ended = "its evaluation came to its end, although it was stopped"
-        if told or outcome.value is not None:
-            self._study.amend(task.id, told if outcome.value is None else outcome.value, ended)
-        if rest:
-            self._study.note(Told((task.id,), (Point(rest),), (), (outcome.metrics,), ""))
+        known, key = self._study.history.trial(task.id).values, self._key(task)
+        for place, event in enumerate(stopping.completion(task.id, outcome, known)):
+            self._study.note(event, key=f"{key}, {place}" if key and place else key)
 
     def _record(self, task: Task, outcome: Outcome) -> None:
+        key, sem, beside = self._key(task), outcome.sem, (outcome.metrics,)
         if outcome.values is not None:
-            self._study.note(self._by_name(task, outcome, outcome.values))
+            only = self._study.outcomes.only
+            goal = only if only in outcome.values else ""
+            found = (Point(outcome.values),)
+            told = Told((task.id,), found, (sem if goal else None,), beside, goal)
+            self._study.note(told, key=key)
         elif outcome.value is not None and outcome.metrics:
-            told = Told((task.id,), (outcome.value,), (outcome.sem,), (outcome.metrics,))
-            self._study.note(told)
+            self._study.note(Told((task.id,), (outcome.value,), (sem,), beside), key=key)
         elif outcome.value is not None:
-            self._study.tell(task.id, outcome.value, outcome.sem)
+            self._study.tell(task.id, outcome.value, sem, key=key)
 
-    def _by_name(self, task: Task, outcome: Outcome, values: Mapping[str, float]) -> Told:
-        """The event of values by name, and of what came beside them."""
-        only = self._study.outcomes.only
-        goal = only if only in values else ""
-        sem = outcome.sem if goal else None
-        return Told((task.id,), (Point(values),), (sem,), (outcome.metrics,), goal)
+    def _key(self, task: Task) -> str | None:
+        """The key of a result: two runs that both found it tell it once."""
+        return task.name if self.peers.shared else None
 
     def _name_unkept(self, outcome: Outcome) -> None:
         """Warn, once per name, of what was returned beside a value and cannot be logged."""
         new = [name for name in outcome.unkept if name not in self._unkept]
         self._unkept.update(new)
         if new:
-            _log.warning(_UNKEPT, ", ".join(new))
+            _log.warning(UNKEPT, ", ".join(new))
 
     def _give_up(self, task: Task, outcome: Outcome) -> None:
         """Try again, or log that the trial failed or was lost."""
-        if not self._pending(task.id):
+        if not self._pending(task.id) or self._is_superseded(task):
             return
         used = self._used.setdefault(task.id, Counter())
         if self._retries.left(outcome.status, used[outcome.status]):
@@ -411,7 +427,7 @@ class Dispatcher:
         if outcome.status == "lost":
             self.lost += 1
             with self._unless_settled(task.id):
-                self._study.note(Lost((task.id,), reason))
+                self._study.note(Lost((task.id,), reason), require=is_last(task))
             return
         self.lost = 0
         if self._hold_back(outcome):
@@ -437,13 +453,15 @@ class Dispatcher:
         return not self._cleared
 
     def _fail(self, task: Task, outcome: Outcome) -> None:
+        reason = outcome.reason.encode(errors="replace").decode()
         with self._unless_settled(task.id):
-            self._study.fail(task.id, outcome.reason.encode(errors="replace").decode())
+            self._study.note(Failed((task.id,), reason), require=is_last(task))
             self._failed.add(task.id)
 
     def _withdraw(self) -> None:
-        """Stop waiting for trials that another process has told, failed or cancelled."""
-        over = [n for n, t in self._open.items() if not self._pending(t.id)]
+        """Stop waiting for trials that others have told, failed, cancelled or taken over."""
+        tasks = self._open.values()
+        over = [t.name for t in tasks if not self._pending(t.id) or self._is_superseded(t)]
         if over:
             self._engine.cancel(over)
         for name in over:
@@ -461,9 +479,11 @@ class Dispatcher:
 
     @contextmanager
     def _unless_settled(self, id: int) -> Iterator[None]:
-        """Ignore the log's refusal if another process has just settled the trial."""
+        """Ignore the log's refusal if another process has just settled the trial, or took it."""
         try:
             yield
+        except SupersededError:
+            pass
         except HistoryError:
             if self._pending(id):
                 raise
@@ -471,19 +491,6 @@ class Dispatcher:
     def _pending(self, id: int) -> bool:
         return self._study.history.trial(id).status == "pending"
 
-
-def evaluation_seed(seed: int, trial: int) -> int:
-    """The seed of a trial's evaluation, from the study's; below 2^32, as most libraries want it.
-
-    >>> evaluation_seed(0, 3) == evaluation_seed(0, 3) != evaluation_seed(0, 4)
-    True
-    """
-    return int(np.random.SeedSequence(seed, spawn_key=(trial,)).generate_state(1)[0])
-
-
-def _has_result(outcome: Outcome) -> bool:
-    return outcome.value is not None or outcome.values is not None
-
-
-def _result(outcome: Outcome) -> float | dict[str, float] | None:
-    return outcome.value if outcome.values is None else outcome.values
+    def _is_superseded(self, task: Task) -> bool:
+        """Whether another run has taken the trial over, since it took this one for dead."""
+        return len(self._study.history.attempts(task.id)) > task.attempt

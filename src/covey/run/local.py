@@ -130,7 +130,7 @@ class LocalEngine:
         self._reported = [name for name in self._reported if name not in self._open]
         return {task.name for task in tasks if task.name in self._open}
 
-    def tidy(self, told: Collection[str]) -> None:
+    def tidy(self, told: Collection[str], *, calls: bool = True) -> None:
         """Remove what a killed run has left: folders of attempts whose trials are told.
 
         Folders in which an evaluation runs stay, and the packed calls with them.
@@ -144,7 +144,7 @@ class LocalEngine:
                 idle = False
             elif path.name in told:
                 shutil.rmtree(path, ignore_errors=True)  # follows no links
-        for payload in self._folder.glob("call-*.pkl*") if idle else ():
+        for payload in self._folder.glob("call-*.pkl*") if idle and calls else ():
             payload.unlink(missing_ok=True)
 
     def busy(self) -> set[str]:
@@ -152,6 +152,11 @@ class LocalEngine:
         if not self._lasting or self._folder is None or not self._folder.is_dir():
             return set()
         return {path.name for path in self._folder.iterdir() if _is_busy(path)}
+
+    def is_here(self, name: str) -> bool:
+        """Whether an evaluation that was found runs on this machine, as far as it has said."""
+        who = None if self._folder is None else Workdir(self._folder / name).worker
+        return who is None or who["host"] == os.uname().nodename
 
     def close(self) -> None:
         """Stop watching; kill what was cancelled, and what no later run could find again."""

@@ -11,8 +11,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -27,11 +27,11 @@ from covey.errors import (
     is_whole,
     several,
 )
-from covey.history import History, Trial
+from covey.history import Trial
 from covey.run.budget import Budget, BudgetOptions, spent
 from covey.run.dispatcher import Dispatcher
 from covey.run.slots import Gpus
-from covey.run.standing import Tempo, failing_alike
+from covey.run.standing import Tempo, failing_alike, last_asked
 from covey.run.stopping import StoppingRule, rule_of
 from covey.run.task import Retries
 from covey.study import Study
@@ -119,6 +119,7 @@ class RunOptions(BudgetOptions, total=False):
     per_gpu: int
     progress: bool | None
     stopping: str | StoppingRule | None
+    join: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ class Plan:
     per_gpu: int = 1
     progress: bool | None = None  # show a bar; None: on a terminal and in a notebook
     stopping: str | StoppingRule | None = None  # which evaluations to end early
+    join: bool = False  # share the journal with other runs
     budget: Budget = Budget()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
@@ -149,8 +151,9 @@ class Plan:
                 "two ways; give one of them."
             )
         rule_of(self.stopping)
-        if self.progress not in (None, True, False):
-            raise StrategyError(f"progress is True, False or None; got {self.progress!r}.")
+        odd = [n for n in ("progress", "join") if getattr(self, n) not in (None, True, False)]
+        if odd:
+            raise StrategyError(f"{odd[0]} is True, False or None; got {getattr(self, odd[0])!r}.")
         limit = self.timeout
         if limit is not None and not (isinstance(limit, int | float) and 0.0 < limit < math.inf):
             raise StrategyError(f"timeout must be a number of seconds > 0, or None; got {limit!r}.")
@@ -257,7 +260,7 @@ class Loop:
 
     def _take_up(self) -> None:
         history = self._study.history
-        self._batch = sorted({*_last_asked(history), *(t.id for t in history.pending)})
+        self._batch = sorted({*last_asked(history), *(t.id for t in history.pending)})
         self._dispatcher.adopt(history.pending)
 
     def _in_batches(self) -> None:
@@ -265,7 +268,11 @@ class Loop:
             while self._dispatcher.awaited:
                 self._work()
             self._check_batch()
-            trials = self._ask(min(self._plan.batch, self._left()))
+            with self._turn():
+                if self._dispatcher.awaited:  # another run has asked meanwhile
+                    self._batch = last_asked(self._study.history)
+                    continue
+                trials = self._ask(min(self._plan.batch, self._left()))
             if not trials:
                 return
             self._batch = [trial.id for trial in trials]
@@ -274,11 +281,12 @@ class Loop:
     def _keep_busy(self) -> None:
         exhausted = False
         while True:
-            free = min(self._wide - len(self._dispatcher.awaited), self._left())
             stopped = exhausted or self.over or self._dispatcher.doubtful
-            if free > 0 and not stopped:
-                trials = self._ask(free)
-                exhausted = not trials
+            if self._free() > 0 and not stopped:
+                with self._turn():
+                    free = self._free()
+                    trials = self._ask(free)
+                exhausted = free > 0 and not trials
                 self._dispatcher.admit(trials)
             elif not self._dispatcher.awaited:
                 return
@@ -288,6 +296,24 @@ class Loop:
             streak = self._dispatcher.lost if self._study.history.told else self._dispatcher.streak
             if streak >= self._plan.batch:
                 raise _nothing_came(streak, "the last", "", self._dispatcher)
+
+    def _free(self) -> int:
+        """How many more to begin, if asynchronous."""
+        return min(self._wide - len(self._dispatcher.own), self._left())
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """A turn to ask among the runs of this journal, with what they have done before it."""
+        peers = self._dispatcher.peers
+        if peers.journal is None:
+            yield
+            return
+        with self._study.asking():
+            peers.look(now=True)
+            if peers.shared:
+                self._study.refresh()
+                self._dispatcher.share()
+            yield
 
     def _work(self) -> None:
         self._interrupt.check()
@@ -455,12 +481,6 @@ class Loop:
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-def _last_asked(history: History) -> range:
-    """The ids of the last batch that was asked for."""
-    asked = (batch.ids for batch in reversed(history.batches) if batch.origin == "asked")
-    return next(asked, range(0))
 
 
 def _nothing_came(count: int, which: str, where: str, dispatcher: Dispatcher) -> EvaluationError:

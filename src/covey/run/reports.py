@@ -22,6 +22,11 @@ from covey.errors import StrategyError, is_whole
 _log = logging.getLogger("covey")
 VARIABLE = "COVEY_REPORTS"  # the file, in the environment of an evaluation
 FILE = "reports"  # its name in the folder of an evaluation
+UNKEPT = (
+    "not recorded: %s; the log holds what JSON can, up to 10 kB for an evaluation. The value "
+    "itself is recorded. Have the evaluation save the rest to a file."
+)
+UNSAID = "an intermediate value is a number, or says %s by its name; passed over: %s."
 _MANY = 10_000  # reports of one evaluation; later ones are passed over
 _MUCH = 65_536  # bytes read at once
 _MOST = 1e100  # largest absolute value that the log takes

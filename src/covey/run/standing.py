@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from covey.errors import several
@@ -19,6 +21,7 @@ from covey.history import Dispatched, Failed, History, Retried, Trial
 from covey.log.disk import time_of
 from covey.log.running import Holder
 from covey.run.budget import ended_in_order, spent
+from covey.run.task import run_of
 from covey.study import Study
 
 _ALIKE = 3  # failures in a row that are worth a word
@@ -36,6 +39,7 @@ class Running:
     seconds: float  # since it was handed out
     step: int | None = None  # of the last value it reported
     value: float | None = None
+    by: str = ""  # which run has it, where there are several
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ class Standing:
     costly: str  # its name
     trouble: str  # what looks wrong, in a sentence
     last: Holder | None = None  # who ran it last, where nobody does
+    joined: tuple[Holder, ...] = ()  # the runs beside the first
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -62,18 +67,27 @@ class Standing:
 
 
 def standing(
-    study: Study, runner: Holder | None, now: datetime, last: Holder | None = None
+    study: Study,
+    runner: Holder | None,
+    now: datetime,
+    last: Holder | None = None,
+    runs: Mapping[str, Holder] = MappingProxyType({}),
 ) -> Standing:
     """How far a study is.
 
     Args:
         study: opened from the journal.
-        runner: who runs it, with the plan it has noted.
+        runner: who holds it, with the plan that was noted; None if nobody does.
         now: the time.
         last: who ran it last.
+        runs: the runs that share it.
     """
-    history, plan = study.history, {} if runner is None else runner.plan
-    under_way = _running(history, now) if runner is not None else ()
+    first = next(iter(runs.values()), None) if runner is None else runner
+    joined = tuple(who for who in runs.values() if first and _key(who) != _key(first))
+    history, plan, runner = study.history, {} if first is None else dict(first.plan), first
+    if joined:
+        plan["slots"] = sum(who.plan.get("slots") or 0 for who in (first, *joined) if who) or None
+    under_way = _running(history, now, runs if joined else {}) if runner is not None else ()
     ended = [t for t in history.trials if t.origin != "added" and t.status in ("told", "failed")]
     total = plan.get("total")
     costly = str(plan.get("cost") or "")
@@ -91,10 +105,15 @@ def standing(
         costly,
         failing_alike(history),
         last if runner is None else None,
+        joined,
     )
 
 
-def _running(history: History, now: datetime) -> tuple[Running, ...]:
+def _key(who: Holder) -> tuple[int, str]:
+    return who.pid, who.host
+
+
+def _running(history: History, now: datetime, runs: Mapping[str, Holder]) -> tuple[Running, ...]:
     last = last_attempts(history)
     found = []
     for trial in history.pending:
@@ -105,11 +124,16 @@ def _running(history: History, now: datetime) -> tuple[Running, ...]:
         seconds = 0.0 if began is None else max(0.0, (now - began).total_seconds())
         reports = [one for one in history.reports(trial) if one.attempt == sent.attempt]
         step, value = (reports[-1].step, reports[-1].value) if reports else (None, None)
-        found.append(Running(trial.id, sent.attempt, sent.slot, sent.gpu, seconds, step, value))
-    return tuple(sorted(found, key=lambda one: (one.slot is None, one.slot or 0, one.id)))
+        who = runs.get(run_of(sent.name))
+        named = "a run that is dead" if who is None else f"process {who.pid} on {who.host}"
+        by = named if runs else ""
+        one = Running(trial.id, sent.attempt, sent.slot, sent.gpu, seconds, step, value, by)
+        found.append(one)
+    return tuple(sorted(found, key=lambda one: (one.by, one.slot is None, one.slot or 0, one.id)))
 
 
-def last_attempts(history: History) -> dict[int, Dispatched]:
+@lru_cache(maxsize=2)  # a history never changes, and a run asks for its attempts often
+def last_attempts(history: History) -> Mapping[int, Dispatched]:
     """The last attempt of each trial, by id; those before a retry are over, and not among them."""
     last: dict[int, Dispatched] = {}
     for event in history.events:
@@ -118,7 +142,13 @@ def last_attempts(history: History) -> dict[int, Dispatched]:
         elif isinstance(event, Retried):
             for id in event.ids:
                 last.pop(id, None)
-    return last
+    return MappingProxyType(last)
+
+
+def last_asked(history: History) -> range:
+    """The ids of the last batch that was asked for."""
+    asked = (batch.ids for batch in reversed(history.batches) if batch.origin == "asked")
+    return next(asked, range(0))
 
 
 def _left(

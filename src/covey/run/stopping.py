@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Protocol, runtime_checkable
 
 from covey.errors import StrategyError, did_you_mean, is_whole
-from covey.history import History, Point, Reported, Told
+from covey.history import Amended, History, Point, Reported, Told
+from covey.run.task import Outcome
+
+_ENDED = "its evaluation came to its end, although it was stopped"
 
 
 @runtime_checkable
@@ -203,3 +206,20 @@ def told_early(report: Reported, goal: str | None) -> Told:
     """
     value = report.value if goal is None else Point({goal: report.value})
     return Told((report.id,), (value,), (), ({"stopped": report.step},), goal)
+
+
+def completion(id: int, outcome: Outcome, known: Mapping[str, float]) -> list[Amended | Told]:
+    """What is logged of a stopped trial that came to its end all the same.
+
+    Its value is amended, and values that were not ``known`` are told.
+    """
+    values = outcome.values or {}
+    told = {name: value for name, value in values.items() if name in known}
+    rest = {name: value for name, value in values.items() if name not in known}
+    found: list[Amended | Told] = []
+    if told or outcome.value is not None:
+        value = Point(told) if outcome.value is None else outcome.value
+        found.append(Amended(id, value, _ENDED))
+    if rest:
+        found.append(Told((id,), (Point(rest),), (), (outcome.metrics,), ""))
+    return found

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # each evaluation process imports this module and needs littl
 
 OutcomeStatus: TypeAlias = Literal["succeeded", "failed", "timed-out", "lost"]
 
-_NAME = re.compile(r"covey-[0-9a-f]{8}-([0-9]+)-a([0-9]+)")  # as `name_of` gives them
+_NAME = re.compile(r"covey-([0-9a-f]{8})-([0-9]+)-a([0-9]+)")  # as `name_of` gives them
 _MOST = 1e100  # largest absolute value that the log takes
 _MUCH = 10_000  # characters of JSON beside the value of one evaluation
 _shown = reprlib.Repr()
@@ -59,12 +59,33 @@ class Task:
         False
         """
         match = _NAME.fullmatch(self.name) if isinstance(self.name, str) else None
-        return match is not None and match.groups() == (str(self.id), str(self.attempt))
+        return match is not None and match.groups()[1:] == (str(self.id), str(self.attempt))
 
 
 def name_of(run_id: str, trial: int, attempt: int) -> str:
     """The name of an attempt; ``run_id`` is that of the run, eight hexadecimal digits."""
     return f"covey-{run_id}-{trial}-a{attempt}"
+
+
+def run_of(name: str) -> str:
+    """The run whose attempt bears this name; empty if it is no such name.
+
+    >>> run_of(name_of("0a1b2c3d", 3, 1)), run_of("../../home")
+    ('0a1b2c3d', '')
+    """
+    match = _NAME.fullmatch(name)
+    return "" if match is None else match[1]
+
+
+def evaluation_seed(seed: int, trial: int) -> int:
+    """The seed of a trial's evaluation, from the study's; below 2^32, as most libraries want it.
+
+    >>> evaluation_seed(0, 3) == evaluation_seed(0, 3) != evaluation_seed(0, 4)
+    True
+    """
+    import numpy as np
+
+    return int(np.random.SeedSequence(seed, spawn_key=(trial,)).generate_state(1)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +108,11 @@ class Outcome:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unkept", tuple(self.unkept))  # a list, where it came as JSON
+
+    @property
+    def result(self) -> float | dict[str, float] | None:
+        """The value, or the values by name; None if there are none."""
+        return self.value if self.values is None else self.values
 
     @classmethod
     def of(cls, name: str, returned: Any, outcomes: Sequence[str] = ()) -> Outcome:

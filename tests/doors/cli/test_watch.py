@@ -24,6 +24,7 @@ from covey.cli.watch import Reader, keys, picture
 from covey.history import Dispatched, Failed, Reported, Told
 from covey.log.header import reopen as real
 from covey.log.running import holder, note_plan
+from covey.run.joining import Heartbeat
 
 PLAN = {"total": 12, "batch": 3, "asynchronous": False, "slots": 4, "until": None}
 
@@ -69,6 +70,35 @@ def test_status_as_json(at_work):
     (one,) = found["under_way"]
     assert (one["id"], one["slot"], one["gpu"], one["step"], one["value"]) == (2, 2, "6", 30, 0.5)
     assert found["left"] >= 0.0
+
+
+def test_several_runs_are_named_with_what_each_has(at_work):
+    call, opened = at_work
+    others = [Heartbeat(opened.journal, run) for run in ("0a1b2c3d", "4e5f6a7b")]
+    others[0]._entry |= {"pid": os.getpid(), "plan": {"slots": 4}}
+    others[1]._entry |= {"pid": 77, "host": "node2", "plan": {"slots": 2}}
+    opened.ask(1)
+    opened.note(Dispatched(3, 1, "covey-4e5f6a7b-3-a1", 0, 0, None))
+    with others[0].shown(), others[1].shown():
+        out, run = call("status").out, call("status", "--json").json["run"]
+        text = drawn(width=140)
+    assert "joined by: process 77 on node2" in out
+    assert re.search(r"slot 0: trial 3, for .*, by process 77 on node2", out)
+    assert re.search(rf"trial 2, for .*, by process {os.getpid()} on ", out)
+    assert [one["pid"] for one in run["joined"]] == [77]
+    assert run["slots"] == 6
+    assert {one["id"]: one["by"] for one in run["under_way"]}[3] == "process 77 on node2"
+    assert "and by process 77 on node2" in text
+    assert re.search(r"^0 +3 +0 s .*process 77 on node2", text, re.MULTILINE)
+    assert "joined by" not in call("status").out
+
+
+def test_a_run_that_joined_and_is_left_alone_is_shown(study):
+    assert study("ask").code == 0
+    opened = read_settings(Path("covey.toml")).study()
+    with Heartbeat(opened.journal, "0a1b2c3d").shown():
+        assert f"run: process {os.getpid()} on " in study("status").out
+    assert "run: " not in study("status").out
 
 
 def test_the_picture_shows_the_same_and_obeys_no_escape(at_work):

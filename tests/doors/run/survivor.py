@@ -91,7 +91,7 @@ def submits_first() -> None:
         noted = []
         study, engine = self._study, self._engine
         note, submit = study.note, engine.submit
-        study.note = noted.append
+        study.note = lambda event, **_: noted.append(event)
         engine.submit = lambda task: (submit(task), [note(event) for event in noted])
         try:
             real(self, trial)

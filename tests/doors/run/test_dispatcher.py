@@ -255,7 +255,7 @@ def test_what_is_settled_this_very_moment_is_let_go_too(study):
 
 
 def test_a_log_that_refuses_a_pending_trial_is_an_error(study, monkeypatch):
-    def refuse(event):
+    def refuse(event, **_):
         raise HistoryError("no")
 
     dispatcher, _ = dispatcher_of(study, value)

@@ -51,7 +51,7 @@ def test_ctrl_c_twice_in_the_midst_of_settling_loses_nothing(study, monkeypatch)
             polls.append(seconds)
             return super().poll(seconds)
 
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(study, "tell", interrupted)

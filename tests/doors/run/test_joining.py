@@ -1,0 +1,499 @@
+"""Runs that share a journal: who has which trial, who lives, and what two of them may log."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.doors.run.scripted import Scripted, nothing, value
+
+import covey
+from covey.errors import JournalConflict, StrategyError
+from covey.history import Dispatched, Failed, Late, Lost, Reported, Told
+from covey.run import Outcome, dispatcher, joining
+from covey.run.dispatcher import Dispatcher
+from covey.run.joining import Heartbeat, Peers, folder_of, runs_of
+from covey.run.task import Function, Retries, run_of
+
+ROOT = Path(__file__).parents[3]
+SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
+CALL = Function(abs)
+
+
+class Known(Peers):
+    """Others of whom it is said who lives."""
+
+    def __init__(self, living: set[str]) -> None:
+        super().__init__(join=True)
+        self.others = living
+
+    def lives(self, run: str) -> bool:
+        return run == self.run or run in self.others
+
+
+class Side:
+    """One of several runs: a study of its own on the shared journal, a dispatcher, an engine."""
+
+    def __init__(self, path: Path, living: set[str], answer=nothing, **options) -> None:
+        self.study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+        self.engine = Scripted(answer, **options)
+        self.dispatcher = Dispatcher(self.study, self.engine, CALL, None, Retries(lost=0))
+        self.dispatcher.peers = Known(living)
+        self.run = self.dispatcher.peers.run
+        living.add(self.run)
+
+    def work(self) -> None:
+        self.dispatcher.work(0.0)
+
+    def events(self, kind):
+        self.study.refresh()
+        return [event for event in self.study.history.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def living():
+    return set()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.jsonl"
+
+
+def test_two_runs_share_a_batch(path, living):
+    one, two = (Side(path, living, slots=2) for _ in range(2))
+    one.dispatcher.admit(one.study.ask(6))
+    one.work()
+    two.study.refresh()
+    two.dispatcher.share()
+    two.work()
+    assert [task.id for task in one.engine.tasks] == [0, 1]
+    assert [task.id for task in two.engine.tasks] == [2, 3]
+    assert two.dispatcher.awaited == [0, 1, 2, 3, 4, 5]
+    assert two.dispatcher.own == [2, 3, 4, 5]
+    two.engine._answer = value
+    for _ in range(3):
+        two.work()
+    one.engine._answer = value
+    one.work()
+    two.work()
+    assert one.dispatcher.awaited == two.dispatcher.awaited == []
+    assert Counter(id for event in two.events(Told) for id in event.ids) == Counter(range(6))
+    assert {run_of(sent.name) for sent in two.events(Dispatched)} == {one.run, two.run}
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_of_two_runs_that_want_a_trial_one_gets_it(path, living, fenced, monkeypatch):
+    """Both have read the same log; without the fence (the control) both start it."""
+    if not fenced:
+        monkeypatch.setattr(dispatcher, "follows", lambda sent: None)
+    one, two = (Side(path, living) for _ in range(2))
+    trials = one.study.ask(1)
+    two.study.refresh()
+    one.dispatcher.admit(trials)
+    two.dispatcher.admit(trials)
+    one.dispatcher._start()
+    two.dispatcher._start()
+    assert len(one.engine.tasks) == 1
+    assert len(two.engine.tasks) == (0 if fenced else 1)
+    assert len(two.events(Dispatched)) == (1 if fenced else 2)
+
+
+def taken_over(path, living):
+    """A run that was thought dead, and the one that has taken its trial."""
+    old = Side(path, living)
+    old.dispatcher.admit(old.study.ask(1))
+    old.work()
+    living.remove(old.run)
+    new = Side(path, living)
+    new.dispatcher.adopt(new.study.history.pending)
+    new.work()
+    assert [(sent.attempt, run_of(sent.name)) for sent in new.events(Dispatched)] == [
+        (1, old.run),
+        (2, new.run),
+    ]
+    living.add(old.run)
+    return old, new
+
+
+@pytest.mark.parametrize("status", ["failed", "lost", "timed-out"])
+@pytest.mark.parametrize("read", [True, False])
+def test_the_end_of_an_attempt_that_is_out_of_date_is_not_logged(path, living, status, read):
+    old, new = taken_over(path, living)
+    if read:
+        old.study.refresh()
+    old.dispatcher._cleared = True  # a value came before: failures are logged at once
+    (task,) = old.engine.tasks
+    old.dispatcher._settle(Outcome(task.name, status, reason="late"))
+    assert new.events(Failed) == new.events(Lost) == []
+    new.engine._answer = value
+    new.work()
+    assert [event.ids for event in new.events(Told)] == [(0,)]
+
+
+def test_without_the_fence_the_dead_would_end_the_trial_of_the_living(path, living, monkeypatch):
+    monkeypatch.setattr(dispatcher, "is_last", lambda task: None)
+    old, new = taken_over(path, living)
+    (task,) = old.engine.tasks
+    old.dispatcher._settle(Outcome(task.name, "lost", reason="late"))
+    assert len(new.events(Lost)) == 1
+
+
+def test_a_run_that_wakes_up_ends_what_another_has_taken_over(path, living):
+    old, new = taken_over(path, living)
+    old.work()
+    assert old.engine.cancelled == [old.engine.tasks[0].name]
+    assert new.engine.cancelled == []
+    assert old.dispatcher.own == []
+    assert old.dispatcher.awaited == [0]  # still waited for, elsewhere
+
+
+def test_a_value_of_the_dead_is_taken_once_and_the_other_is_late(path, living):
+    old, new = taken_over(path, living)
+    old.engine._answer = lambda task: [Outcome(task.name, "succeeded", 1.0)]
+    old.work()
+    new.dispatcher._settle(Outcome(new.engine.tasks[0].name, "succeeded", 2.0))
+    assert [event.values for event in new.events(Told)] == [(1.0,)]
+    assert [(late.attempt, late.value) for late in new.events(Late)] == [(2, 2.0)]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_result_that_two_runs_have_found_is_told_once(path, living, named, monkeypatch):
+    if not named:
+        monkeypatch.setattr(Dispatcher, "_key", lambda self, task: None)
+    first = Side(path, living)
+    first.dispatcher.admit(first.study.ask(1))
+    first.work()
+    name = first.engine.tasks[0].name
+    living.clear()
+    finders = [Side(path, living, known=[name]) for _ in range(2)]
+    for side in finders:  # what it has left is found by both: its result is in the shared folder
+        side.dispatcher.adopt(side.study.history.pending)
+    for side in finders:
+        side.dispatcher._settle(Outcome(name, "succeeded", 0.5))
+    assert len(finders[0].events(Told)) == 1
+    assert len(finders[0].events(Late)) == (0 if named else 1)
+
+
+def test_what_a_run_left_that_died_is_looked_for_though_its_trial_was_queued_here(path, living):
+    """Queued while it was free, then taken by a run that died: its evaluation may still run."""
+    one = Side(path, living, slots=1)
+    two = Side(path, living, slots=1)
+    trials = one.study.ask(2)
+    two.study.refresh()
+    two.dispatcher.admit(trials)
+    two.work()
+    one.study.refresh()
+    one.dispatcher.admit(trials[1:])
+    one.work()
+    two.engine._known = [one.engine.tasks[0].name]
+    living.remove(one.run)
+    two.engine._answer = value
+    two.work()
+    two.work()
+    two.work()
+    assert [event.ids for event in two.events(Told)] == [(0,), (1,)]
+    assert len(two.events(Dispatched)) == 2  # the one that was found is not begun again
+
+
+def test_a_retried_trial_is_free_for_all(path, living):
+    one = Side(path, living)
+    one.dispatcher._cleared = True
+    one.dispatcher.admit(one.study.ask(1))
+    one.engine._answer = lambda task: [Outcome(task.name, "failed", reason="no")]
+    one.work()
+    two = Side(path, living, value)
+    two.study.retry(0)
+    two.dispatcher.share()
+    two.work()
+    assert [event.ids for event in two.events(Told)] == [(0,)]
+
+
+def test_what_one_run_asked_for_and_was_stopped_with_is_left_to_others(path, living):
+    one, two = Side(path, living, slots=1), Side(path, living, value)
+    one.dispatcher.admit(one.study.ask(2))
+    one.work()
+    one.dispatcher.stop()  # Ctrl-C
+    two.study.refresh()
+    two.dispatcher.share()
+    two.work()
+    assert [task.id for task in two.engine.tasks] == [1]  # one may still be busy ending its own
+    living.remove(one.run)
+    for _ in range(2):
+        two.work()
+    assert {id for event in two.events(Told) for id in event.ids} == {0, 1}
+
+
+class Ends:
+    """A rule of early stopping that ends one trial as soon as it has reported."""
+
+    def needs(self, before, step):
+        return True
+
+    def stopped(self, reports, sign):
+        return {report.id for report in reports if report.id == 1}
+
+
+def test_what_one_run_stops_early_another_withdraws(path, living):
+    one, two = Side(path, living, slots=1), Side(path, living, slots=1)
+    one.dispatcher.rule = two.dispatcher.rule = Ends()
+    one.dispatcher.admit(one.study.ask(2))
+    one.work()
+    two.study.refresh()
+    two.dispatcher.share()
+    two.work()
+    two.study.note(Reported(1, 1, 3, 0.25))
+    one.study.refresh()
+    one.dispatcher.stop_early()
+    two.dispatcher.stop_early()  # the same decision; it is told once
+    two.work()
+    assert [(event.ids, event.values) for event in two.events(Told)] == [((1,), (0.25,))]
+    assert two.engine.cancelled == [two.engine.tasks[0].name]
+
+
+def test_a_report_that_two_runs_have_read_is_logged_once(path, living):
+    one = Side(path, living)
+    one.dispatcher.admit(one.study.ask(1))
+    one.work()
+    name = one.engine.tasks[0].name
+    living.clear()
+    finders = [Side(path, living, known=[name]) for _ in range(2)]
+    for side in finders:
+        side.engine.reports = lambda: [(name, 1, 0.5), (name, 2, 0.6)]
+        side.dispatcher.adopt(side.study.history.pending)
+    for side in finders:
+        side.dispatcher._take_reports()
+    assert [report.step for report in one.events(Reported)] == [1, 2]
+
+
+# Who lives.
+
+
+class Clock:
+    """A clock that is moved by hand; it is not that of the other machine."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.now = 1e6
+        monkeypatch.setattr(joining.time, "monotonic", lambda: self.now)
+
+    def passes(self, seconds: float, peers: Peers, step: float = 1.0) -> None:
+        while seconds > 0.0:
+            self.now += min(step, seconds)
+            seconds -= step
+            peers.look()
+
+
+@pytest.fixture
+def far(path, monkeypatch):
+    """A run on another machine that does not count by itself, and the peers of one here."""
+    path.touch()
+    other = Heartbeat(path, "0a1b2c3d")
+    other._entry["kernel"] = "another"
+    other._beat()
+    yield other, Peers(path), Clock(monkeypatch)
+    other._file.close()
+
+
+def test_far_runs_live_as_long_as_they_count(far):
+    other, peers, clock = far
+    os.utime(other._path, (0, 0))  # no time of day plays a part
+    peers.look()
+    for _ in range(5):
+        clock.passes(0.9 * joining.LEASE, peers)
+        assert peers.lives("0a1b2c3d")
+        other._beat()
+    clock.passes(0.9 * joining.LEASE, peers)
+    other._file.close()  # nor does a lock, which nobody can see from here
+    assert peers.lives("0a1b2c3d")
+    clock.passes(0.2 * joining.LEASE, peers)
+    assert not peers.lives("0a1b2c3d")
+    assert peers.shared
+
+
+def test_only_silence_that_was_listened_to_counts(far):
+    other, peers, clock = far
+    peers.look()
+    clock.now += 100.0 * joining.LEASE  # asleep, or an ask that took an hour
+    peers.look()
+    assert peers.lives("0a1b2c3d")
+    clock.passes(1.1 * joining.LEASE, peers)
+    assert not peers.lives("0a1b2c3d")
+    other._beat()  # it only slept: it has a new file, and lives
+    assert peers.lives("0a1b2c3d")
+
+
+def test_here_death_is_known_at_once(path):
+    path.touch()
+    other, peers = Heartbeat(path, "0a1b2c3d"), Peers(path)
+    other._beat()
+    peers.look()
+    assert peers.lives("0a1b2c3d")
+    assert [peer.who.pid for peer in peers.living] == [os.getpid()]
+    assert list(runs_of(path)) == ["0a1b2c3d"]
+    other._file.close()  # as the kernel does, when a process ends
+    assert not runs_of(path)
+    peers.look(now=True)
+    assert not peers.lives("0a1b2c3d")
+    assert not other._path.exists()
+
+
+def test_a_run_without_a_file_is_dead_and_odd_names_are_no_runs(path):
+    path.touch()
+    folder_of(path).mkdir()
+    (folder_of(path) / "README").write_text("mine")
+    peers = Peers(path)
+    peers.look()
+    assert not any(map(peers.lives, ["0a1b2c3d", "", "../run.jsonl", "README"]))
+    assert not peers.shared
+    assert (folder_of(path) / "README").read_text() == "mine"
+
+
+def test_a_heartbeat_counts_by_itself_and_leaves_nothing_behind(path, monkeypatch):
+    monkeypatch.setattr(joining, "BEAT", 0.01)
+    path.touch()
+    peers = Peers(path)
+    with peers.heartbeat():
+        peers.note({"slots": 4})
+        first = (folder_of(path) / peers.run).read_bytes()
+        (folder_of(path) / peers.run).unlink()  # somebody took it for dead
+        until = time.monotonic() + 10.0
+        while time.monotonic() < until:
+            with suppress(FileNotFoundError):
+                if (folder_of(path) / peers.run).read_bytes() > first:
+                    break
+            time.sleep(0.005)
+        (found,) = runs_of(path).values()
+        assert found.plan == {"slots": 4}
+    assert not folder_of(path).exists()
+
+
+# Whole runs.
+
+
+def slow(point):
+    time.sleep(0.15)
+    return point["x"]
+
+
+def test_a_plain_run_is_joined_and_a_second_plain_one_refused(path):
+    """The budget counts over both, each does a part, and the first to end leaves none undone."""
+    errors = []
+
+    def run(**options):
+        study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+        try:
+            study.run(slow, batch=3, rounds=2, progress=False, **options)
+        except Exception as error:
+            errors.append(error)
+
+    plain = threading.Thread(target=run, kwargs={"workers": 1})
+    plain.start()
+    while not (path.exists() and runs_of(path)):
+        time.sleep(0.01)
+    joined = threading.Thread(target=run, kwargs={"workers": 1, "join": True})
+    joined.start()
+    run(workers=1)
+    (refused,) = errors
+    assert isinstance(refused, JournalConflict)
+    assert "--join" in str(refused)
+    plain.join()
+    joined.join()
+    assert errors == [refused]
+    history = covey.Study.load(path, read_only=True).history
+    told = Counter(id for event in history.events if isinstance(event, Told) for id in event.ids)
+    assert told == Counter(range(6))
+    sent = Counter(run_of(e.name) for e in history.events if isinstance(e, Dispatched))
+    assert len(sent) == 2
+    assert not any(isinstance(event, Late) for event in history.events)
+    assert history.rounds == 2
+    assert not folder_of(path).exists()
+
+
+def test_a_plain_run_is_refused_beside_one_that_joined(path):
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    with Peers(path).heartbeat(), pytest.raises(JournalConflict, match=r"Join it \(--join"):
+        study.run(slow, batch=1, rounds=1, progress=False)
+    assert not study.history.trials
+
+
+def test_a_plain_run_waits_to_see_that_a_far_one_is_dead(path, monkeypatch, caplog):
+    for name in ("BEAT", "LOOK"):
+        monkeypatch.setattr(joining, name, 0.01)
+    monkeypatch.setattr(joining, "LEASE", 0.1)
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    dead = Heartbeat(path, "0a1b2c3d")
+    dead._entry["kernel"] = "another"
+    dead._beat()
+    study.run(lambda p: p["x"], batch=1, rounds=1, workers=1, progress=False)
+    assert len(study.history.told) == 1
+    assert "still lives" in caplog.text
+
+
+def test_what_cannot_be_joined(path):
+    with pytest.raises(StrategyError, match="join needs a journal"):
+        covey.maximize(slow, SPACE, batch=1, rounds=1, join=True)
+    with pytest.raises(StrategyError, match="join is True"):
+        covey.maximize(slow, SPACE, batch=1, rounds=1, join="yes")
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    with study.running(), pytest.raises(JournalConflict, match="cannot be joined"):
+        study.run(slow, batch=1, rounds=1, join=True)
+    assert not study.history.trials
+
+
+def test_alone_a_run_writes_what_it_always_wrote(path):
+    with ThreadPoolExecutor(1) as threads:
+        journals = []
+        for workers in (1, threads):
+            journal = path.with_name(f"{type(workers).__name__}.jsonl")
+            study = covey.Study(SPACE, "max", "random", seed=3, journal=journal)
+            study.run(lambda p: p["x"], batch=2, rounds=2, workers=workers, progress=False)
+            journals.append([type(event) for event in study.history.events])
+            assert '"key"' not in journal.read_text()
+        assert Counter(journals[0]) == Counter(journals[1])
+
+
+def joiners(*words: str) -> subprocess.CompletedProcess[str]:
+    script = [sys.executable, "-m", "tests.doors.run.joiners", "--total", "12", *words]
+    return subprocess.run(
+        script, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--kills", "20"],
+        ["--kills", "5", "--far"],
+        ["--kills", "5", "--asynchronous"],
+        ["--kills", "0", "--defect", "hesitant"],
+    ],
+    ids=["near", "far", "asynchronous", "hesitant"],
+)
+def test_killed_at_random_every_value_is_there_once(words):
+    done = joiners(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ", each once\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("defect", "noticed", "kills", "patience"),
+    [
+        ("unfenced", "clashes", "0", "15"),
+        ("alone", "clashes", "0", "60"),
+        ("forgetful", "again", "16", "60"),
+        ("trusting", "unfinished", "12", "6"),
+        ("hasty", "too many", "0", "60"),
+    ],
+)
+def test_the_defects_that_it_must_notice(defect, noticed, kills, patience):
+    done = joiners("--kills", kills, "--defect", defect, "--patience", patience)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert noticed in done.stdout

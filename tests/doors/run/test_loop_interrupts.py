@@ -62,7 +62,7 @@ def test_ctrl_c_twice_in_the_midst_of_settling_loses_nothing(study, monkeypatch)
     assert engine.cancelled == [engine.tasks[1].name] * 2  # killed
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def interruptible():
     """Ctrl-C interrupts, also where a shell has started the tests in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -70,7 +70,6 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_says_what_is_safe_and_the_same_call_goes_on(study, caplog):
     engine = Scripted(nothing)
 
@@ -92,7 +91,6 @@ def test_ctrl_c_says_what_is_safe_and_the_same_call_goes_on(study, caplog):
     assert [trial.status for trial in study.history.trials] == ["told"] * 6
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_without_a_journal_says_so(caplog):
     study = covey.Study(SPACE, seed=0)
 
@@ -129,7 +127,6 @@ def test_ctrl_c_again_while_it_stops(study):
     assert engine.cancelled == [engine.tasks[0].name] * 3  # asked, then twice more: killed
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_any_number_of_ctrl_c_kills_all_that_runs(study):
     """Somebody who leans on the key does not break off the killing."""
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from covey.plates.telling import WellTold
     from covey.study import Study
 
+_ROUNDED = 8  # lines on rounded volumes, which may be hundreds
 Name = Annotated[str, typer.Argument(metavar="PLATE", help="The name of a plate, such as p1.")]
 
 
@@ -303,6 +304,7 @@ def pick(
         bool,
         typer.Option("--as-dispensed", help="Record the points that rounded volumes make."),
     ] = False,
+    decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
     """Write what a liquid handler is to transfer, by the rules in [[dispense]] of covey.toml.
@@ -319,7 +321,10 @@ def pick(
     settings = read_settings(config)
     study = _opened(settings)
     to = {"slot": slot, **({"type": labware} if labware else {})}
-    made = pick_list(study.plate(plate), machine, stocks, settings.dispense, to)
+    placed = study.plate(plate)
+    made = pick_list(placed, machine, stocks, settings.dispense, to, decimal=mark_of(decimal))
+    for note in made.notes:
+        say(f"{stocks}: {note}")
     kept = (*settings.files, stocks)
     outputs = [(Output(p, kept), text) for p, text in made.files(out).items()] if out else []
     if out is None and not as_json and len(made.tables()) > 1:
@@ -361,10 +366,13 @@ def _picked(made: PickList, files: list[str], moved: list[int]) -> dict[str, Any
 
 def _say_rounded(made: PickList, moved: list[int], *, as_dispensed: bool) -> None:
     """Say which volumes are rounded, in which wells, and what became of points."""
-    for what, wells in made.rounded_by_volume.items():
-        say(f"{', '.join(wells)}: {what}")
+    found = [f"{', '.join(wells)}: {what}" for what, wells in made.rounded_by_volume.items()]
+    for line in found[:_ROUNDED]:
+        say(line)
     if made.rounded:
-        say(f"{several(len(made.rounded), 'volume')} rounded to what {made.profile} can do")
+        rest = len(made.rounded) - sum(map(len, [*made.rounded_by_volume.values()][:_ROUNDED]))
+        also = f"; {rest} of them by less than those above (--json has all)" if rest else ""
+        say(f"{several(len(made.rounded), 'volume')} rounded to what {made.profile} can do{also}")
     if moved:
         be = "is" if len(moved) == 1 else "are"
         say(f"{several(len(moved), 'trial')} {be} recorded as dispensed")

@@ -53,11 +53,15 @@ class Transfer:
         return abs(self.volume - self.wanted) > _WRITTEN
 
     def __str__(self) -> str:
-        share = 100.0 * (self.volume - self.wanted) / self.wanted
         return (
-            f"{self.volume:g} instead of {self.wanted:.4g} µL of {self.source.material} "
-            f"({share:+.2g} %)"
+            f"{_short(self.volume)} instead of {_short(self.wanted)} µL of {self.source.material} "
+            f"({100.0 * self.error:+.2g} %)"
         )
+
+    @property
+    def error(self) -> float:
+        """By how much what is dispensed is more than what was wanted, as a share of that."""
+        return (self.volume - self.wanted) / self.wanted
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,7 @@ class PickList:
     profile: str
     transfers: tuple[Transfer, ...]
     destination: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # what was noticed when the table of stocks was read
 
     @property
     def rounded(self) -> tuple[Transfer, ...]:
@@ -164,9 +169,9 @@ class PickList:
 
     @property
     def rounded_by_volume(self) -> dict[str, list[str]]:
-        """What is rounded, in words, and the wells that get so much of it."""
+        """What is rounded, in words, and the wells that get so much of it; the most wrong first."""
         found: dict[str, list[str]] = {}
-        for transfer in self.rounded:
+        for transfer in sorted(self.rounded, key=lambda t: -abs(t.error)):
             found.setdefault(str(transfer), []).append(transfer.well)
         return found
 

@@ -105,12 +105,15 @@ def pick_list(
     stocks: Any,
     dispense: Iterable[Dispense | Mapping[str, Any]],
     destination: Mapping[str, str] | None = None,
+    decimal: str | None = None,
 ) -> PickList:
     """What is to be transferred into a plate, rule by rule and well by well in run order.
 
+    ``decimal`` is the decimal mark of a file of stocks, where its numbers leave it open.
+
     Raises:
-        SpaceError: A volume is below the smallest step, a stock runs dry, a well overflows, or
-            nobody has the material.
+        SpaceError: A volume is below the smallest step, a stock runs dry, a well overflows,
+            nobody has the material, or two plates would stand in one place.
     """
     if profile not in PROFILES:
         raise SpaceError(
@@ -122,7 +125,7 @@ def pick_list(
         raise SpaceError("nothing says what is dispensed; give rules, such as [[dispense]].")
     for rule in rules:
         _require_role(rule, plate)
-    shelf, machine, to = read_stocks(stocks), PROFILES[profile], dict(destination or {})
+    (shelf, notes), machine, to = _read(stocks, decimal), PROFILES[profile], dict(destination or {})
     filled: dict[str, float] = {}
     wanted: list[_Wish] = []
     for rule in rules:
@@ -137,7 +140,7 @@ def pick_list(
     _require_enough(shelf, wanted)
     made = [_drawn(shelf, wish, machine, profile) for wish in wanted]
     _require_slots(made, profile, to)
-    return PickList(profile, tuple(made), to)
+    return PickList(profile, tuple(made), to, notes)
 
 
 def _require_slots(made: Sequence[Transfer], profile: str, to: Mapping[str, str]) -> None:
@@ -153,6 +156,28 @@ def _require_slots(made: Sequence[Transfer], profile: str, to: Mapping[str, str]
             f"epmotion knows source plates by the number of their rack, and {lacking[0]} has none; "
             "give it in the column slot of the stocks."
         )
+    if profile in ("opentrons", "epmotion"):
+        # The racks of an epMotion are numbered anew for what it fills; the slots of a deck are not.
+        own = {to["slot"]: "the plate itself (--slot)"} if profile == "opentrons" else {}
+        _require_one_each(made, profile, own)
+
+
+def _require_one_each(made: Sequence[Transfer], profile: str, own: Mapping[str, str]) -> None:
+    """Raise if two plates stand in one slot, or a plate in two: a machine would mix them up."""
+    there, place = dict(own), "rack" if profile == "epmotion" else "slot"
+    slots: dict[str, str] = {}
+    for t in made:
+        plate, slot = t.source.plate, t.source.slot
+        if slots.setdefault(plate, slot) != slot:
+            raise SpaceError(
+                f"the stocks have {plate} in {place} {slots[plate]} and in {place} {slot}; give "
+                "all rows of a plate the same number in the column slot."
+            )
+        if slot and there.setdefault(slot, plate) != plate:
+            raise SpaceError(
+                f"{place} {slot} is that of {plate} and of {there[slot]}, and {profile} would mix "
+                f"them up; give each a {place} of its own (column slot of the stocks)."
+            )
 
 
 def _require_role(rule: Dispense, plate: Plate) -> None:
@@ -184,6 +209,7 @@ def _filled_in(text: object, well: Well) -> str:
                 f"{'is no parameter' if well.point else 'a control outside the space has not'}"
                 f"{'; those are ' + ', '.join(point) if point else ''}."
                 f"{did_you_mean(found[1], point)}"
+                f"{'' if well.point else ' Write a rule of its own for it, with its role.'}"
             )
         return str(point[found[1]])
 
@@ -251,7 +277,10 @@ def _require_enough(shelf: Mapping[str, list[Stock]], wanted: Sequence[_Wish]) -
             f"be drawn; {needed[m] - there[m]:.4g} µL are missing"
             for m in dry
         )
-        raise SpaceError(f"{'; '.join(short)}.")
+        raise SpaceError(
+            f"{'; '.join(short)}. Fill up, and correct volume_ul in the table of stocks; or give "
+            "the material a further row, for another source well."
+        )
 
 
 def _drawn(
@@ -294,8 +323,13 @@ def read_stocks(source: Any) -> dict[str, list[Stock]]:
     Raises:
         SpaceError: The file cannot be read, or a stock lacks something; its cell is named.
     """
+    return _read(source, None)[0]
+
+
+def _read(source: Any, decimal: str | None) -> tuple[dict[str, list[Stock]], tuple[str, ...]]:
+    """Stocks by material, and what was noticed when their file was read."""
     try:
-        rows, name = _rows(source)
+        rows, name, notes = _rows(source, decimal)
         shelf: dict[str, list[Stock]] = {}
         taken: dict[tuple[str, str], str] = {}
         for row in rows:
@@ -310,7 +344,7 @@ def read_stocks(source: Any) -> dict[str, list[Stock]]:
         raise SpaceError(str(error).removesuffix(" Nothing was recorded.")) from error
     if not shelf:
         raise SpaceError(f"{name} has no stocks.")
-    return shelf
+    return shelf, notes
 
 
 def _stock(row: SheetRow) -> Stock:
@@ -352,17 +386,24 @@ def _require_well(row: SheetRow, well: str, plate_type: str) -> None:
         ) from error
 
 
-def _rows(source: Any) -> tuple[list[SheetRow], str]:
-    """The rows of a table of stocks, their columns in small letters, and its name."""
+def _rows(source: Any, decimal: str | None) -> tuple[list[SheetRow], str, tuple[str, ...]]:
+    """The rows of a table of stocks, their columns in small letters; its name; notes on it."""
     if not isinstance(source, str | Path):
         given = [{c: "" if v is None else str(v) for c, v in row.items()} for row in source]
-        return [SheetRow(cells, f"stocks:{n}") for n, cells in enumerate(given, start=2)], "stocks"
-    table = table_from(lines_in(source, Expected(_COLUMNS)), None, None, loose=True)
+        rows = [SheetRow(cells, f"stocks:{n}") for n, cells in enumerate(given, start=2)]
+        return rows, "stocks", ()
+    table = table_from(lines_in(source, Expected(_COLUMNS)), None, decimal, loose=True)
     names = {name: name.lower() for name in table.columns}
     missing = [column for column in _NEEDED if column not in names.values()]
     if missing:
         raise HistoryError(
-            f"{source} has no column {missing[0]!r}; stocks have {', '.join(_COLUMNS)}."
+            f"{source} has no column {missing[0]!r}; it has {', '.join(table.columns)}. Stocks "
+            f"have {', '.join(_COLUMNS)}.{did_you_mean(missing[0], table.columns)}"
         )
-    rows = (replace(r, cells={names[c]: text for c, text in r.cells.items()}) for r in table.rows)
-    return list(rows), table.file
+    rows = [replace(r, cells={names[c]: text for c, text in r.cells.items()}) for r in table.rows]
+    notes, unread = [*table.dialect.said()], [name for name in names if names[name] not in _COLUMNS]
+    if unread:  # dead_ul by another name would be a stock that runs dry on the machine
+        absent = [column for column in _COLUMNS if column not in names.values()]
+        lacking = f"; there is no {', '.join(absent)}" if absent else ""
+        notes.append(f"not read: {', '.join(unread)}{lacking}")
+    return rows, table.file, tuple(notes)

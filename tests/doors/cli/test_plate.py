@@ -475,7 +475,13 @@ def test_volumes_that_are_rounded_are_said_by_well_and_may_be_recorded(bench):
     assert "with --as-dispensed the model learns" in plain.err
     rounded = json.loads(plain.out)["rounded"]
     assert {r["well"] for r in rounded if r["material"] != "DMSO"}
-    assert all(any(r["well"] in line for line in plain.err.splitlines()) for r in rounded)
+    said = [line for line in plain.err.splitlines() if " instead of " in line]
+    worst = max(rounded, key=lambda r: abs(r["ul"] / r["wanted_ul"] - 1))
+    assert len(said) == 8  # the worst of them, and how many more
+    assert worst["well"] in said[0]
+    assert f"{len(rounded)} volumes rounded to what hamilton can do; " in plain.err
+    more = len(rounded) - sum(line.split(":")[0].count(",") + 1 for line in said)
+    assert f"; {more} of them by less than those above (--json has all)" in plain.err
     done = bench(*words, "--as-dispensed")
     moved = json.loads(done.out)["as_dispensed"]
     assert moved
@@ -545,3 +551,38 @@ def test_a_parameter_is_held_and_decimal_commas_are_written(bench, monkeypatch):
     Path("filled.csv").write_text("\n".join(lines) + "\n")
     told = bench("plate", "tell", "filled.csv")
     assert told.code == 0, told.err
+
+
+def test_two_plates_in_one_slot_are_refused(bench):
+    bench("plate", "ask", "--out", "plates")
+    words = ["plate", "pick", "p1", "--stocks", "stocks.csv", "--out", "picks.csv", "--for"]
+    same = bench(*words, "opentrons", "--slot", "4")
+    assert same.code == 5
+    assert "slot 4 is that of S1 and of the plate itself (--slot)" in same.err
+    assert bench(*words, "epmotion", "--slot", "4").code == 0  # its racks are counted on each side
+    Path("picks.csv").unlink()
+    Path("stocks.csv").write_text(STOCKS.replace("DMSO,S1", "DMSO,S2"))
+    for machine, place in (("opentrons", "slot"), ("epmotion", "rack")):
+        two = bench(*words, machine, "--slot", "2")
+        assert (two.code, f"{place} 4 is that of S2 and of S1" in two.err) == (5, True), two.err
+    Path("stocks.csv").write_text(STOCKS.replace("9000,15,4", "9000,15,5"))
+    torn = bench(*words, "opentrons", "--slot", "2")
+    assert "the stocks have S1 in slot 4 and in slot 5" in torn.err
+    assert not Path("picks.csv").exists()
+
+
+def test_columns_of_stocks_that_are_not_read_are_said(bench):
+    bench("plate", "ask", "--out", "plates")
+    Path("stocks.csv").write_text(STOCKS.replace("dead_ul", "tot_ul"))
+    done = bench("plate", "pick", "p1", "--stocks", "stocks.csv", "--out", "picks.csv")
+    assert "stocks.csv: not read: tot_ul; there is no dead_ul" in done.err
+
+
+def test_the_decimal_mark_of_stocks_can_be_said(bench):
+    bench("plate", "ask", "--out", "plates")
+    text = STOCKS.replace(",", ";").replace("9000", "9.000").replace("900", "900.125")
+    Path("stocks.csv").write_text(text.replace("900.125", "9.125").replace(";15;", ";1.125;"))
+    words = ["plate", "pick", "p1", "--stocks", "stocks.csv", "--out", "picks.csv"]
+    assert "--decimal comma" in bench(*words).err
+    assert "runs dry" in bench(*words, "--decimal", "point").err
+    assert "has decimal commas" in bench(*words, "--decimal", "comma").err

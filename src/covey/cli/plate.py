@@ -20,7 +20,7 @@ from covey.cli.show import end, look_at, next_command
 from covey.errors import sentence, several
 
 if TYPE_CHECKING:
-    from covey.history import History
+    from covey.history import History, PlateRecord
     from covey.plates import Layout, Plate
     from covey.plates.machines import PickList
     from covey.plates.reader import Readings
@@ -122,7 +122,7 @@ def tell_plate(
     covey plate tell reader.csv --plate p1 --value value
     covey plate tell p1.csv --part
     """
-    from covey.plates.telling import what_wells_are
+    from covey.plates.telling import marked_as_well, what_wells_are
 
     settings = read_settings(config)
     if not settings.journal.exists():
@@ -133,11 +133,13 @@ def tell_plate(
     # Without predictions, for which the model would have to be fitted.
     placed = next((one for one in study.plates if one.name == name), None) or study.plate(name)
     found = _read(placed, readings, value, mark_of(decimal))
-    found = found.marked(dict(_pair(word) for word in mark), placed.grid)
+    before = study.history
+    records = before.plates.records
+    found = marked_as_well(found, dict(_pair(word) for word in mark), records[name])
     for note in found.notes:
         say(f"{readings}: {note}")
-    before = study.history
-    wells = what_wells_are(found, before.plates.records[name])
+    _require_own(found, name, records, readings)
+    wells = what_wells_are(found, records[name])
     if dry_run and not as_json:
         put(_preview(wells))
     study.tell_plate(name, found, part=part, day=day)
@@ -147,13 +149,26 @@ def tell_plate(
         put_json("covey.plate.tell/1", {**news.fields, "dry_run": dry_run, **shown})
     else:
         put(news.summary("would be told" if dry_run else "told"))
-    for other, rows in found.others.items():
-        say(f"{readings}: {several(rows, 'row')} of plate {other} left out")
+    for another, rows in found.others.items():
+        say(f"{readings}: {several(rows, 'row')} of plate {another} left out")
     for line in news.lines():
         say(line)
-    left = f"{several(len(news.missing), 'well')} still to come"
-    say(left if news.missing else f"next: {next_command(settings, study)}")
+    say(news.still_to_come or f"next: {next_command(settings, study)}")
     return end(study)
+
+
+def _require_own(
+    found: Readings, name: str, records: Mapping[str, PlateRecord], path: Path
+) -> None:
+    """Raise if a file fits this plate, and is that of another: wells could not be told again."""
+    from covey.plates.telling import same_as_told
+
+    if other := same_as_told(found, name, records):
+        raise Stop(
+            ExitCode.CONFLICT,
+            f"{path} has in every well the reading that plate {other} was told, so it is the "
+            f"file of {other}. Nothing was recorded. Tell the file of {name}.",
+        )
 
 
 def _read(plate: Plate, path: Path, value: str | None, decimal: str | None) -> Readings:
@@ -197,6 +212,12 @@ class _News:
         """How many trials were told."""
         nothing = "" if self.any else "; everything in it was recorded before"
         return f"plate {self.plate}: {several(self.told, 'trial')} {verb}{nothing}"
+
+    @property
+    def still_to_come(self) -> str:
+        """The wells that have no reading, in words; empty if there are none."""
+        some = ", ".join(self.missing[:8]) + (" ..." if len(self.missing) > 8 else "")
+        return f"{several(len(self.missing), 'well')} still to come: {some}" if some else ""
 
     def lines(self) -> Iterator[str]:
         """Wells that do not count, and the trials that are lost by them, in words."""

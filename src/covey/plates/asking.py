@@ -10,7 +10,7 @@ from covey.errors import HistoryError, SpaceError, did_you_mean
 from covey.history import Measured, Moved, PlateRecord, Point, Revised, Trial
 from covey.plates.choosing import PlateOrder
 from covey.plates.reader import Readings, read_readings
-from covey.plates.telling import news, require_as_placed
+from covey.plates.telling import marked_as_well, news, require_as_placed
 from covey.plates.wells import Plate, plate_of
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class OnPlates:
         if found.plate is not None and found.plate != name:
             raise HistoryError(f"the readings are of plate {found.plate}, not of {name}.")
         require_as_placed(found, placed, _spans(self.space))
-        found = found.marked(marks or {}, grid)
+        found = marked_as_well(found, marks or {}, record)
         _tell(self, news(found, record, part=part), record, day, key)
 
     def amend_wells(

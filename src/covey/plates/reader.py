@@ -58,11 +58,6 @@ class Readings:
     rows: dict[str, SheetRow] = field(default_factory=dict)  # of a filled table of wells
     notes: tuple[str, ...] = ()  # what was noticed when a file was read
 
-    def marked(self, marks: Mapping[str, str], grid: Grid) -> Readings:
-        """The same, with these wells marked as well: what went wrong there."""
-        more = {grid.name(grid.index(well)): said for well, said in marks.items()}
-        return replace(self, marks={**self.marks, **more})
-
 
 @dataclass(frozen=True)
 class _Wanted:
@@ -324,7 +319,7 @@ def _columns(table: SheetTable, wanted: _Wanted) -> tuple[dict[str, str], list[s
     if len(maybe) == 1:
         return {only: maybe[0]}, [f"the column {maybe[0]!r} was read as the {only}"]
     if not maybe:
-        return {only: _column(table, (only,))}, []
+        raise _without(table, only, " If one of them is meant, name it (--value COLUMN).")
     raise HistoryError(
         f"{table.file} has no column {only!r}, and several that may be meant: {', '.join(maybe)}. "
         f"Name one with value (--value {maybe[0]!r}). Nothing was recorded."
@@ -334,11 +329,15 @@ def _columns(table: SheetTable, wanted: _Wanted) -> tuple[dict[str, str], list[s
 def _column(table: SheetTable, names: Sequence[str]) -> str:
     found = _like(table.columns, [_bare_name(name) for name in names])
     if found is None:
-        raise HistoryError(
-            f"{table.file} has no column {names[0]!r}; it has {', '.join(table.columns)}."
-            f"{did_you_mean(names[0], table.columns)} Nothing was recorded."
-        )
+        raise _without(table, names[0])
     return found
+
+
+def _without(table: SheetTable, name: str, way: str = "") -> HistoryError:
+    return HistoryError(
+        f"{table.file} has no column {name!r}; it has {', '.join(table.columns)}."
+        f"{did_you_mean(name, table.columns) or way} Nothing was recorded."
+    )
 
 
 def _may_be_read(table: SheetTable, column: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from covey.errors import HistoryError, several
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from covey.plates.wells import Plate
 
 _SHOWN = 8  # wells that a message names
+_BY_CHANCE = 12  # different readings that two plates do not have alike, well by well, by chance
 
 
 def require_as_placed(found: Readings, plate: Plate, spans: Mapping[str, float]) -> None:
@@ -90,6 +91,37 @@ def _with_line(well: str, found: Readings) -> str:
     """A well, and the line of the file in which its reading is missing."""
     line = found.where.get(well, "").rpartition(", well ")[0]
     return f"{well} ({line})" if line else well
+
+
+def marked_as_well(found: Readings, marks: Mapping[str, str], record: PlateRecord) -> Readings:
+    """The same readings, with these wells marked as well: what a person says went wrong there.
+
+    Raises:
+        HistoryError: Nothing stands in such a well, so another one is meant, which would count.
+    """
+    grid = Layout.from_description(record.layout).grid
+    more = {grid.name(grid.index(well)): said for well, said in marks.items()}
+    for well in more:
+        if well not in record.uses:
+            raise HistoryError(
+                f"plate {record.name}: a mark names well {well}, where nothing stands. Nothing was "
+                "recorded. Name the well that went wrong, or leave the mark out."
+            )
+    return replace(found, marks={**found.marks, **more})
+
+
+def same_as_told(found: Readings, name: str, records: Mapping[str, PlateRecord]) -> str | None:
+    """The plate, if another, that was told these very readings, well by well: it is its file.
+
+    Readings with few different values may agree by chance, and say nothing.
+    """
+    used = {well: value for well, value in found.values.items() if well in records[name].uses}
+    if len({_said(value) for value in used.values()}) < _BY_CHANCE or records[name].readings:
+        return None
+    for other, record in records.items():
+        if other != name and all(record.readings.get(well) == used[well] for well in used):
+            return other
+    return None
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def reader(name, path="reader.csv", skip=()):
     lines = ["Well,Value"]
     for i, row in enumerate(rows_of(name)):
         if row["well"] not in skip:
-            value = "" if row["role"] == "empty" else 0.1 * i
+            value = "" if row["role"] == "empty" else 0.1 * i + (int(name[1:]) - 1)
             lines.append(f"{row['row']}{int(row['column']):02d},{value}")
     Path(path).write_text("\n".join(lines) + "\n")
 
@@ -586,3 +586,37 @@ def test_the_decimal_mark_of_stocks_can_be_said(bench):
     assert "--decimal comma" in bench(*words).err
     assert "runs dry" in bench(*words, "--decimal", "point").err
     assert "has decimal commas" in bench(*words, "--decimal", "comma").err
+
+
+def test_a_mark_where_nothing_stands_is_refused(bench):
+    Path("covey.toml").write_text(TOML.replace("[plate]\n", '[plate]\nreserved = ["A1"]\n', 1))
+    bench("plate", "ask", "--out", "plates")
+    reader("p1")
+    before = Path("covey.jsonl").read_bytes()
+    done = bench("plate", "tell", "reader.csv", "--mark", "A1=bubble")
+    assert (done.code, "well A1, where nothing stands" in done.err) == (5, True), done.err
+    assert Path("covey.jsonl").read_bytes() == before
+
+
+def test_the_file_of_another_plate_is_refused_though_it_fits(bench):
+    bench("plate", "ask", "-n", "2", "--out", "plates")
+    every = [f"{row}{column}" for row in "ABCD" for column in range(1, 7)]
+    Path("r.csv").write_text("Well,OD600\n" + "".join(f"{w},{n}.5\n" for n, w in enumerate(every)))
+    assert bench("plate", "tell", "r.csv", "--plate", "p1").code == 0
+    before = Path("covey.jsonl").read_bytes()
+    wrong = bench("plate", "tell", "r.csv", "--plate", "p2")
+    assert (wrong.code, "so it is the file of p1" in wrong.err) == (3, True), wrong.err
+    assert Path("covey.jsonl").read_bytes() == before
+    assert bench("plate", "tell", "r.csv", "--plate", "p1").code == 0  # told again it is known
+    Path("r.csv").write_text("Well,OD600\n" + "".join(f"{w},0.5\n" for w in every))
+    assert bench("plate", "tell", "r.csv", "--plate", "p2").code == 0
+
+
+def test_a_column_with_a_word_in_it_can_be_named(bench):
+    bench("plate", "ask", "--out", "plates")
+    Path("r.csv").write_text("Well,OD600\nA1,0.5\nA2,broken\n")
+    assert "name it (--value COLUMN)" in bench("plate", "tell", "r.csv", "--part").err
+    assert (
+        "A2: the OD600 'broken' is no number"
+        in bench(*("plate", "tell", "r.csv", "--part", "--value", "OD600")).err
+    )

@@ -12,13 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from covey.earlier import PriorStudies, earlier_studies
-from covey.errors import HistoryError, JournalMismatch, SpaceError, StrategyError, is_whole
+from covey.errors import (
+    HistoryError,
+    JournalMismatch,
+    SpaceError,
+    StrategyError,
+    is_whole,
+    sentence,
+)
 from covey.gp import GP
 from covey.history import History, Trial, checks
 from covey.learn import Goal, Recipe
 from covey.outcomes import Outcomes, refuse_parameters
 from covey.selection import Strategy
 from covey.space import Frame, Pool, Space, records_of
+from covey.space.constraints import enforce
 
 _LONGEST = 1e9  # seconds of a time budget
 Points = Iterable[Mapping[str, Any]] | Frame
@@ -52,6 +60,20 @@ def checked_resolution(resolution: Any) -> float | None:
             f"from 0 to below 1, or None; got {resolution!r}."
         )
     return float(resolution)
+
+
+def checked_held(space: Space | Pool, fixed: Any) -> dict[str, Any]:
+    """Parameters held fixed; they break no constraint that is about them alone."""
+    held = {} if fixed is None else space.check(fixed, partial=True)
+    try:
+        for rule in space.constraints if held and isinstance(space, Space) else ():
+            enforce(rule, held, space.parameters)  # of what is not held it says nothing
+    except SpaceError as error:
+        raise SpaceError(
+            f"what is held fixed leaves no point: {sentence(error)} Hold other values, or relax "
+            "the constraint."
+        ) from error
+    return held
 
 
 def checked_count(k: Any) -> int:

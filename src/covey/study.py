@@ -161,7 +161,7 @@ class Study(OnPlates):
 
     def _request(self, k: int, strategy: Any, fixed: Any = None, seconds: Any = None) -> Request:
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
-        held = {} if fixed is None else self.space.check(fixed, partial=True)
+        held = arguments.checked_held(self.space, fixed)
         use = replace(self._resources, seconds=arguments.checked_seconds(seconds))
         return Request(arguments.checked_count(k), chosen, name, held, use)
 

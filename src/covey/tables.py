@@ -26,6 +26,7 @@ from covey.spreadsheets import days_in, decimal_mark, options_that_became, truth
 
 LARGEST = 2**26  # bytes of a table, a million rows; a device or a pipe may have no end
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+WHERE_OPEN = "If it is open in Excel or another program, close it there, and try again."
 _AS_CSV = "in a spreadsheet, save it as 'CSV UTF-8' or as .xlsx and name that file."
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _HEAD = 2**20  # letters, in which the first lines end
@@ -125,8 +126,8 @@ class SheetRow:
             return " A spreadsheet makes dates of numbers such as 1.5; type it once more."
         if "," in text and "." in text:
             return " Write it without marks between thousands."
-        if self.dialect.decimal == "," and "." in text:
-            return " This file has decimal commas; write the number so."
+        if self.dialect.decimal == ",":
+            return " This file has decimal commas; write the number so." if "." in text else ""
         return " Write decimal numbers with a point." if "," in text else ""
 
     def error(self, message: str) -> HistoryError:
@@ -243,12 +244,26 @@ def lines_in(path: str | Path, expected: Expected) -> Lines:
     try:
         data = bounded(path, LARGEST)
     except OSError as error:
-        raise HistoryError(f"cannot read {path}: {error.strerror}.") from error
+        raise HistoryError(unreadable(path, error)) from error
     return lines_of(data, str(path), expected)
+
+
+def unreadable(path: str | Path, error: OSError) -> str:
+    """Why a file cannot be read, and what to do, in words."""
+    if isinstance(error, PermissionError) and not Path(path).is_dir():
+        return f"cannot read {path}: {error.strerror}. {WHERE_OPEN}"
+    if Path(path).is_dir():  # which Windows calls a lack of permission
+        return f"cannot read {path}: it is a folder; name a file in it."
+    return f"cannot read {path}: {error.strerror}."
 
 
 def lines_of(data: bytes, file: str, expected: Expected) -> Lines:
     """The lines in these bytes; ``file`` is its name in messages."""
+    if Path(file).name.startswith("~$"):
+        raise HistoryError(
+            f"{file} only says that a workbook is open in Excel; name the workbook itself, "
+            f"{Path(file).name.removeprefix('~$')}."
+        )
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise HistoryError(f"{file} is an Excel workbook of the old kind (.xls); {_AS_CSV}")
     dialect = Dialect()

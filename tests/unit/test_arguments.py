@@ -178,3 +178,23 @@ def test_hyper_parameters_that_make_sense_are_used_or_passed_over(tmp_path, mode
     """Those of another width, or another number of them, are where a fit starts, if at all."""
     study = covey.Study.load(journal_with(tmp_path / "run.jsonl", models))
     assert len(study.ask(2)) == 2
+
+
+def test_what_is_held_fixed_breaks_no_constraint_of_its_own():
+    space = covey.Space(
+        {
+            "T": covey.Integer(20, 120),
+            "solvent": covey.Choice(["THF", "DMF"]),
+            "x": covey.Real(0, 1),
+        },
+        where=[
+            covey.Implies({"solvent": "THF"}, {"T": (None, 60)}),
+            covey.Linear({"T": 1, "x": 50}, upper=150),
+        ],
+    )
+    study = covey.Study(space, seed=0)
+    with pytest.raises(SpaceError, match=r"held fixed leaves no point: .*T <= 60: T is 80\. Hold"):
+        study.ask(2, fixed={"T": 80, "solvent": "THF"})
+    assert study.ask(1, fixed={"T": 80})[0].point["solvent"] == "DMF"
+    assert study.ask(1, fixed={"T": 60, "solvent": "THF"})
+    assert study.ask(1, fixed={"T": 120})[0].point["x"] <= 0.6

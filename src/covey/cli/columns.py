@@ -20,6 +20,7 @@ from covey.tables import (
     bounded,
     read_within,
     table_of,
+    unreadable,
 )
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def read_table(path: str, expected: Expected | None = None) -> SheetTable:
     except FileNotFoundError as error:
         raise Stop(ExitCode.CONFLICT, f"there is no file {path}.") from error
     except OSError as error:
-        raise Stop(ExitCode.FAILED, f"cannot read {path}: {error.strerror}.") from error
+        raise Stop(ExitCode.FAILED, unreadable(path, error)) from error
     return table_of(data, name, expected or Expected())
 
 

@@ -263,7 +263,8 @@ def _range(text: str, kind: Callable[[str], Any]) -> dict[str, Any]:
     except ValueError as error:
         numbers = "whole numbers" if kind is int else "numbers"
         what = "ends and the step" if steps else "ends"
-        raise ValueError(f"the {what} of {text!r} are no {numbers}.") from error
+        way = " Decimals have a point: 0.5." if "," in text else ""
+        raise ValueError(f"the {what} of {text!r} are no {numbers}.{way}") from error
 
 
 def _real(text: str) -> Real:

@@ -409,6 +409,12 @@ class _Planner:
     def _by_point(self, row: SheetRow, said: Said) -> None:
         cells = dict(row.cells)
         cells |= {n: cells[f"point.{n}"] for n in self.space.names if f"point.{n}" in cells}
+        if not any(cells.get(name, "").strip() for name in self.space.names):
+            raise _Refusal(
+                "unknown",
+                "no parameter has a value. If it is a control, say so in a column id, role, type "
+                "or control.",
+            )
         try:
             point = sheets.point_from_text(self.space, cells, row.dialect)
         except SpaceError as error:

@@ -28,6 +28,7 @@ from covey.errors import (
     StrategyError,
 )
 from covey.log.disk import write_whole
+from covey.tables import WHERE_OPEN
 
 
 def put(text: str) -> None:
@@ -226,8 +227,9 @@ class Output:
         try:
             write_whole(self.path, text)
         except OSError as error:
-            why = error.strerror or error
-            raise Stop(ExitCode.FAILED, f"cannot write {self.path}: {why}.") from error
+            why = f"cannot write {self.path}: {error.strerror or error}."
+            locked = f" {WHERE_OPEN}" if isinstance(error, PermissionError) else ""
+            raise Stop(ExitCode.FAILED, why + locked) from error
 
     def _is_same(self, file: BinaryIO, text: str | bytes | None) -> bool:
         """Whether the file is empty, or is the text that will be written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,14 @@ _MOST = 2**24  # bytes of the file
 _DEEPEST = 50  # lists and tables within each other
 _BITS = 1024  # of an integer: what a float can hold
 
+_WORDS = {
+    int: "a whole number",
+    float: "a number",
+    str: "a text in quotes",
+    bool: "true or false",
+    list: "a list in [ ]",
+    dict: "a table in { }",
+}
 _STUDY: dict[str, Any] = {
     "goal": (str, dict),
     "limits": dict,
@@ -191,12 +200,20 @@ def read_settings(path: Path) -> Settings:
     return parse_settings(text, path)
 
 
+def _way(text: str, error: tomllib.TOMLDecodeError) -> str:
+    """What to do about a line with a decimal comma, which TOML does not know."""
+    at = re.search(r"at line ([0-9]+)", str(error))
+    line = text.splitlines()[int(at[1]) - 1].strip() if at else ""
+    comma = re.search(r"[=:]\s*[+-]?[0-9]+,[0-9]", line)
+    return f" Numbers have a decimal point there; the line is {line!r}." if comma else ""
+
+
 def parse_settings(text: str, path: Path) -> Settings:
     """Settings from the text of a file, which need not exist yet."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Stop(ExitCode.INVALID, f"{path} is not TOML: {error}.") from error
+        raise Stop(ExitCode.INVALID, f"{path} is not TOML: {error}.{_way(text, error)}") from error
     except RecursionError as error:
         raise Stop(
             ExitCode.INVALID, f"{path} nests lists or tables too deeply to be read."
@@ -356,9 +373,8 @@ def _typed(table: Any, kinds: Mapping[str, Any], where: str) -> dict[str, Any]:
     for key, value in table.items():
         wrong = isinstance(value, bool) != (kinds[key] is bool)
         if wrong or not isinstance(value, kinds[key]):
-            names = [
-                k.__name__ for k in (kinds[key] if isinstance(kinds[key], tuple) else (kinds[key],))
-            ]
+            allowed = kinds[key] if isinstance(kinds[key], tuple) else (kinds[key],)
+            names = [_WORDS[kind] for kind in allowed if not (kind is int and float in allowed)]
             raise SpaceError(f"{where}: {key} must be {' or '.join(names)}, got {value!r}.")
     return dict(table)
 

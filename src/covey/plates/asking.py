@@ -244,7 +244,8 @@ def _require_free_controls(layout: Layout, fixed: Mapping[str, Any]) -> None:
                 raise SpaceError(
                     f"control {name!r} is at {shared} {value!r}, but wells share {shared} by {by}, "
                     "and its value is chosen. Leave out the point of the control, share "
-                    f"{shared} no longer, or hold it (in Python: fixed={{{shared!r}: {value!r}}})."
+                    f"{shared} no longer, or hold it (--fix {shared}={value}; in Python "
+                    f"fixed={{{shared!r}: {value!r}}})."
                 )
 
 

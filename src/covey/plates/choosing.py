@@ -49,7 +49,8 @@ class PlateOrder:
         if self.layout.spread == "plates" and self.count % self.layout.replicates:
             raise SpaceError(
                 f"with the {self.layout.replicates} copies of a point on different plates, plates "
-                f"come in sets of {self.layout.replicates}; got {self.count}."
+                f"come in sets of {self.layout.replicates}; got {self.count}. Ask for "
+                f"{self.layout.replicates} plates at once (-n {self.layout.replicates})."
             )
 
     @property

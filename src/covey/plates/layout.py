@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from covey.errors import SpaceError, did_you_mean, is_whole, several
+from covey.errors import SpaceError, did_you_mean, is_whole, sentence, several
 
 if TYPE_CHECKING:
     from covey.arrays import Mask
@@ -99,6 +99,8 @@ class Grid:
                 f"there is no {words!r} on a plate of {self.rows} x {self.columns}; rows go to "
                 f"{row_name(self.rows - 1)}, columns to {self.columns}."
             )
+        if len(parts) == 2:
+            raise SpaceError(f'{words!r} is no well; write such as "A1", "row H" or "column 12".')
         return [self.index(words)]
 
 
@@ -374,7 +376,8 @@ class Layout:
                 space.check(control.at)
             except SpaceError as error:
                 raise SpaceError(
-                    f"control {name!r}: {error} Leave out its point if it is outside the space."
+                    f"control {name!r}: {sentence(error)} Leave out its point if it is outside the "
+                    "space."
                 ) from error
 
     def describe(self) -> dict[str, Any]:

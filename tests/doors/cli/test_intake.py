@@ -192,7 +192,8 @@ def test_controls_are_named_and_left_out(asked, said):
         ("A1,30,0.1,THF,1\n", "s.csv:2: an id is a whole number, got 'A1'."),
         (",31,0.1,THF,1\n", "s.csv:2: parameter 'T': 31.0 is not on the grid"),
         (",30,0.1,water,1\n", "s.csv:2: solvent: 'water' is not an option"),
-        (",30,,THF,1\n", "s.csv:2: conc: '' is not a number"),
+        (",30,,THF,1\n", "s.csv:2: conc: it is empty; give a number"),
+        (",,,,1\n", "s.csv:2: no parameter has a value. If it is a control, say so in a column id"),
     ],
 )
 def test_a_row_that_nobody_knows_refuses_all_unless_it_is_skipped(asked, row, why):

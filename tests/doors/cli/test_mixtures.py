@@ -121,7 +121,7 @@ def test_rows_of_constraints():
     [
         ("weights = {x = 1}\nequal = 1\nupper = 2", "equal, or lower and upper, not both"),
         ("mixture = ['x', 'y']\nuper = 1", "no key 'uper'"),
-        ("mixture = 'xy'", "mixture must be list, got 'xy'"),
+        ("mixture = 'xy'", "mixture must be a list in . ., got 'xy'"),
         ("weights = {x = 1}\ntotal = 1", "no key 'total'"),
         ("total = 1", "needs weights, .*, or mixture, such as"),
         ("mixture = ['x', 'z']", "unknown parameter 'z'"),

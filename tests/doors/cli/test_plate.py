@@ -149,7 +149,16 @@ def test_what_is_wrong_is_said_and_nothing_is_recorded(bench):
         ("{blank = 4}", "{blank = 25}", "25 controls: -1 left"),
         ('{temperature = "plate"}', '{temp = "plate"}', "no parameter of the space"),
         ("up_to = 50", "upto = 50", "Did you mean 'up_to'"),
-        ("replicates = 2", 'replicates = "2"', "replicates must be int"),
+        ("replicates = 2", 'replicates = "2"', "replicates must be a whole number, got '2'"),
+        ("replicates = 2", 'reserved = ["Zeile H"]', '"A1", "row H" or "column 12"'),
+        ("replicates = 2", 'spread = "plates"\nreplicates = 2', "at once (-n 2)"),
+        ("up_to = 50", "up_to = 50,5", "a decimal point there; the line is 'up_to = 50,5'"),
+        ("{blank = 4}", "{a = {wells = 2, at = {temperature = 30}}}", "ligand. Leave out its"),
+        (
+            "{blank = 4}",
+            '{a = {wells = 2, at = {temperature = 30, ligand_ul = 2, ligand = "XPhos"}}}',
+            "--fix temperature=30",
+        ),
     ],
 )
 def test_a_wrong_layout_in_the_file_is_said(bench, old, new, said):

@@ -11,7 +11,7 @@ import covey
 from covey.cli import sheets
 from covey.cli.sheets import point_from_text
 from covey.errors import HistoryError, SpaceError
-from covey.tables import Dialect, Expected, table_of
+from covey.tables import Dialect, Expected, lines_in, table_of
 
 
 def read(data, **expected):
@@ -189,3 +189,26 @@ def test_rows_of_a_pool_are_found_as_a_german_spreadsheet_writes_them():
         point_from_text(pool, cells | {"a": "1.5"}, GERMAN)
     with pytest.raises(SpaceError, match="hot"):
         point_from_text(pool, cells | {"hot": "FALSCH"}, GERMAN)
+
+
+def test_advice_about_a_wrong_number_goes_by_the_marks_of_its_file():
+    table = read("x;y\n0,5;6l,2\n")
+    with pytest.raises(HistoryError, match=r"'6l,2' is no number\. Nothing"):
+        table.rows[0].number("y")
+    table = read("x\ty\n0.5\t6l,2\n")
+    with pytest.raises(HistoryError, match="with a point"):
+        table.rows[0].number("y")
+
+
+def test_what_is_no_sheet_at_all_is_said(tmp_path, monkeypatch):
+    with pytest.raises(HistoryError, match=r"open in Excel; name the workbook itself, p1\.xlsx"):
+        table_of(b"\x07Ada", "data/~$p1.xlsx", Expected())
+    with pytest.raises(HistoryError, match="it is a folder; name a file in it"):
+        lines_in(tmp_path, Expected())
+
+    def locked(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("covey.tables.bounded", locked)
+    with pytest.raises(HistoryError, match=r"denied\. If it is open in Excel .* close it there"):
+        lines_in(tmp_path / "p1.xlsx", Expected())

@@ -85,6 +85,12 @@ def test_one_goal_with_a_limit_names_the_best_that_keeps_it():
     assert "The limits" in page(made)
 
 
+def test_one_goal_with_a_name_and_no_limits_has_no_section_about_limits():
+    text = page(card(studied({"yield": "max"})))
+    assert "The limits" not in text
+    assert "the first goal" not in text
+
+
 def test_no_result_keeps_the_limit():
     made = card(studied({"yield": "max", "cost": "min"}, limits={"heat": (">=", 2.0)}))
     assert "No result is known to keep heat >= 2" in made.headline

@@ -274,6 +274,12 @@ def amend_wells(
     right: dict[str, Any] = {}
     for word in values:
         well, name, value = _reading(word)
+        if name is None and len(study.outcomes.names) > 1:
+            raise Stop(
+                ExitCode.INVALID,
+                f"{word}: this study has the outcomes {', '.join(study.outcomes.names)}; say "
+                f"which, such as {well}:{study.outcomes.names[0]}={value:g}. Nothing was recorded.",
+            )
         known = right.get(well, {})
         if not isinstance(known, dict) or (name is None and known) or name in known:
             raise Stop(ExitCode.INVALID, f"well {well} comes twice. Nothing was recorded.")
@@ -323,7 +329,8 @@ def _result(trial: Trial) -> str:
     """What became of a trial, in words."""
     if trial.status != "told":
         return trial.status
-    told = ", ".join(f"{value:.6g}" for value in trial.values.values())
+    named = len(trial.values) > 1
+    told = ", ".join(f"{name} {v:.6g}" if named else f"{v:.6g}" for name, v in trial.values.items())
     return told if trial.sem is None else f"{told} ± {trial.sem:.2g}"
 
 

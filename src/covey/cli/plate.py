@@ -153,7 +153,8 @@ def tell_plate(
         say(f"{readings}: {several(rows, 'row')} of plate {another} left out")
     for line in news.lines():
         say(line)
-    say(news.still_to_come or f"next: {next_command(settings, study)}")
+    if news.still_to_come or not dry_run:
+        say(news.still_to_come or f"next: {next_command(settings, study)}")
     return end(study)
 
 

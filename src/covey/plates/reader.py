@@ -282,7 +282,7 @@ def _take(
         plain = wanted.outcomes == ("value",)
         found.values[well] = values["value"] if plain else Point(values)
     elif values and not mark:
-        raise row.error(f"no {lacks[0]}.")
+        raise row.error(f"no {lacks[0]}; give it, or mark the well.")
 
 
 def _said_in(

@@ -60,7 +60,7 @@ def plate_map(plate: Plate, decimal: str = ".") -> str:
             for well in wells
         )
         rows.append(f"<tr><th>{row_name(row)}</th>{cells}</tr>")
-    footer = _footer(plate, names, keys)
+    footer = [*_footer(plate, names, keys), *_controls(plate, decimal)]
     high = 164.0 - 3.4 * max(0.0, sum(-(-len(line) // 190) for line in footer) - 3.0)
     sizes = f"--small:{room['small']}pt;--big:{room['big']}pt;--all:{high:.1f}mm;"
     sizes += f"--high:{(high - 2) / grid.rows - 0.6:.1f}mm"
@@ -185,6 +185,15 @@ def _footer(plate: Plate, names: list[str], keys: dict[tuple[str, str], str]) ->
     if keys:
         lines.append("; ".join(f"{key} = {text}" for (_, text), key in keys.items()) + ".")
     return [*lines, f"Balance: {plate.balance}."]
+
+
+def _controls(plate: Plate, decimal: str) -> list[str]:
+    """What goes into the controls that are points of the space."""
+    wells = {w.role.removeprefix("control:"): w for w in plate.wells if w.trial is None and w.point}
+    return [
+        f"{name}: {', '.join(f'{n} {_short(v, decimal)}' for n, v in (well.point or {}).items())}."
+        for name, well in wells.items()
+    ]
 
 
 def _short(value: Any, decimal: str) -> str:

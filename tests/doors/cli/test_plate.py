@@ -629,3 +629,19 @@ def test_a_column_with_a_word_in_it_can_be_named(bench):
         "A2: the OD600 'broken' is no number"
         in bench(*("plate", "tell", "r.csv", "--part", "--value", "OD600")).err
     )
+
+
+def test_a_well_of_several_outcomes_is_amended_by_name(bench):
+    goals = '[study]\ngoal = {yield = "max", cost = "min"}\n'
+    Path("covey.toml").write_text(TOML.replace("[study]\n", goals))
+    bench("plate", "ask", "--out", "plates")
+    well = next(r["well"] for r in rows_of("p1") if r["role"] == "sample")
+    table = [f"{r['well']},{i},1" for i, r in enumerate(rows_of("p1"))]
+    Path("r.csv").write_text("\n".join(["Well,yield,cost", *table]))
+    assert bench("plate", "tell", "r.csv").code == 0
+    before = Path("covey.jsonl").read_bytes()
+    nameless = bench("plate", "amend", "p1", f"{well}=5", "--reason", "typing error")
+    assert (nameless.code, f"such as {well}:yield=5" in nameless.err) == (5, True), nameless.err
+    assert Path("covey.jsonl").read_bytes() == before
+    done = bench("plate", "amend", "p1", f"{well}:cost=3", "--reason", "typing error")
+    assert "cost 1 -> yield" in done.err

@@ -25,6 +25,13 @@ def test_a_map_has_a_cell_for_every_well(wells):
     assert len(re.findall(r"<td\b", page)) == wells
 
 
+def test_a_map_says_what_goes_into_controls_that_are_points():
+    reference = covey.Control(wells=2, at={"T": 40, "x": 0.25})
+    page = made(24, controls={"blank": 2, "ref": reference}).map(",")
+    assert page.split("<footer>")[1].count("<p>ref: T 40, x 0,25.</p>") == 1
+    assert "<p>blank:" not in page
+
+
 def test_wells_are_the_same_in_a_table_a_file_and_a_frame(tmp_path):
     plate = made(24, controls={"blank": 2})
     plate.write(tmp_path / "p1.csv")

@@ -128,6 +128,8 @@ class SheetRow:
             return " Write it without marks between thousands."
         if self.dialect.decimal == ",":
             return " This file has decimal commas; write the number so." if "." in text else ""
+        if "," in text and self.file.lower().endswith(".xlsx"):  # Excel may want the comma
+            return " The cell is a text; format it as a number, and type it as the others there."
         return " Write decimal numbers with a point." if "," in text else ""
 
     def error(self, message: str) -> HistoryError:

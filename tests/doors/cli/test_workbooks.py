@@ -169,3 +169,10 @@ def test_a_batch_goes_out_as_a_workbook_and_comes_back(study):
     done = study("next", "--in", "all.xlsx", "--batch", "2", "--out", "next.xlsx")
     assert done.code == 0, done.err
     assert "3 results, 0 failures and 3 rows without one" in done.err
+
+
+def test_a_number_with_a_comma_in_a_text_cell_is_to_be_typed_as_the_others_are():
+    # A German spreadsheet would make a date of 2.5, so a point is no advice here.
+    table = read(data_of(book([["id", "value"], [0, 1.5], [1, "2,5"]])), names=("id", "value"))
+    with pytest.raises(HistoryError, match=r"'2,5' is no number\. The cell is a text; format it"):
+        table.rows[1].number("value")

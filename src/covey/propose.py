@@ -386,7 +386,7 @@ def _under_layout(
         why = f"chosen by {request.name}"
     else:
         belief = resolved(Belief(candidates.at, (), best=0.0), history, recipe)
-        rank = by_sobol(offer.at, recipe.seed, len(history.plates.records))
+        rank = by_sobol(offer, recipe.seed, len(history.plates.records))
         why = f"fills the space: {_TOO_FEW}" if strategy.needs_model else f"by {request.name}"
 
     def pick(seen: Belief, k: int) -> Sequence[int]:

@@ -151,6 +151,17 @@ def _in_words(values: Mapping[str, Any]) -> str:
     )
 
 
+@dataclass(frozen=True)
+class Block:
+    """Places of a plate that share values: a row, a column, or all of them."""
+
+    candidates: Indices  # (n,) at its level
+    on_plate: Indices  # (m,) those of its plate, at all levels
+    before: tuple[int, ...]  # chosen for blocks before it
+    sizes: tuple[int, ...]  # points that it has, and blocks after it
+    kept: Mapping[str, float]  # of each total, for blocks after it
+
+
 class Budgets:
     """At most so many distinct values, at most so much in total, over the points of a plate."""
 
@@ -160,23 +171,67 @@ class Budgets:
     def __bool__(self) -> bool:
         return bool(self._offer.groups or self._offer.amounts)
 
-    def open(self, some: Indices, chosen: Sequence[int], lacking: int) -> Mask:
+    def open(
+        self,
+        some: Indices,
+        chosen: Sequence[int],
+        lacking: int,
+        kept: Mapping[str, float] | None = None,
+    ) -> Mask:
         """Which of some free candidates (m,) may come next, so that ``lacking`` can follow in all.
 
-        The look ahead is greedy where values and totals are bound at once.
+        ``kept`` of each total is not theirs. The look ahead is greedy where several values, or
+        values and totals, are bound at once.
         """
-        out, layout = np.ones(len(some), dtype=bool), self._layout
-        for name, ids in self._offer.groups.items():
-            used = np.unique(ids[list(chosen)]).astype(np.intp)
-            out &= _few_values(ids[some], used, lacking, layout.distinct[name])
+        out, layout = self._of_few_values(some, chosen, lacking), self._layout
         for name, amounts in self._offer.amounts.items():
-            left = self._left(name, chosen)
+            left = self._left(name, chosen) - (kept or {}).get(name, 0.0)
             out &= _affordable(amounts[some], lacking, left)
             for kind, ids in self._offer.groups.items():
                 held = {*ids[list(chosen)].tolist()}
                 within = held, layout.distinct[kind]
                 out &= _cheap_values(ids[some], amounts[some], within, lacking, left)
         return out
+
+    def _of_few_values(self, some: Indices, chosen: Sequence[int], lacking: int) -> Mask:
+        """`open`, by the values of `distinct` alone."""
+        out = np.ones(len(some), dtype=bool)
+        for name, ids in self._offer.groups.items():
+            used = np.unique(ids[list(chosen)]).astype(np.intp)
+            out &= _few_values(ids[some], used, lacking, self._layout.distinct[name])
+        return out
+
+    def block(
+        self, level: int, on_plate: Mask, before: Sequence[int], sizes: Sequence[int]
+    ) -> Block:
+        """A block at a level: the next of so many ``sizes``, all from candidates of its plate.
+
+        What the others cost at least is kept for them.
+        """
+        every = np.flatnonzero(on_plate)
+        every = every[self._of_few_values(every, before, sum(sizes))]
+        of = self._offer.block[every]
+        kept = {}
+        for name, amounts in self._offer.amounts.items():
+            piles = []
+            for one in np.unique(of).tolist():
+                its_own = sizes[0] if one == level else 0  # the cheapest are for this block
+                piles.append(np.sort(amounts[every[of == one]])[its_own:])
+            kept[name] = _cheapest(piles, sizes[1:])
+        return Block(every[of == level], every, tuple(before), tuple(sizes), kept)
+
+    def open_in(self, block: Block, chosen: Sequence[int]) -> Indices:
+        """The candidates of a block that may come next after some that it has."""
+        free = np.setdiff1d(block.candidates, chosen)
+        if not self:
+            return free
+        so_far, size = [*block.before, *chosen], block.sizes[0]
+        out = self.open(free, so_far, size - len(chosen), block.kept)
+        if len(block.sizes) > 1:  # values that later blocks can share
+            wide = np.setdiff1d(block.on_plate, chosen)
+            fits = self._of_few_values(wide, so_far, sum(block.sizes) - len(chosen))
+            out &= np.isin(free, wide[fits])
+        return free[out]
 
     def _left(self, name: str, chosen: Sequence[int]) -> float:
         """What is left of a total."""
@@ -230,6 +285,19 @@ def _affordable(amounts: Array, lacking: int, left: float) -> Mask:
     return np.asarray(cost <= left)
 
 
+def _cheapest(piles: list[Array], sizes: Sequence[int]) -> float:
+    """The least that blocks of so many points cost, each from one pile of ascending amounts.
+
+    It is exact for blocks of one size: the next points of a pile cost no less than those before.
+    """
+    total = 0.0 if piles else np.inf
+    for size in sorted(sizes, reverse=True) if piles else ():
+        costs = [pile[:size].sum() if len(pile) >= size else np.inf for pile in piles]
+        best = int(np.argmin(costs))
+        total, piles[best] = total + float(costs[best]), piles[best][size:]
+    return total
+
+
 def _cheap_values(
     ids: Indices, amounts: Array, within: tuple[set[int], int], lacking: int, left: float
 ) -> Mask:
@@ -268,22 +336,29 @@ def choose(
 
     The level is the one that ``rank`` puts first, among those with room for a plate: by a model
     the one whose `BEST` highest upper bounds have the highest mean. Then, one level down, those of
-    its rows or columns. After each, the belief is
-    the one after looking at what was chosen, so that the next plate differs.
+    its rows or columns. After each, the belief is the one after looking at what was chosen, so that
+    the next plate differs.
     """
     budgets, free = Budgets(layout, offer), np.ones(len(offer), dtype=bool)
     picks, reasons, turn = [], [], 0
-    for number, draft in enumerate(drafts):
-        level = _level(offer, budgets, free, draft, rank(belief, offer.plate, free, number))
+    for place, draft in enumerate(drafts):
+        level = _level(offer, budgets, free, draft, rank(belief, offer.plate, free, place))
         on_plate: list[int] = []
-        for block, places in enumerate(draft.places):
+        for number in range(len(draft.places)):
             allowed = free & (offer.plate == level)
+            ranks: Mapping[int, float] = {level: 0.0}
             if layout.blocks_by is not None:
                 ranks = rank(belief, offer.block, allowed, turn)
-                allowed &= offer.block == _block(offer, allowed, places, ranks, draft, layout)
-            # The look ahead is over candidates of one level, so over one block where these differ.
-            lacking = places if layout.blocks_by is not None else sum(draft.places[block:])
-            chosen = _within(budgets, belief, allowed, on_plate, (places, lacking), pick)
+            block = _block(budgets, allowed, on_plate, draft.places[number:], ranks)
+            if block is None:
+                raise ExhaustedError(
+                    f"plate {draft.names[0]}: a {layout.blocks_by} has room for "
+                    f"{several(draft.places[number], 'point')}, and no value of what it shares "
+                    "allows as many new ones that keep the layout; use fewer wells in it, or relax "
+                    "distinct and total.",
+                    left=int(allowed.sum()),
+                )
+            chosen = _within(budgets, belief, block, pick)
             on_plate += chosen
             free[chosen] = False
             belief = looked_at(belief, chosen)
@@ -317,16 +392,16 @@ def by_upper_bounds(belief: Belief, ids: Indices, free: Mask, turn: int) -> Mapp
     return found
 
 
-def by_sobol(at: Array | None, seed: int, before: int) -> Rank:
-    """For a design: levels in the order of a Sobol sequence over their coordinates (levels, e)."""
+def by_sobol(offer: Offer, seed: int, before: int) -> Rank:
+    """For a design: levels in the order of a Sobol sequence over their coordinates."""
     from scipy.stats import qmc
 
     def rank(belief: Belief, ids: Indices, free: Mask, turn: int) -> dict[int, float]:
         levels = np.unique(ids[free])
-        if at is None or len(at) <= levels.max(initial=0):  # blocks, or nothing shared by plate
+        if ids is offer.plate and offer.at is not None:
+            spots = offer.at[levels]
+        else:  # blocks, or nothing shared by plate
             spots = np.array([np.asarray(belief.at)[ids == level].mean(axis=0) for level in levels])
-        else:
-            spots = at[levels]
         engine, place = qmc.Sobol(spots.shape[1], scramble=True, rng=seed), before + turn
         target = engine.random_base2(place.bit_length())[place]
         gaps = np.square(spots - target).sum(axis=1)
@@ -355,45 +430,28 @@ def _level(
 
 
 def _block(
-    offer: Offer,
-    allowed: Mask,
-    places: int,
-    ranks: Mapping[int, float],
-    draft: Draft,
-    layout: Layout,
-) -> int:
-    """The best level of a row or column that has room for its points."""
-    for level in sorted(ranks, key=lambda one: (-ranks[one], one)):
-        if int((allowed & (offer.block == level)).sum()) >= places:
-            return level
-    raise ExhaustedError(
-        f"plate {draft.names[0]}: a {layout.blocks_by} has room for {several(places, 'point')}, "
-        "and no value of what it shares allows as many new ones; use fewer wells in it.",
-        left=int(allowed.sum()),
-    )
-
-
-def _within(
     budgets: Budgets,
-    belief: Belief,
     allowed: Mask,
     before: Sequence[int],
-    wanted: tuple[int, int],
-    pick: Pick,
-) -> list[int]:
+    sizes: Sequence[int],
+    ranks: Mapping[int, float],
+) -> Block | None:
+    """The next block, at the best level that has room for its points; None if there is none."""
+    for level in sorted(ranks, key=lambda one: (-ranks[one], one)):
+        block = budgets.block(level, allowed, before, sizes)
+        if len(block.candidates) >= sizes[0] and len(budgets.open_in(block, ())):
+            return block
+    return None
+
+
+def _within(budgets: Budgets, belief: Belief, block: Block, pick: Pick) -> list[int]:
     """Points of one block: picks in turn, less those that would break a budget; then again.
 
-    ``wanted`` is how many it has, and how many its plate still lacks. A value of `distinct` counts
-    once, so a full group stays open.
+    A value of `distinct` counts once, so a full group stays open.
     """
-    k, lacking = wanted
-    chosen: list[int] = []
-    every = np.flatnonzero(allowed)
+    k, chosen = block.sizes[0], list[int]()
     while len(chosen) < k:
-        free = np.setdiff1d(every, chosen)
-        some = free
-        if budgets:
-            some = free[budgets.open(free, [*before, *chosen], lacking - len(chosen))]
+        some = budgets.open_in(block, chosen)
         if not len(some):
             raise ExhaustedError(
                 f"{several(len(chosen), 'point')} of {k} keep distinct and total of the layout, "
@@ -403,12 +461,8 @@ def _within(
         now = looked_at(belief, chosen, on=some) if chosen else belief.on(some)
         for place in pick(now, min(k - len(chosen), len(some))):
             i = int(some[place])
-            if budgets and chosen:
-                free = np.setdiff1d(every, chosen)
-                still = budgets.open(free, [*before, *chosen], lacking - len(chosen))
-                if not still[np.searchsorted(free, i)]:
-                    continue
-            chosen.append(i)
+            if not (budgets and chosen) or i in budgets.open_in(block, chosen):
+                chosen.append(i)
     return chosen
 
 

@@ -4,11 +4,20 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import qmc
 
 from covey import Choice, Control, Integer, Layout, Linear, Pool, Real, Space, Study, dpp
 from covey.belief import Belief
 from covey.errors import ExhaustedError, HistoryError, SpaceError
-from covey.plates.choosing import Draft, Offer, PlateOrder, by_upper_bounds, choose, drafted
+from covey.plates.choosing import (
+    Draft,
+    Offer,
+    PlateOrder,
+    by_sobol,
+    by_upper_bounds,
+    choose,
+    drafted,
+)
 from covey.plates.placement import Scaffold
 
 SPACE = Space(
@@ -38,6 +47,8 @@ LAYOUTS = {
     "budgets": Layout(plate=24, distinct={"kind": 2}, total={"ml": 20.0}, replicates=2),
     "all": Layout(plate=24, shared={"t": "plate"}, distinct={"kind": 2}, total={"ml": 30.0}),
     "blocks": Layout(plate=24, shared={"t": "column"}, distinct={"kind": 3}, total={"ml": 90.0}),
+    "tight": Layout(plate=24, shared={"t": "column"}, total={"ml": 20.0}),
+    "few": Layout(plate=24, shared={"t": "column"}, distinct={"t": 2}),
     "real": Layout(plate=12, shared={"x": "plate"}),
     "sets": Layout(plate=12, shared={"t": "plate"}, replicates=2, spread="plates"),
 }
@@ -246,6 +257,51 @@ def test_distinct_is_chosen_nearly_as_well_as_by_enumeration():
         ratios.append(float(np.linalg.slogdet(kernel[np.ix_(chosen, chosen)])[1]) / best)
     assert min(ratios) >= 0.8
     assert np.mean(ratios) > 0.96
+
+
+def _columns(ids, k):
+    """All ways to fill two columns with k rows each, every column of one id."""
+    full = [s for s in combinations(range(len(ids)), k) if len({*ids[list(s)].tolist()}) == 1]
+    return [(*a, *b) for a, b in combinations(full, 2) if not {*a} & {*b}]
+
+
+def test_columns_keep_a_total_whenever_they_can():
+    """By enumeration: 300 small cases, in some of which no plate keeps the total."""
+    rng, outcomes = np.random.default_rng(0), []
+    layout = Layout(plate=(2, 2), shared={"t": "column"}, total={"ml": 1.2})
+    (draft,) = drafted(PlateOrder(layout, 1), 0, 0)
+    assert draft.places == (2, 2)
+    for _ in range(300):
+        ids, ml = rng.integers(0, 3, 8), np.round(rng.random(8), 1)
+        belief = Belief.dense(rng.random((8, 2)), ml, 0.01 * np.eye(8), 0.1)  # much is good
+        offer = Offer(np.zeros(8, dtype=int), ids, amounts={"ml": ml})
+        best = min((ml[list(s)].sum() for s in _columns(ids, 2)), default=np.inf)
+        try:
+            picks = choose(offer, layout, [draft], belief, _most, by_upper_bounds).picks[0]
+        except ExhaustedError:
+            assert best > 1.2 + 1e-9
+        else:
+            assert len({*picks}) == 4
+            assert ml[picks].sum() <= 1.2 + 1e-9
+            assert len({*ids[picks[:2]].tolist()}) == len({*ids[picks[2:]].tolist()}) == 1
+        outcomes.append(best <= 1.2 + 1e-9)
+    assert 50 < sum(outcomes) < 250
+
+
+def _most(seen: Belief, k: int):
+    return np.argsort(-np.asarray(seen.mean), kind="stable")[:k].tolist()
+
+
+def test_values_of_columns_are_ranked_by_their_own_coordinates():
+    """Where a plate shares a value too, ids of columns are no ids of plates."""
+    at = np.array([[p / 9, c / 2] for p in range(10) for c in range(3)])
+    offer = Offer(np.repeat(np.arange(10), 3), np.arange(30), at=at[::3, :1])
+    belief, free = Belief(at, (), best=0.0), np.arange(30) < 3  # those of the first plate value
+    for turn in range(8):
+        ranks = by_sobol(offer, 0, 0)(belief, offer.block, free, turn)
+        target = qmc.Sobol(2, scramble=True, rng=0).random_base2(turn.bit_length())[turn]
+        nearest = int(np.square(at[:3] - target).sum(axis=1).argmin())
+        assert max(ranks, key=ranks.__getitem__) == nearest
 
 
 def test_the_level_with_the_highest_mean_of_five_is_chosen():

@@ -30,8 +30,9 @@ def covering(
 
     by greedy choice (the k-median or facility-location problem: greedy gains at least 1 - 1/e of
     what k rows can), with C the points ``covered`` (m, d) that are there already. If there are
-    none, the first row is drawn at random. Of many rows some are drawn, to choose from and to be
-    covered. Cost n d (k + 1) at most: gains only fall, so few are computed again (Minoux 1978).
+    none, the first row is drawn at random. Of many rows some are drawn, n to choose from and m to
+    be covered. Cost n m d, and m d for each gain that is computed again: gains only fall, so that
+    these are few (Minoux 1978). If there are fewer than k rows, it is all of them.
 
     >>> at = np.array([[0.0], [0.1], [0.2], [0.9]])
     >>> covering(at, 1, np.random.default_rng(0), covered=np.ones((1, 1)))
@@ -39,26 +40,21 @@ def covering(
     """
     n = len(at)
     among = rng.permutation(n)[: most_candidates(k)]  # of equal gains, as on grids, any is first
-    to_cover = at[rng.permutation(n)[: max(_SAMPLE, _SHARE * k)]]
+    to_cover, rows = at[rng.permutation(n)[: max(_SAMPLE, _SHARE * k)]], at[among]
     chosen: list[int] = []
     if covered is None or not len(covered):
         chosen.append(int(rng.integers(len(among))))
-        covered = at[among[chosen]]
+        covered = rows[chosen]
     near = _distances(covered, to_cover).min(axis=0)
-    gains = np.concatenate(
-        [_gains(at[some], to_cover, near) for some in np.split(among, _cuts(len(among)))]
-    )
+    parts = np.split(rows, range(_BLOCK, len(rows), _BLOCK))
+    gains = np.concatenate([_gains(part, to_cover, near) for part in parts])
     gains[chosen] = -np.inf
-    while len(chosen) < k:
-        best = _largest(gains, at[among], to_cover, near)
+    while len(chosen) < min(k, n):
+        best = _largest(gains, rows, to_cover, near)
         chosen.append(best)
         gains[best] = -np.inf
-        near = np.minimum(near, _distances(at[among[[best]]], to_cover)[0])
+        near = np.minimum(near, _distances(rows[[best]], to_cover)[0])
     return among[chosen].tolist()
-
-
-def _cuts(n: int) -> list[int]:
-    return list(range(_BLOCK, n, _BLOCK))
 
 
 def _largest(gains: Array, at: Array, to_cover: Array, near: Array) -> int:

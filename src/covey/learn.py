@@ -253,19 +253,20 @@ def wells_measured(
     rows: list[tuple[Mapping[str, Any], float, float, tuple[str, str] | None]] = []
     for trial in history.counted:
         found = book.readings_of(trial.id)
-        if found and mean_and_error([v for _, _, v in found])[0] == trial.value:
+        mean, error = mean_and_error([v for _, _, v in found]) if found else (None, None)
+        if (trial.value, trial.sem) == (mean, error):
             wells = [(plate, well, v) for plate, well, v in found if not isinstance(v, Point)]
             rows += [(trial.point, float(v), np.nan, (p, w)) for p, w, v in wells]
             continue
-        places = book.wells_of(trial.id)
-        sem = np.nan if trial.sem is None or found else trial.sem
-        rows.append((trial.point, trial.value or 0.0, sem, _common(places)))
+        # Of a value that was corrected by hand, the scatter of its wells is no standard error.
+        sem = np.nan if trial.sem is None or trial.sem == error else trial.sem
+        rows.append((trial.point, trial.value or 0.0, sem, _common(book.wells_of(trial.id))))
     outside: list[tuple[str, float, tuple[str, str]]] = []
     for plate, record in book.records.items():
         controls = record.layout.get("controls", {})
-        for well, value in record.readings.items():
-            name = record.uses[well].control
-            if not name or well in record.marks or isinstance(value, Point):
+        for well, use in record.uses.items():  # in one order, however the readings came
+            name, value = use.control, record.readings.get(well)
+            if not name or value is None or well in record.marks or isinstance(value, Point):
                 continue
             point = _inside(controls.get(name, {}).get("at"), space)
             if point is not None:

@@ -77,6 +77,14 @@ def test_rows_alike_are_still_different_rows():
     assert sorted(covering(at, 10, np.random.default_rng(0))) == list(range(10))
 
 
+def test_all_rows_are_chosen_if_there_are_fewer_than_asked_for():
+    """Where nothing is left to gain, and nothing is left at all."""
+    for at in (np.zeros((3, 2)), np.arange(3.0)[:, None], np.zeros((3, 0))):
+        for covered in (None, at[:0], at):
+            found = covering(at, 5, np.random.default_rng(0), covered)
+            assert sorted(found) == [0, 1, 2]
+
+
 def test_of_very_many_rows_some_are_looked_at():
     at = np.random.default_rng(0).random((30_000, 2))
     found = covering(at, 9, np.random.default_rng(0))

@@ -163,20 +163,14 @@ class Ledger:
         if isinstance(event, Added):
             self._record(event, made.ids)
 
-    def _measure(self, event: Measured | Revised, at: datetime | None) -> None:
-        for trial in self.plates.take(event, self.trials):
-            over = trial.status in ("told", "lost")
-            was = self.trials[trial.id].ended_at if isinstance(event, Revised) else None
-            when = at if was is None else was  # a correction is no end
-            self.trials[trial.id] = replace(trial, ended_at=when if over else None)
-
     def _put(self, trial: Trial, reason: str) -> None:
         """Keep a trial as it is now, and why it is so."""
         self.trials[trial.id] = trial if trial.reason == reason else replace(trial, reason=reason)
 
     def _change(self, event: Changing, at: datetime | None) -> None:
         if isinstance(event, Measured | Revised):
-            self._measure(event, at)
+            for trial in self.plates.take(event, self.trials, at):
+                self.trials[trial.id] = trial
             return
         trials = [self.trials[i] for i in ids_in(event)]
         if isinstance(event, Amended | Moved):  # what was recorded of it before stays

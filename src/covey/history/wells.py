@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from covey.errors import HistoryError, did_you_mean, is_whole, several
 from covey.history.checks import non_empty_text, outcome, plain_object, sized, text
-from covey.history.trial import Point, Status, Trial
+from covey.history.trial import Point, Trial
 
 _GIVEN_UP = "every well of it was marked"
 
@@ -187,8 +188,7 @@ class PlateBook:
     def __init__(self) -> None:
         self.records: dict[str, PlateRecord] = {}
         self._wells: dict[int, list[tuple[str, str]]] = {}  # trial -> plates and wells
-        # Trial that its wells decide -> what it was before they did, and why.
-        self._before: dict[int, tuple[Status, str]] = {}
+        self._before: dict[int, Trial] = {}  # those that their wells decide, as they were before
 
     def snapshot(self) -> PlateBook:
         """The plates as they are now; later readings do not change it."""
@@ -311,34 +311,38 @@ class PlateBook:
         found = (self.records[plate].uses[well].trial for well in wells)
         return tuple(dict.fromkeys(id for id in found if id is not None))
 
-    def take(self, event: Measured | Revised, trials: Sequence[Trial]) -> list[Trial]:
+    def take(
+        self, event: Measured | Revised, trials: Sequence[Trial], at: datetime | None
+    ) -> list[Trial]:
         """Take in readings or corrections that ``check`` has passed; the trials that change.
 
         A trial is told once all its wells are measured or marked; it is lost if all are marked. If
         a mark is taken back from a well that was never measured, it is what it was before.
         """
-        record = self.records[event.plate]
+        record, revised = self.records[event.plate], isinstance(event, Revised)
         new = _revised(record, event) if isinstance(event, Revised) else _measured(record, event)
         self.records[event.plate] = new
         changed = []
         for id in self.trials_in(event.plate, event.wells):
             trial = trials[id]
-            found = [value for _, _, value in self.readings_of(id)]
             if not self.complete(id):
-                if id not in self._before:
-                    continue
-                status, reason = self._before.pop(id)
-                changed.append(_untold(trial, status, reason))
+                if id in self._before:  # the space may have grown since
+                    changed.append(replace(self._before.pop(id), point=trial.point))
                 continue
-            self._before.setdefault(id, (trial.status, trial.reason))
-            if found:
-                told = trial.told(*mean_and_error(found, event.goal), event.goal)
-                if isinstance(event, Revised):  # an error that there is no longer goes, too
-                    told = replace(told, sem=mean_and_error(found, event.goal)[1])
-                said = trial.reason if trial.excluded else ""
-                changed.append(replace(told, excluded=trial.excluded, reason=said))
-            else:
-                changed.append(_untold(trial, "lost", given_up(len(self.wells_of(id)))))
+            self._before.setdefault(id, trial)
+            ended = trial.ended_at if revised and trial.ended_at else at  # a correction is no end
+            found = [value for _, _, value in self.readings_of(id)]
+            if not found:
+                lost = Trial(id, trial.point, status="lost", origin=trial.origin)
+                lost = replace(lost, reason=given_up(len(self.wells_of(id))), ended_at=ended)
+                changed.append(replace(lost, asked_at=trial.asked_at, started_at=trial.started_at))
+                continue
+            mean, error = mean_and_error(found, event.goal)
+            told = trial.told(mean, error, event.goal)
+            # An error that there is no longer goes, too; why a result is excluded stays.
+            said = trial.reason if trial.status == "told" else ""
+            told = replace(told, sem=error, ended_at=ended)
+            changed.append(replace(told, excluded=trial.excluded, reason=said))
         return changed
 
     def complete(self, trial: int) -> bool:
@@ -397,12 +401,6 @@ def _is_mean(trial: Trial, readings: Sequence[float | Point], goal: str | None) 
     """Whether a trial has the value and the standard error that its readings give."""
     mean, error = mean_and_error(readings, goal)
     return (trial.value if trial.named is None else trial.named, trial.sem) == (mean, error)
-
-
-def _untold(trial: Trial, status: Status, reason: str) -> Trial:
-    """A trial without a result, as it was before it had one."""
-    new = Trial(trial.id, trial.point, status=status, origin=trial.origin, reason=reason)
-    return replace(new, asked_at=trial.asked_at, started_at=trial.started_at)
 
 
 def mean_and_error(

@@ -3,12 +3,14 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.unit.plates.test_telling import LAYOUT, SPACE, asked, readings_of
 
 from covey import Control, Layout, Real, Space, Study
 from covey.errors import HistoryError, SpaceError
 from covey.history import Moved, Point, Revised, event_from_json, event_to_json
+from covey.learn import wells_measured
 from covey.plates.picking import Dispense, pick_list
 
 
@@ -97,8 +99,54 @@ def test_a_cancelled_trial_is_cancelled_again():
     study.cancel(0)
     study.mark_wells("p1", [first, second], "never filled")
     assert study.history[0].status == "lost"
+    before = study.history.trials
     study.unmark_wells("p1", [second], "it was")
     assert study.history[0].status == "cancelled"
+    study.mark_wells("p1", [second], "it was not")
+    assert study.history.trials == before
+
+
+def test_times_of_trials_are_as_if_wells_had_never_been_marked():
+    """Of a trial that was cancelled before its wells were marked, too."""
+    study, (plate,) = asked()
+    study.cancel(0)
+    study.tell_plate(plate, {w: 1.0 for w in wells_of(plate, 1)}, part=True)
+
+    def times():
+        return [(t.asked_at, t.started_at, t.ended_at) for t in study.history.trials]
+
+    before = times()
+    assert before[0][2] is not None is not before[1][2]
+    for wells in (wells_of(plate, 0), wells_of(plate, 1), wells_of(plate, 2)):
+        study.mark_wells("p1", wells, "bubble")
+        study.unmark_wells("p1", wells, "none")
+        assert times() == before
+
+
+def test_a_standard_error_told_by_hand_counts_though_a_well_was_read():
+    """The scatter of its wells is none of the value that was told or corrected by hand."""
+    study, (plate,) = asked()
+    first, second = wells_of(plate, 0)
+    study.tell_plate(plate, {**noisy(plate), second: None}, marks={second: "late"})
+    assert _sem_of(study, 0) == [None]
+    other, _ = asked()
+    other.tell_plate("p1", {first: 1.0}, part=True)
+    other.tell(0, 5.0, sem=0.25)
+    assert _sem_of(other, 0) == [0.25]
+    study.amend(0, 7.0, "off the screen")
+    assert _sem_of(study, 0) == [None]
+    study.amend(0, 7.0, "with its error", sem=0.5)
+    assert _sem_of(study, 0) == [0.5]
+    study.amend(1, study.history[1].value, "known better", sem=0.5)
+    assert _sem_of(study, 1) == [0.5]
+    assert _sem_of(study, 2) == [None, None]  # the control: one by one
+
+
+def _sem_of(study, id):
+    """The standard errors of the results that the model has of a trial."""
+    at, _, sems, _ = wells_measured(study.history, study.space, 1.0)
+    mine = (at == study.space.encode([study.history[id].point])).all(axis=1)
+    return [None if np.isnan(sem) else float(sem) for sem in sems[mine]]
 
 
 def test_an_excluded_trial_stays_excluded():

@@ -142,6 +142,23 @@ def test_a_plate_told_in_two_parts_is_a_plate_told_at_once():
     assert [t.point for t in a] == [t.point for t in b]
 
 
+@pytest.mark.parametrize("at", [None, {"x": 0.5, "y": 0.5}])
+def test_controls_told_in_any_order_are_the_same_to_the_model(at):
+    """Sums of numbers depend on their order, so that it is that of the plate."""
+    models = []
+    for turned in (False, True):
+        layout = Layout(plate=24, controls={"blank": Control(6, at=at)})
+        study, plates = asked(layout, count=2)
+        rng = np.random.default_rng(4)
+        for plate in plates:
+            wells = [w.name for w in plate.used]
+            readings = dict(zip(wells, rng.normal(size=len(wells)).tolist(), strict=True))
+            for well in reversed(wells) if turned else wells:
+                study.tell_plate(plate, {well: readings[well]}, part=True)
+        models.append((study.ask(1)[0].point, study.history.models))
+    assert models[0] == models[1]
+
+
 def test_marks_leave_wells_out_and_a_trial_without_any_is_lost():
     study, (plate,) = asked()
     first = [w.name for w in plate.used if w.trial == 0]

@@ -46,6 +46,7 @@ def decimal_mark(cells: Iterable[tuple[str, str]], separator: str, said: str | N
         HistoryError: Both marks occur; or every number with a mark may also be one with thousands
             apart; and nothing is said.
     """
+    way = "Say which it is with --decimal comma or --decimal point (in Python decimal)."
     settled: dict[str, str] = {}  # mark -> a cell that has it for certain
     doubtful = ""
     for where, text in cells:
@@ -62,8 +63,10 @@ def decimal_mark(cells: Iterable[tuple[str, str]], separator: str, said: str | N
     if said is not None or not (settled or doubtful):
         return said or "."
     if settled:
-        raise HistoryError(f"{settled[',']}, and {settled['.']}; a file has one decimal mark.")
-    raise HistoryError(f"{doubtful}, which may be a decimal mark or one of thousands.")
+        both = f"{settled[',']}, and {settled['.']}; a file has one decimal mark."
+        raise HistoryError(f"{both} {way} Nothing was recorded.")
+    doubt = f"{doubtful}, which may be a decimal mark or one of thousands."
+    raise HistoryError(f"{doubt} {way} Nothing was recorded.")
 
 
 # True and False, as spreadsheets in other languages write them.

@@ -448,21 +448,4 @@ def _decimal(table: SheetTable, numbers: Container[str] | None, said: str | None
         for row in table.rows
         for name in wanted
     )
-    return settled_mark(cells, table.dialect.separator, said)
-
-
-def settled_mark(cells: Iterable[tuple[str, str]], separator: str, said: str | None) -> str:
-    """The decimal mark by these cells: where each is, and its text; what settles it is said.
-
-    Raises:
-        HistoryError: Both marks occur; or every number with a mark may also be one with thousands
-            apart; and nothing is said.
-    """
-    marked = ((where, t) for where, t in cells if has_point(t) or with_point(t) is not None)
-    try:
-        return decimal_mark(marked, separator, said)
-    except HistoryError as error:
-        raise HistoryError(
-            f"{error} Say which it is with --decimal comma or --decimal point (in Python decimal). "
-            "Nothing was recorded."
-        ) from error
+    return decimal_mark(cells, table.dialect.separator, said)

@@ -56,12 +56,11 @@ def ask_plates(
     given = pairs_in(fix, "--fix")
     if out is not None and not dry_run:
         _require_room(out, _next_names(settings, count), settings)
-    if (
-        not dry_run and not settings.journal.exists()
-    ):  # a refusal leaves no journal, which would keep the space
-        trial = settings.on(None)
-        held = fixed_from_text(trial.space, given)
-        trial.ask_plates(count, layout, strategy=strategy, fixed=held)
+    if not dry_run and not settings.journal.exists():
+        # In memory first: a refusal leaves no journal, which would keep the space.
+        rehearsal = settings.on(None)
+        held = fixed_from_text(rehearsal.space, given)
+        rehearsal.ask_plates(count, layout, strategy=strategy, fixed=held)
     study = _in_memory(settings) if dry_run else settings.study()
     held = fixed_from_text(study.space, given)
     say(f"filling {several(count, 'plate')}: {layout.sum_in_words} ...")
@@ -232,14 +231,12 @@ class _News:
 
 def _preview(wells: Sequence[WellTold]) -> str:
     """A table of what each well is."""
-    rows = [[w.well, w.kind, w.trial, _reading(w.value), w.says] for w in wells]
+    from covey.history.trial import value_in_words
+
+    shown = [None if w.value is None else value_in_words(w.value) for w in wells]
+    pairs = zip(wells, shown, strict=True)
+    rows = [[w.well, w.kind, w.trial, value, w.says] for w, value in pairs]
     return text_table(["well", "is", "trial", "value", ""], rows)
-
-
-def _reading(value: Any) -> str | None:
-    if value is None or isinstance(value, int | float):
-        return None if value is None else f"{value:.6g}"
-    return ", ".join(f"{name} {one:.6g}" for name, one in value.items())
 
 
 def _well_json(well: WellTold) -> dict[str, Any]:

@@ -284,25 +284,13 @@ def _named(entries: Sequence[Entry]) -> list[str]:
 
 def _preview(found: Intake) -> str:
     """A table of what each row is."""
-    return table(
-        ["row", "is", "trial", "values", ""],
-        [
-            [
-                entry.row.where,
-                entry.kind,
-                entry.trial,
-                ", ".join(_shown(entry.values)),
-                entry.says,
-            ]
-            for entry in found.entries
-        ],
-    )
+    from covey.history.trial import value_in_words
 
-
-def _shown(values: Mapping[str, float]) -> list[str]:
-    if set(values) == {"value"}:
-        return [f"{values['value']:.6g}"]
-    return [f"{name} {value:.6g}" for name, value in values.items()]
+    rows = []
+    for one in found.entries:
+        alone = one.values["value"] if set(one.values) == {"value"} else one.values
+        rows.append([one.row.where, one.kind, one.trial, value_in_words(alone), one.says])
+    return table(["row", "is", "trial", "values", ""], rows)
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from covey.history.events import (
     Told,
     ids_in,
 )
-from covey.history.trial import Point, Trial
+from covey.history.trial import Point, Trial, value_in_words
 from covey.history.wells import Measured, PlateBook, Revised
 
 
@@ -152,7 +152,7 @@ def corrections_in(event: Event, book: PlateBook) -> Iterator[Correction]:
     """What an event corrects, leaves out or takes back, and why."""
     match event:
         case Amended(id=i, value=value, reason=reason):
-            yield Correction((i,), f"amended to {_in_words(value)}", reason)
+            yield Correction((i,), f"amended to {value_in_words(value)}", reason)
         case Excluded(ids=ids, reason=reason):
             yield Correction(ids, "excluded", reason)
         case Included(ids=ids, reason=reason):
@@ -172,16 +172,10 @@ def _well_by_well(event: Measured | Revised) -> Iterator[tuple[tuple[str, ...], 
             yield (well,), "marked", said
         return
     for well, value in (event.values or {}).items():
-        yield (well,), f"amended to {_in_words(value)}", event.reason
+        yield (well,), f"amended to {value_in_words(value)}", event.reason
     for wells, what in ((event.marked, "marked"), (event.unmarked, "unmarked")):
         if wells:
             yield wells, what, event.reason
-
-
-def _in_words(value: float | Point) -> str:
-    if isinstance(value, Point):
-        return ", ".join(f"{name} {one:.6g}" for name, one in value.items())
-    return f"{value:.6g}"
 
 
 class Correction(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Literal, NoReturn, TypeAlias
@@ -40,6 +40,17 @@ class Point(dict[str, Any]):
     def __reduce__(self) -> tuple[type[Point], tuple[dict[str, Any]]]:
         # A dict is unpickled item by item through __setitem__, which refuses here.
         return Point, (dict(self),)
+
+
+def value_in_words(value: float | Mapping[str, float]) -> str:
+    """A value, or several by name, with six digits.
+
+    >>> value_in_words(0.25), value_in_words({"yield": 71.0, "cost": 1 / 3})
+    ('0.25', 'yield 71, cost 0.333333')
+    """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one:g}" for name, one in value.items())
+    return f"{value:g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,6 +214,17 @@ class PlateBook:
             if row[0] in self.records:
                 raise HistoryError(f"there is a plate {row[0]} already; call this one otherwise.")
 
+    def record(self, plate: str) -> PlateRecord:
+        """The plate of this name; HistoryError if there is none."""
+        if plate in self.records:
+            return self.records[plate]
+        there = ", ".join(self.records)
+        raise HistoryError(
+            f"there is no plate {plate!r}; "
+            f"{f'there are {there}' if there else 'none was asked for yet'}."
+            f"{did_you_mean(plate, self.records)}"
+        )
+
     def wells_of(self, trial: int) -> tuple[tuple[str, str], ...]:
         """The plates and wells in which a trial stands."""
         return tuple(self._wells.get(trial, ()))
@@ -229,13 +240,7 @@ class PlateBook:
 
     def check(self, event: Measured | Revised, trials: Sequence[Trial]) -> None:
         """Raise HistoryError unless these readings, or corrections of them, may come next."""
-        record = self.records.get(event.plate)
-        if record is None:
-            there = f"there are {', '.join(self.records)}" if self.records else "there is none yet"
-            raise HistoryError(
-                f"there is no plate {event.plate!r}; {there}."
-                f"{did_you_mean(event.plate, self.records)}"
-            )
+        record = self.record(event.plate)
         for well in event.wells:
             if well not in record.uses:
                 raise HistoryError(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from covey.errors import HistoryError, SpaceError, did_you_mean
+from covey.errors import HistoryError, SpaceError
 from covey.history import Measured, Moved, PlateRecord, Point, Revised, Trial
 from covey.plates.choosing import PlateOrder
 from covey.plates.reader import Readings, read_readings
@@ -277,11 +277,7 @@ def _record(study: _Host, plate: str | Plate) -> PlateRecord:
     name = plate.name if isinstance(plate, Plate) else plate
     if name not in study.history.plates.records:
         study.refresh()
-    records = study.history.plates.records
-    if name not in records:
-        there = f"there are {', '.join(records)}" if records else "none was asked for yet"
-        raise HistoryError(f"there is no plate {name!r}; {there}.{did_you_mean(name, records)}")
-    return records[name]
+    return study.history.plates.record(name)
 
 
 def _plate(study: _Host, record: PlateRecord, predicted: Mapping[int, float]) -> Plate:

@@ -152,7 +152,7 @@ def _in_words(values: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Block:
+class PlateBlock:
     """Places of a plate that share values: a row, a column, or all of them."""
 
     candidates: Indices  # (n,) at its level
@@ -203,7 +203,7 @@ class Budgets:
 
     def block(
         self, level: int, on_plate: Mask, before: Sequence[int], sizes: Sequence[int]
-    ) -> Block:
+    ) -> PlateBlock:
         """A block at a level: the next of so many ``sizes``, all from candidates of its plate.
 
         What the others cost at least is kept for them.
@@ -218,9 +218,9 @@ class Budgets:
                 its_own = sizes[0] if one == level else 0  # the cheapest are for this block
                 piles.append(np.sort(amounts[every[of == one]])[its_own:])
             kept[name] = _cheapest(piles, sizes[1:])
-        return Block(every[of == level], every, tuple(before), tuple(sizes), kept)
+        return PlateBlock(every[of == level], every, tuple(before), tuple(sizes), kept)
 
-    def open_in(self, block: Block, chosen: Sequence[int]) -> Indices:
+    def open_in(self, block: PlateBlock, chosen: Sequence[int]) -> Indices:
         """The candidates of a block that may come next after some that it has."""
         free = np.setdiff1d(block.candidates, chosen)
         if not self:
@@ -420,11 +420,13 @@ def _level(
         if not reason:
             return level
         why = why or reason
+    lacking = (
+        "no value of what is shared allows as many" if offer.words else "there are not as many"
+    )
     raise ExhaustedError(
-        f"plate {draft.names[0]} has room for {several(draft.points, 'point')}, and no value of "
-        f"what is shared allows as many that are new and keep the layout: "
-        f"{why or 'no candidate is left'}. Use a smaller plate, more controls or replicates, or "
-        "relax the layout.",
+        f"plate {draft.names[0]} has room for {several(draft.points, 'point')}, and {lacking} that "
+        f"are new and keep the layout: {why or 'no candidate is left'}. Use a smaller plate, more "
+        "controls or replicates, or relax the layout.",
         left=int(free.sum()),
     )
 
@@ -435,7 +437,7 @@ def _block(
     before: Sequence[int],
     sizes: Sequence[int],
     ranks: Mapping[int, float],
-) -> Block | None:
+) -> PlateBlock | None:
     """The next block, at the best level that has room for its points; None if there is none."""
     for level in sorted(ranks, key=lambda one: (-ranks[one], one)):
         block = budgets.block(level, allowed, before, sizes)
@@ -444,7 +446,7 @@ def _block(
     return None
 
 
-def _within(budgets: Budgets, belief: Belief, block: Block, pick: Pick) -> list[int]:
+def _within(budgets: Budgets, belief: Belief, block: PlateBlock, pick: Pick) -> list[int]:
     """Points of one block: picks in turn, less those that would break a budget; then again.
 
     A value of `distinct` counts once, so a full group stays open.

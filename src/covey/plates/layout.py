@@ -30,7 +30,7 @@ EDGES = ("use", "controls", "empty")
 SPREADS = ("within", "plates")
 EFFECTS = ("plate", "row", "column", "day")
 _MOST = 1536  # wells of a plate
-_WELL = re.compile(r"\s*([A-Za-z]{1,2})\s*0*([1-9]\d?)\s*")
+WELL_NAME = re.compile(r"\s*([A-Za-z]{1,2})\s*0*([1-9]\d?)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def row_name(row: int) -> str:
 
 def _place(well: object) -> tuple[int, int]:
     """Row and column of a well, from 0."""
-    if isinstance(well, str) and (found := _WELL.fullmatch(well)):
+    if isinstance(well, str) and (found := WELL_NAME.fullmatch(well)):
         row = 0
         for letter in found[1].upper():
             row = 26 * row + ord(letter) - ord("A") + 1
@@ -130,7 +130,7 @@ def _place(well: object) -> tuple[int, int]:
 
 def _shown(value: object) -> str:
     """A value in a message: a well without quotes, anything else as Python writes it."""
-    return value if isinstance(value, str) and _WELL.fullmatch(value) else repr(value)
+    return value if isinstance(value, str) and WELL_NAME.fullmatch(value) else repr(value)
 
 
 @dataclass(frozen=True)
@@ -383,7 +383,7 @@ class Layout:
     def describe(self) -> dict[str, Any]:
         """Plain data for a log; what is as usual is left out."""
         plain = Layout()
-        found: dict[str, Any] = {"plate": list(self.grid_size)}
+        found: dict[str, Any] = {"plate": [self.grid.rows, self.grid.columns]}
         for one in fields(self):
             value = getattr(self, one.name)
             if one.name == "plate" or value == getattr(plain, one.name):
@@ -394,11 +394,6 @@ class Layout:
             if isinstance(value, tuple):
                 found[one.name] = list(value)
         return found
-
-    @property
-    def grid_size(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.grid.rows, self.grid.columns
 
     @staticmethod
     def from_description(data: Mapping[str, Any]) -> Layout:
@@ -430,8 +425,7 @@ def require_present(space: Space | Pool, name: str) -> None:
 def require_numeric(space: Space | Pool, name: str) -> None:
     """Raise unless the values of a parameter can be summed."""
     if hasattr(space, "parameters"):
-        parameter = space.parameters[name]
-        numeric = not hasattr(parameter, "options")
+        numeric = space.parameters[name].numeric
     else:
         numeric = _is_number(space.point(0)[name])
     if not numeric:

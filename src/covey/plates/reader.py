@@ -16,7 +16,8 @@ from typing import Any
 
 from covey.errors import HistoryError, SpaceError, did_you_mean, several
 from covey.history import Point
-from covey.plates.layout import Grid, row_name
+from covey.plates.layout import WELL_NAME, Grid, row_name
+from covey.spreadsheets import decimal_mark
 from covey.tables import (
     Expected,
     Lines,
@@ -24,7 +25,7 @@ from covey.tables import (
     SheetTable,
     lines_in,
     lines_of,
-    settled_mark,
+    plain_number,
     table_from,
 )
 
@@ -41,7 +42,6 @@ _WELL = (
     *("position", "pos", "location", "destination well", "kavität", "vertiefung", "puits", "pozo"),
 )
 _ROW, _COLUMN = ("well row", "row"), ("well col", "well column", "col", "column")
-_WELL_NAME = re.compile(r"[A-Za-z]{1,2}0*[1-9][0-9]?")
 _READING = "reading"  # what the cells of a matrix are called in messages
 
 
@@ -166,7 +166,7 @@ def _top(lines: Sequence[Sequence[str]], grid: Grid | None) -> int | None:
     for at in headings:  # a title may have such a word in it; below a heading there are wells
         below = next((line for line in lines[at + 1 :] if any(line)), [])
         wells = [lines[at].index(column) for column in _well_columns(lines[at])]
-        if _WELL_NAME.fullmatch("".join(below[i] for i in wells if i < len(below))):
+        if WELL_NAME.fullmatch("".join(below[i] for i in wells if i < len(below))):
             return at
     blocks = [] if grid is None else _lettered(lines, 1 if grid.rows == 1 else 2)
     if blocks:
@@ -214,7 +214,7 @@ def _long(lines: Lines, wanted: _Wanted) -> Readings:
         for _, row in placed
         for column in columns.values()
     )
-    mark = settled_mark(cells, table.dialect.separator, wanted.decimal)
+    mark = decimal_mark(cells, table.dialect.separator, wanted.decimal)
     dialect = replace(table.dialect, decimal=mark)
     found = Readings({}, plate=plate, others=others, notes=(*dialect.said(), *notes))
     of = (columns, _like(table.columns, ("mark",)))
@@ -350,8 +350,6 @@ def _may_be_read(table: SheetTable, column: str) -> bool:
 
 
 def _is_number(text: str) -> bool:
-    from covey.tables import plain_number
-
     try:
         plain_number(text.replace(",", "."))
     except SpaceError:
@@ -380,7 +378,7 @@ def _matrix(lines: Lines, wanted: _Wanted) -> Readings:
             cells[well] = line[left + c].strip() if left + c < len(line) else ""
             where[well] = f"{lines.file}:{number}, well {well}"
     named = ((f"{where[well]}: {cell!r}", cell) for well, cell in cells.items())
-    mark = settled_mark(named, lines.dialect.separator, wanted.decimal)
+    mark = decimal_mark(named, lines.dialect.separator, wanted.decimal)
     dialect = replace(lines.dialect, decimal=mark)
     values: dict[str, float | Point] = {}
     marks: dict[str, str] = {}

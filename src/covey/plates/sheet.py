@@ -10,6 +10,7 @@ import numpy as np
 from covey.plates.layout import row_name
 
 if TYPE_CHECKING:
+    from covey.history import Point
     from covey.plates.wells import Plate, Well
 
 _STYLE = """
@@ -64,7 +65,7 @@ def plate_map(plate: Plate, decimal: str = ".") -> str:
     high = 164.0 - 3.4 * max(0.0, sum(-(-len(line) // 190) for line in footer) - 3.0)
     sizes = f"--small:{room['small']}pt;--big:{room['big']}pt;--all:{high:.1f}mm;"
     sizes += f"--high:{(high - 2) / grid.rows - 0.6:.1f}mm"
-    shared = ", ".join(f"{n} = {_short(v, decimal)}" for n, v in _shared(plate).items())
+    shared = ", ".join(f"{n} = {_short(v, decimal)}" for n, v in _same(plate).items())
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         f"<title>Plate {escape(plate.name)}</title><style>{_STYLE}</style></head><body>"
@@ -79,7 +80,7 @@ def plate_map(plate: Plate, decimal: str = ".") -> str:
 
 def _keys(plate: Plate, names: list[str], room: int) -> dict[tuple[str, str], str]:
     """Short marks for the values that are too long for a well; the footer says which is which."""
-    points = [well.point for well in plate.wells if well.trial is not None and well.point]
+    points = _points(plate)
     shown = {name: sorted({str(p.get(name)) for p in points}) for name in names}
     taken = {text for texts in shown.values() for text in texts if len(text) <= room}
     found: dict[tuple[str, str], str] = {}
@@ -93,7 +94,12 @@ def _keys(plate: Plate, names: list[str], room: int) -> dict[tuple[str, str], st
     return found
 
 
-def _is_number(name: str, points: list[Any]) -> bool:
+def _points(plate: Plate) -> list[Point]:
+    """The points of its samples, one for each well."""
+    return [well.point for well in plate.wells if well.trial is not None and well.point]
+
+
+def _is_number(name: str, points: list[Point]) -> bool:
     return _numeric([point.get(name) for point in points if point.get(name) is not None])
 
 
@@ -136,9 +142,9 @@ def _cell(well: Well, lines: list[str], shade: str) -> str:
     return f"<td class='{kind}' title='{title}'><b>{named}</b><i>#{well.order}</i></td>"
 
 
-def _shared(plate: Plate) -> dict[str, Any]:
+def _same(plate: Plate) -> dict[str, Any]:
     """What is the same all over the plate."""
-    points = [well.point for well in plate.wells if well.trial is not None and well.point]
+    points = _points(plate)
     names = [
         n for n in plate.parameters if points and all(p.get(n) == points[0].get(n) for p in points)
     ]
@@ -146,7 +152,7 @@ def _shared(plate: Plate) -> dict[str, Any]:
 
 
 def _varying(plate: Plate) -> list[str]:
-    same = _shared(plate)
+    same = _same(plate)
     return [name for name in plate.parameters if name not in same]
 
 
@@ -175,7 +181,7 @@ def _footer(plate: Plate, names: list[str], keys: dict[tuple[str, str], str]) ->
     by = "prediction" if predicted else names[0] if names else ""
     shown = f"below it: {', '.join(names)}; " if names else ""
     legend = f"Bold: trial, .2 its second copy; {shown}#: run order"
-    points = [well.point for well in plate.wells if well.trial is not None and well.point]
+    points = _points(plate)
     ranked = predicted or (names and _is_number(names[0], points))
     legend += (f"; the darker, the higher the {by}" if ranked else f"; shades: {by}") if by else ""
     lines = [f"{legend}. Thick frames are controls, grey wells stay empty."]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from covey.errors import HistoryError, several
 from covey.history import PlateRecord, Point
+from covey.history.trial import value_in_words
 from covey.plates.layout import Layout
 from covey.plates.reader import Readings
 from covey.tables import is_alike, with_point
@@ -51,26 +52,10 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
         HistoryError: A well in use has none (unless only a ``part`` is told), or was told another.
     """
     for well in (*found.values, *found.marks):
-        known = record.readings.get(well)
-        if well in found.values and known is not None and known != found.values[well]:
-            raise HistoryError(
-                f"{found.where.get(well, well)}: {_said(found.values[well])}, but plate "
-                f"{record.name} was told {_said(known)} there already. Nothing was recorded. "
-                f"{_way_to_correct(well, record.name, found)}"
-            )
-        if well in found.marks and known is not None and well not in record.marks:
-            raise HistoryError(
-                f"{found.where.get(well, f'well {well}')}: marked, but plate {record.name} was "
-                f"told {_said(known)} there already. Nothing was recorded. "
-                f"{_way_to_correct(well, record.name, found)}"
-            )
-        if well in record.marks and known is None and well not in found.marks:
-            raise HistoryError(
-                f"{found.where.get(well, f'well {well}')}: {_said(found.values[well])}, but plate "
-                f"{record.name} has this well marked already ({record.marks[well]}), and a marked "
-                "well does not count. Nothing was recorded. Leave its cell empty. "
-                f"{_way_to_correct(well, record.name, found)}"
-            )
+        said = _contradiction(well, found, record)
+        if said:
+            where, way = found.where.get(well, f"well {well}"), _way_to_correct(well, record, found)
+            raise HistoryError(f"{where}: {said}. Nothing was recorded. {way}")
     done = {*record.readings, *record.marks}
     lacking = [w for w in record.missing if w not in found.values and w not in found.marks]
     if lacking and not part:
@@ -85,6 +70,28 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
     values = {well: found.values[well] for well in new if well in found.values}
     marks = {well: found.marks[well] for well in new if well in found.marks}
     return Readings(values, marks, found.plate, found.where)
+
+
+def _contradiction(well: str, found: Readings, record: PlateRecord) -> str:
+    """What is wrong with a reading or mark, given what the log has of the well; empty if nothing.
+
+    A well may be told again as it was, and marked again.
+    """
+    known, given, plate = record.readings.get(well), found.values.get(well), f"plate {record.name}"
+    if known is not None and given is not None and known != given:
+        told = f"{plate} was told {value_in_words(known)} there already"
+        return f"{value_in_words(given)}, but {told}"
+    if well in record.marks:
+        if known is not None or given is None or well in found.marks:
+            return ""
+        marked = f"{plate} has this well marked already ({record.marks[well]})"
+        return (
+            f"{value_in_words(given)}, but {marked}, and a marked well does not count; leave its "
+            "cell empty"
+        )
+    if known is not None and well in found.marks:
+        return f"marked, but {plate} was told {value_in_words(known)} there already"
+    return ""
 
 
 def _with_line(well: str, found: Readings) -> str:
@@ -148,8 +155,9 @@ def _what(well: str, found: Readings, record: PlateRecord) -> WellTold:
         return WellTold(well, "unknown", None, value, "nothing stands there; it is passed over")
     trial, mark = use.trial, found.marks.get(well) or record.marks.get(well)
     known = record.readings.get(well)
-    if well in found.values and known is not None and known != value:
-        return WellTold(well, "contradicts", trial, value, f"told {_said(known)} already")
+    against = _contradiction(well, found, record)
+    if against:
+        return WellTold(well, "contradicts", trial, value, against)
     if mark:
         return WellTold(well, "marked", trial, value, mark)
     if known is not None:
@@ -160,8 +168,9 @@ def _what(well: str, found: Readings, record: PlateRecord) -> WellTold:
     return WellTold(well, "control" if trial is None else "sample", trial, value, use.control)
 
 
-def _way_to_correct(well: str, plate: str, found: Readings) -> str:
+def _way_to_correct(well: str, record: PlateRecord, found: Readings) -> str:
     """What to do about a well that was told wrongly."""
+    plate = record.name
     if found.by_command:
         return (
             f"A wrong reading is corrected with `covey plate amend {plate} {well}=VALUE --reason "
@@ -173,9 +182,3 @@ def _way_to_correct(well: str, plate: str, found: Readings) -> str:
         f"reason), one that is worth nothing is left out with study.mark_wells({plate!r}, "
         f"{well!r}, reason), and study.unmark_wells takes that back."
     )
-
-
-def _said(value: float | Point) -> str:
-    if isinstance(value, Point):
-        return ", ".join(f"{name} {one:g}" for name, one in value.items())
-    return f"{value:g}"

@@ -92,8 +92,8 @@ class Plate:
         """How evenly the plate is filled."""
         roles = [(self.grid.index(w.name), w.role) for w in self.used]
         samples = [w for w in self.wells if w.point is not None]
-        shared = [n for n in self.parameters if n not in self.layout.shared]
-        features = _features([w.point for w in samples if w.point is not None], shared)
+        free = [name for name in self.parameters if name not in self.layout.shared]
+        features = _features([w.point for w in samples if w.point is not None], free)
         places = [(self.grid.index(w.name), w.trial, w.order) for w in samples]
         return balance_of(self.grid, roles, *balance_values(self.grid, places, features))
 

@@ -89,6 +89,14 @@ def test_a_parameter_that_may_be_absent_is_not_shared():
     Layout(shared={"kind": "plate"}, total={"ml": 50.0}).against(space)
 
 
+def test_a_total_is_of_any_numbers():
+    """As of linear constraints: options in order that are numbers have a sum, others have none."""
+    doses, bare = (Choice([0.5, 1.0, 2.0], ordered=one) for one in (True, False))
+    Layout(total={"dose": 4.0}).against(Space({"dose": doses}))
+    with pytest.raises(SpaceError, match="not a number"):
+        Layout(total={"dose": 4.0}).against(Space({"dose": bare}))
+
+
 def test_a_total_over_a_pool_is_checked_by_its_values():
     pool = Pool([{"ml": 1.0, "kind": "a"}, {"ml": 2.0, "kind": "b"}])
     Layout(total={"ml": 9.0}).against(pool)

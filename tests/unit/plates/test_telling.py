@@ -12,6 +12,7 @@ from covey.history import Asked, Measured, Point, event_from_json, event_to_json
 from covey.history.wells import mean_and_error
 from covey.plates.layout import Grid
 from covey.plates.reader import read_readings
+from covey.plates.telling import what_wells_are
 
 SPACE = Space({"x": Real(0.0, 1.0), "y": Real(0.0, 1.0)})
 LAYOUT = Layout(plate=12, controls={"blank": 2}, replicates=2)
@@ -437,6 +438,30 @@ def test_a_number_for_a_marked_well_is_refused_and_a_mark_again_is_not():
         study.tell_plate(plate, readings)
     study.tell_plate(plate, rest, marks={well: "bubble"})
     assert study.history.events == events
+
+
+def test_what_is_refused_is_shown_as_a_contradiction_before():
+    """A preview and a telling go by one rule, in both directions of a mark."""
+    study, (plate,) = asked()
+    first, second, third = (w.name for w in plate.used[:3])
+    study.tell_plate(plate, {first: 1.0}, marks={second: "bubble"}, part=True)
+    for given, marks, kind in [
+        ({first: 2.0}, {}, "contradicts"),
+        ({}, {first: "bubble"}, "contradicts"),
+        ({second: 1.0}, {}, "contradicts"),
+        ({first: 1.0}, {}, "known"),
+        ({second: 1.0}, {second: "bubble"}, "marked"),
+        ({third: 1.0}, {}, "control" if plate.used[2].trial is None else "sample"),
+    ]:
+        found = plate.readings(given).marked(marks, plate.grid)
+        well = next(iter({**given, **marks}))
+        shown = what_wells_are(found, study.history.plates.records["p1"])
+        assert next(one.kind for one in shown if one.well == well) == kind
+        events = study.history.events
+        if kind == "contradicts":
+            with pytest.raises(HistoryError, match=f"well {well}: .*already"):
+                study.tell_plate(plate, found, part=True)
+            assert study.history.events == events
 
 
 def test_a_file_of_another_plate_is_refused_as_that():

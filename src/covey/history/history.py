@@ -100,7 +100,7 @@ class Ledger:
         if isinstance(event, Asked) and event.plates is not None:
             self.plates.require_new(event.plates)
         if isinstance(event, Failed) and event.told:
-            self.plates.require_elsewhere(event.ids, self.trials)
+            self.plates.require_unread(event.ids, self.trials)
 
     def apply(self, event: Event, at: datetime | None = None) -> None:
         """Append an event that ``check`` has passed, and that was logged at this time."""

@@ -266,10 +266,10 @@ class PlateBook:
                     f"{trials[trial].values} already, without its wells; leave this well out."
                 )
 
-    def require_elsewhere(self, ids: Iterable[int], trials: Sequence[Trial]) -> None:
-        """Raise if one of these trials was told by its wells, whose readings stay."""
+    def require_unread(self, ids: Iterable[int], trials: Sequence[Trial]) -> None:
+        """Raise if one of these results has readings of wells, which stay."""
         for i in ids:
-            if trials[i].status == "told" and self.wells_of(i):
+            if trials[i].status == "told" and self.readings_of(i):
                 raise HistoryError(
                     f"trial {i} was measured in wells, whose readings stay; exclude it instead: "
                     f"study.exclude({i}, reason)."

@@ -222,13 +222,13 @@ class Budgets:
 
     def open_in(self, block: PlateBlock, chosen: Sequence[int]) -> Indices:
         """The candidates of a block that may come next after some that it has."""
-        free = np.setdiff1d(block.candidates, chosen)
+        free = np.setdiff1d(block.candidates, chosen, assume_unique=True)
         if not self:
             return free
         so_far, size = [*block.before, *chosen], block.sizes[0]
         out = self.open(free, so_far, size - len(chosen), block.kept)
         if len(block.sizes) > 1:  # values that later blocks can share
-            wide = np.setdiff1d(block.on_plate, chosen)
+            wide = np.setdiff1d(block.on_plate, chosen, assume_unique=True)
             fits = self._of_few_values(wide, so_far, sum(block.sizes) - len(chosen))
             out &= np.isin(free, wide[fits])
         return free[out]
@@ -420,9 +420,9 @@ def _level(
         if not reason:
             return level
         why = why or reason
-    lacking = (
-        "no value of what is shared allows as many" if offer.words else "there are not as many"
-    )
+    lacking = "there are not as many"
+    if offer.words:
+        lacking = "no value of what is shared allows as many"
     raise ExhaustedError(
         f"plate {draft.names[0]} has room for {several(draft.points, 'point')}, and {lacking} that "
         f"are new and keep the layout: {why or 'no candidate is left'}. Use a smaller plate, more "

@@ -142,6 +142,18 @@ def test_a_standard_error_told_by_hand_counts_though_a_well_was_read():
     assert _sem_of(study, 2) == [None, None]  # the control: one by one
 
 
+def test_a_result_told_by_hand_may_fail_afterwards_though_its_trial_stands_in_wells():
+    """Without readings there is nothing that stays; its wells may be told after all."""
+    study, (plate,) = asked()
+    study.tell(0, 5.0)
+    study.fail(0, "the wrong vial", told=True)
+    assert (study.history[0].status, study.history[0].value) == ("failed", None)
+    study.tell_plate(plate, noisy(plate))
+    assert study.history[0].status == "told"
+    with pytest.raises(HistoryError, match="whose readings stay"):
+        study.fail(0, "the wrong vial", told=True)
+
+
 def _sem_of(study, id):
     """The standard errors of the results that the model has of a trial."""
     at, _, sems, _ = wells_measured(study.history, study.space, 1.0)

@@ -21,7 +21,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from covey.errors import HistoryError, SpaceError, sentence, several
+from covey.errors import HistoryError, SpaceError, did_you_mean, sentence, several
 from covey.spreadsheets import days_in, decimal_mark, options_that_became, truth_in, unescaped
 
 LARGEST = 2**26  # bytes of a table, a million rows; a device or a pipe may have no end
@@ -146,6 +146,14 @@ class SheetTable:
     rows: list[SheetRow]
     dialect: Dialect
     above: int = 0  # lines above that which names the columns
+
+
+def no_column(wanted: str, table: SheetTable, way: str = "") -> HistoryError:
+    """The error for a column that a table lacks."""
+    return HistoryError(
+        f"{table.file} has no column {wanted!r}; it has {', '.join(table.columns)}."
+        f"{did_you_mean(wanted, table.columns)}{way} Nothing was recorded."
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from covey.cli import sheets
 from covey.cli.output import ExitCode, Stop, say
-from covey.errors import HistoryError, did_you_mean
+from covey.errors import HistoryError
 from covey.tables import (
     LARGEST,
     Dialect,
@@ -18,6 +18,7 @@ from covey.tables import (
     SheetRow,
     SheetTable,
     bounded,
+    no_column,
     read_within,
     table_of,
     unreadable,
@@ -101,14 +102,6 @@ def column_like(names: Sequence[str], wanted: str, file: str) -> str | None:
         both = " and ".join(map(repr, alike))
         raise HistoryError(f"{file}: {both} may both be {wanted!r}; rename one.")
     return alike[0] if alike else None
-
-
-def no_column(wanted: str, table: SheetTable, way: str = "") -> HistoryError:
-    """The error for a column that a table lacks."""
-    return HistoryError(
-        f"{table.file} has no column {wanted!r}; it has {', '.join(table.columns)}."
-        f"{did_you_mean(wanted, table.columns)}{way} Nothing was recorded."
-    )
 
 
 def columns_of(table: SheetTable, study: Study, value: str, *, by_id: bool = True) -> SheetColumns:

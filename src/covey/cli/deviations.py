@@ -1,7 +1,8 @@
 """Trials run otherwise than asked: whether a row has the point asked for, and what was run instead.
 
-Numbers are compared given what a spreadsheet does to them. That a trial was run otherwise is a note
-about it and about the measurements of what was run; no event says it.
+Numbers are compared given what a spreadsheet does to them. What was run is a measurement by itself,
+and that a trial was run so is a note about both. (The event `Moved` is for points that a machine
+rounds: there the trial itself moves.)
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from covey.cli.columns import (
     FAILED,
     columns_of,
     is_control,
-    no_column,
     numbers_of,
     read_table,
     roles_in,
@@ -59,7 +58,7 @@ from covey.cli.rules import rules_from
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import point_from_text, point_to_json
 from covey.errors import HistoryError, SpaceError, several
-from covey.tables import Expected, SheetRow, SheetTable
+from covey.tables import Expected, SheetRow, SheetTable, no_column
 
 if TYPE_CHECKING:
     from covey.history import Trial

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from covey.errors import HistoryError, SpaceError, did_you_mean, several
+from covey.errors import HistoryError, SpaceError, several
 from covey.history import Point
 from covey.plates.layout import WELL_NAME, Grid, row_name
 from covey.spreadsheets import decimal_mark
@@ -25,6 +25,7 @@ from covey.tables import (
     SheetTable,
     lines_in,
     lines_of,
+    no_column,
     plain_number,
     table_from,
 )
@@ -309,9 +310,9 @@ def _columns(table: SheetTable, wanted: _Wanted) -> tuple[dict[str, str], list[s
                 f"value={wanted.value!r}: there are {', '.join(wanted.outcomes)}, each in a column "
                 "of its own name. Nothing was recorded."
             )
-        return {only: _column(table, (wanted.value,))}, []
+        return {only: _column(table, wanted.value)}, []
     if only is None:
-        return {outcome: _column(table, (outcome,)) for outcome in wanted.outcomes}, []
+        return {outcome: _column(table, outcome) for outcome in wanted.outcomes}, []
     named = _like(table.columns, (_bare_name(only), "value"))
     if named is not None:
         return {only: named}, []
@@ -319,25 +320,18 @@ def _columns(table: SheetTable, wanted: _Wanted) -> tuple[dict[str, str], list[s
     if len(maybe) == 1:
         return {only: maybe[0]}, [f"the column {maybe[0]!r} was read as the {only}"]
     if not maybe:
-        raise _without(table, only, " If one of them is meant, name it (--value COLUMN).")
+        raise no_column(only, table, " If one of them is meant, name it (--value COLUMN).")
     raise HistoryError(
         f"{table.file} has no column {only!r}, and several that may be meant: {', '.join(maybe)}. "
         f"Name one with value (--value {maybe[0]!r}). Nothing was recorded."
     )
 
 
-def _column(table: SheetTable, names: Sequence[str]) -> str:
-    found = _like(table.columns, [_bare_name(name) for name in names])
+def _column(table: SheetTable, name: str) -> str:
+    found = _like(table.columns, (_bare_name(name),))
     if found is None:
-        raise _without(table, names[0])
+        raise no_column(name, table)
     return found
-
-
-def _without(table: SheetTable, name: str, way: str = "") -> HistoryError:
-    return HistoryError(
-        f"{table.file} has no column {name!r}; it has {', '.join(table.columns)}."
-        f"{did_you_mean(name, table.columns) or way} Nothing was recorded."
-    )
 
 
 def _may_be_read(table: SheetTable, column: str) -> bool:

@@ -123,7 +123,10 @@ def same_as_told(found: Readings, name: str, records: Mapping[str, PlateRecord])
     Readings with few different values may agree by chance, and say nothing.
     """
     used = {well: value for well, value in found.values.items() if well in records[name].uses}
-    if len({_said(value) for value in used.values()}) < _BY_CHANCE or records[name].readings:
+    if (
+        len({value_in_words(value) for value in used.values()}) < _BY_CHANCE
+        or records[name].readings
+    ):
         return None
     for other, record in records.items():
         if other != name and all(record.readings.get(well) == used[well] for well in used):

@@ -1,6 +1,7 @@
 """Wells that are corrected, marked and unmarked after they were told, and points as dispensed."""
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -380,3 +381,63 @@ def test_a_point_outside_the_space_is_not_recorded_as_run():
         narrow.tell_dispensed(picks)
     assert len(narrow.history.events) == 1
     assert study.tell_dispensed(picks)
+
+
+def _at_random(study, rng, plate):
+    """One thing that somebody may do to a plate and its trials, allowed or not."""
+    record = study.history.plates.records[plate]
+    wells = [str(w) for w in rng.choice([*record.uses], rng.integers(1, 5), replace=False)]
+    marked = [well for well in wells if well in record.marks] or wells
+    id, value = int(rng.integers(len(study.history))), float(rng.integers(0, 4))
+    point = study.history[id].point
+    every = {well: float(v) for well, v in zip(record.uses, rng.random(99), strict=False)}
+    acts = [
+        lambda: study.tell_plate(plate, {w: float(rng.random()) for w in wells}, part=True),
+        lambda: study.tell_plate(plate, {w: every[w] for w in record.missing}),
+        lambda: study.mark_wells(plate, wells, "bubble"),
+        lambda: study.unmark_wells(plate, marked, "none"),
+        lambda: study.amend_wells(plate, {wells[0]: value}, "typing error"),
+        lambda: study.amend(id, value, "by hand", sem=0.1 if value else None),
+        lambda: (study.include if study.history[id].excluded else study.exclude)(id, "vial"),
+        lambda: study.tell(id, value),
+        lambda: study.fail(id, "broke", told=bool(value)),
+        lambda: study.cancel(id),
+        lambda: study.retry(id),
+        lambda: study.note(Moved((id,), (Point({**point, "x": round(point["x"], 2)}),), "rounded")),
+    ]
+    acts[rng.integers(len(acts))]()
+
+
+def _state(study):
+    history, book = study.history, study.history.plates
+    times = [(t.asked_at, t.started_at, t.ended_at) for t in history.trials]
+    return history.trials, times, book.records, history.corrections
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_is_done_to_wells_and_trials_a_journal_leads_to_the_same(seed, tmp_path):
+    """And marks that are taken back at once change nothing, times and the next batch included."""
+    rng, path = np.random.default_rng(seed), tmp_path / "run.jsonl"
+    study, done = Study(SPACE, seed=seed, journal=path), 0
+    for layout in (LAYOUT, Layout(plate=6, replicates=2, spread="plates")):
+        study.ask_plates(2, layout, strategy="random")
+    for _ in range(60):
+        plate = f"p{rng.integers(1, 5)}"
+        with suppress(HistoryError, SpaceError):
+            _at_random(study, rng, plate)
+            done += 1
+        record, before = study.history.plates.records[plate], _state(study)
+        free = [well for well in record.uses if well not in record.marks]
+        with suppress(HistoryError):  # of trials that were told or amended by hand
+            some = [str(well) for well in rng.choice(free, min(3, len(free)), replace=False)]
+            study.mark_wells(plate, some, "bubble")
+            study.unmark_wells(plate, reversed(some), "none")
+        assert _state(study)[:3] == before[:3]
+    assert done > 15
+    assert len({trial.status for trial in study.history.trials}) > 1
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(path.read_bytes())
+    again = Study.load(copy)
+    assert _state(again) == _state(study)
+    if seed < 4:
+        assert [t.point for t in again.ask(2)] == [t.point for t in study.ask(2)]

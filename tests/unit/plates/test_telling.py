@@ -12,7 +12,7 @@ from covey.history import Asked, Measured, Point, event_from_json, event_to_json
 from covey.history.wells import mean_and_error
 from covey.plates.layout import Grid
 from covey.plates.reader import read_readings
-from covey.plates.telling import what_wells_are
+from covey.plates.telling import marked_as_well, what_wells_are
 
 SPACE = Space({"x": Real(0.0, 1.0), "y": Real(0.0, 1.0)})
 LAYOUT = Layout(plate=12, controls={"blank": 2}, replicates=2)
@@ -453,9 +453,10 @@ def test_what_is_refused_is_shown_as_a_contradiction_before():
         ({second: 1.0}, {second: "bubble"}, "marked"),
         ({third: 1.0}, {}, "control" if plate.used[2].trial is None else "sample"),
     ]:
-        found = plate.readings(given).marked(marks, plate.grid)
+        record = study.history.plates.records["p1"]
+        found = marked_as_well(plate.readings(given), marks, record)
         well = next(iter({**given, **marks}))
-        shown = what_wells_are(found, study.history.plates.records["p1"])
+        shown = what_wells_are(found, record)
         assert next(one.kind for one in shown if one.well == well) == kind
         events = study.history.events
         if kind == "contradicts":

@@ -322,7 +322,9 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     real = Logbook.commit
     patch.setattr(
-        Logbook, "commit", lambda self, event, key=None, since=None: real(self, event, None, since)
+        Logbook,
+        "commit",
+        lambda self, event, key=None, *since, **more: real(self, event, None, *since, **more),
     )
 
 

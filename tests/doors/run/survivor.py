@@ -108,7 +108,7 @@ def forgets_slots() -> None:
 
 def reports_again() -> None:
     """A runner that logs whatever is reported, though an earlier life has done so."""
-    covey.run.dispatcher.worth_logging = lambda reports, after, rule: reports
+    covey.run.stopping.worth_logging = lambda reports, after, rule: reports
 
 
 def forgets_reports() -> None:

@@ -43,6 +43,7 @@ _FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NON
 _RUN = re.compile(r"[0-9a-f]{8}")
 _MOST = 8192  # bytes of a file
 _COUNT = 20  # digits of the count
+_START = 2.0  # seconds from the lock of a run that starts to its file
 _TRIES = 20  # to make a file in a folder that others remove when they end
 
 
@@ -260,14 +261,18 @@ def entered(study: Study, *, join: bool, joinable: bool) -> Iterator[Peers]:
         StrategyError: There is no journal to share.
     """
     with ExitStack() as stack:
-        if not join:
-            stack.enter_context(study.running())
-        peers = Peers(study.journal if join or joinable else None, join=join)
-        peers.look()
+        peers = Peers(study.journal, join=join)
+        # First each shows itself, by the file or by the lock, and then it looks for others: of two
+        # that start at once, at least one sees the other.
         if join:
+            stack.enter_context(peers.heartbeat())
             require_joinable(study.journal, peers)
-        else:
-            peers.refuse_if_any()
+            yield peers
+            return
+        stack.enter_context(study.running())
+        peers.refuse_if_any()
+        if not joinable:
+            peers = Peers()
         stack.enter_context(peers.heartbeat())
         yield peers
 
@@ -283,13 +288,20 @@ def require_joinable(journal: Path | None, peers: Peers) -> None:
         raise StrategyError(
             "join needs a journal that others share; give one: journal='run.jsonl'."
         )
-    who = holder(journal)
-    known = {(peer.who.pid, peer.who.host) for peer in peers.living}
-    if who is not None and (who.pid, who.host) not in known and holder(journal) == who:
-        raise JournalConflict(
-            f"{journal} is being run by {who}, which cannot be joined: it is of an older Covey, or "
-            "has neither a number of workers nor --join. Wait for it, or start it with --join too."
-        )
+    until = time.monotonic() + _START
+    while True:
+        who = holder(journal)
+        peers.look(now=True)
+        known = {(peer.who.pid, peer.who.host) for peer in peers.living}
+        if who is None or (who.pid, who.host) in known:
+            return
+        if time.monotonic() > until and holder(journal) == who:
+            break
+        time.sleep(_START / 20)
+    raise JournalConflict(
+        f"{journal} is being run by {who}, which cannot be joined: it is of an older Covey, or "
+        "has neither a number of workers nor --join. Wait for it, or start it with --join too."
+    )
 
 
 def runs_of(journal: Path) -> dict[str, Holder]:
@@ -377,12 +389,28 @@ def is_last(task: Task) -> Requirement:
     return require
 
 
-def unsaid(said: Reported) -> Requirement:
-    """Refuse a report that is in the log, by another run that found the same evaluation."""
+def is_next(said: Reported) -> Requirement:
+    """Refuse a report unless it is the next one of an attempt that is awaited.
+
+    Another run may have logged it, if both found the same evaluation; may have stopped the trial,
+    whose last report is then the one that it was told; or may have begun the trial again.
+    """
 
     def require(history: History) -> None:
         known = [one.step for one in history.reports(said.id) if one.attempt == said.attempt]
-        if said.step in known:
-            raise SupersededError(f"step {said.step} of trial {said.id} was reported.")
+        pending = history.trial(said.id).status == "pending"
+        awaited = pending and len(history.attempts(said.id)) <= said.attempt
+        if not awaited or said.step <= max(known, default=-1):
+            raise SupersededError(f"step {said.step} of trial {said.id} is out of date.")
+
+    return require
+
+
+def is_newest(said: Reported) -> Requirement:
+    """Refuse to stop a trial at a report after which another run has logged one."""
+
+    def require(history: History) -> None:
+        if history.reports(said.id)[-1] != said:
+            raise SupersededError(f"trial {said.id} has come further than step {said.step}.")
 
     return require

@@ -38,8 +38,12 @@ def lock_path(journal: Path) -> Path:
 
 
 @contextmanager
-def running(journal: Path) -> Iterator[None]:
+def running(journal: Path, since: str = "") -> Iterator[None]:
     """Hold the right to run a journal; the kernel takes it back when the process ends.
+
+    Args:
+        journal: which.
+        since: when the run began, in ISO format; empty: now.
 
     Raises:
         JournalConflict: Another run holds it; the message says which.
@@ -59,8 +63,8 @@ def running(journal: Path) -> Iterator[None]:
                 )
             _require_lock(path, file.fd)
             _require_one_name(journal)
-            since = now("seconds")
-            who = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
+            began = since or now("seconds")
+            who = {"pid": os.getpid(), "host": socket.gethostname(), "since": began}
             os.ftruncate(file.fd, 0)
             os.pwrite(file.fd, json.dumps(who).encode(), 0)
         yield

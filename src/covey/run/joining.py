@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from covey.errors import JournalConflict, JournalError, StrategyError, SupersededError
 from covey.history import Dispatched, History, Reported
-from covey.log.disk import Descriptor, is_at, is_locked, reporting, take_lock
+from covey.log.disk import Descriptor, is_at, is_locked, now, reporting, take_lock
 from covey.log.log import Requirement
-from covey.log.running import Holder, holder
+from covey.log.running import Holder, holder, last_run, note_end, running
 from covey.run.task import Task
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ class Heartbeat:
 
     def __init__(self, journal: Path, run: str) -> None:
         self._path = folder_of(journal) / run
-        since = datetime.now(UTC).isoformat(timespec="seconds")
+        self.since = now("seconds")
         self._entry: dict[str, Any] = {"pid": os.getpid(), "host": socket.gethostname()}
-        self._entry |= {"since": since, "kernel": kernel(), "plan": {}}
+        self._entry |= {"since": self.since, "kernel": kernel(), "plan": {}}
         self._count = 0
         self._file: Descriptor | None = None
         self._lock, self._over = threading.Lock(), threading.Event()
@@ -146,7 +146,7 @@ class Peers:
 
     def __init__(self, journal: Path | None = None, *, join: bool = False) -> None:
         self.run = secrets.token_hex(4)  # in the name of every attempt of this run
-        self.shared = join
+        self.shared = self._join = join
         self.journal = journal
         self._folder = None if journal is None else folder_of(journal)
         self._kernel = kernel()
@@ -166,6 +166,19 @@ class Peers:
         if self._heartbeat is not None:
             self._heartbeat.note(plan)
         return plan
+
+    def note_end(self, journal: Path | None, why: str) -> None:
+        """Write beside the journal when this run ended, and why, for whoever looks.
+
+        One that joined has no lock in which it could stand; if nobody has it, it is taken for that.
+        """
+        if journal is None:
+            return
+        if not self._join or self._heartbeat is None:
+            note_end(journal, why)
+            return
+        with suppress(JournalError), running(journal, self._heartbeat.since):
+            note_end(journal, why)
 
     def look(self, *, now: bool = False) -> None:
         """See which others live; at most every so often, unless it has to be ``now``."""
@@ -309,17 +322,32 @@ def runs_of(journal: Path) -> dict[str, Holder]:
 
     One on another machine counts if its file is young, by the clocks of both: this is no decision.
     """
-    found, folder, own = {}, folder_of(journal), kernel()
+    found = {run: who for run, who, _, lives in _seen(folder_of(journal)) if lives}
+    return dict(sorted(found.items(), key=lambda item: (item[1].since, item[0])))
+
+
+def last_of(journal: Path) -> Holder | None:
+    """Who ran a journal last: the last to say that it ended, or one whose file was left behind."""
+    last = last_run(journal)
+    said = "" if last is None else last.ended or last.since
+    left = {at: who for _, who, at, lives in _seen(folder_of(journal)) if not lives}
+    newest = max(left, default="")
+    return left[newest] if newest > said else last
+
+
+def _seen(folder: Path) -> Iterator[tuple[str, Holder, str, bool]]:
+    """The runs that have a file: which, who, when it last counted, and whether it seems to live."""
+    own = kernel()
     for run in _names(folder):
         seen = _read(folder / run)
         if seen is None or not seen[1]:
             continue
         _, entry, locked = seen
         with suppress(OSError):
-            young = abs(time.time() - (folder / run).stat().st_mtime) < LEASE
-            if locked if entry.get("kernel") == own else young:
-                found[run] = _holder_in(entry)
-    return dict(sorted(found.items(), key=lambda item: (item[1].since, item[0])))
+            at = (folder / run).stat().st_mtime
+            lives = locked if entry.get("kernel") == own else abs(time.time() - at) < LEASE
+            counted = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+            yield run, _holder_in(entry), counted, lives
 
 
 def _names(folder: Path) -> set[str]:

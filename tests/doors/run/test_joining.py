@@ -20,7 +20,7 @@ from covey.errors import JournalConflict, StrategyError
 from covey.history import Dispatched, Failed, Late, Lost, Reported, Told
 from covey.run import Outcome, dispatcher, joining
 from covey.run.dispatcher import Dispatcher
-from covey.run.joining import Heartbeat, Peers, folder_of, runs_of
+from covey.run.joining import Heartbeat, Peers, folder_of, last_of, runs_of
 from covey.run.task import Function, Retries, run_of
 
 ROOT = Path(__file__).parents[3]
@@ -493,6 +493,31 @@ def test_a_plain_run_waits_to_see_that_a_far_one_is_dead(path, monkeypatch, capl
     study.run(lambda p: p["x"], batch=1, rounds=1, workers=1, progress=False)
     assert len(study.history.told) == 1
     assert "still lives" in caplog.text
+
+
+def test_when_and_why_the_last_of_joined_runs_ended_is_known(path):
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    study.run(slow, batch=1, rounds=1, workers=1, join=True, progress=False)
+    ended = last_of(path)
+    assert ended.pid == os.getpid()
+    assert ended.ended >= ended.since
+    assert ended.why == "the budget of 1 evaluation is used up"
+    killed = Heartbeat(path, "0a1b2c3d")  # a later one, which leaves its file behind
+    killed._entry["host"] = "tern"
+    killed._beat()
+    os.utime(folder_of(path) / "0a1b2c3d", (time.time() + 60, time.time() + 60))
+    assert last_of(path) == ended  # it lives
+    killed._file.close()
+    assert (last_of(path).host, last_of(path).ended) == ("tern", "")
+    covey.Study.load(path).run(slow, batch=1, rounds=1, workers=1, join=True, progress=False)
+    assert last_of(path).why == ended.why
+
+
+def test_a_joined_run_that_ends_leaves_the_entry_of_the_run_that_goes_on(path):
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    with study.running(), Peers(path).heartbeat():
+        study.run(slow, batch=1, rounds=1, workers=1, join=True, progress=False)
+        assert last_of(path).ended == ""
 
 
 def test_what_cannot_be_joined(path, monkeypatch):

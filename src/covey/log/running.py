@@ -72,16 +72,33 @@ def running(journal: Path, since: str = "") -> Iterator[None]:
         file.close()
 
 
+def turn_path(journal: Path) -> Path:
+    """The path of the file whose lock is the turn to ask; it is empty, and may stay behind."""
+    journal = journal.resolve()  # a link and what it leads to share one turn
+    return journal.with_name(f"{journal.name}.ask")
+
+
+def is_asked(journal: Path) -> bool:
+    """Whether somebody has the turn to choose a batch now."""
+    try:
+        fd = os.open(turn_path(journal), os.O_RDONLY | _FLAGS)
+    except OSError:  # there are no turns
+        return False
+    try:
+        return is_locked(fd)
+    finally:
+        os.close(fd)
+
+
 @contextmanager
 def asking(journal: Path) -> Iterator[None]:
     """Wait for a turn to choose a batch, and hold it; writers do not need it.
 
-    The turn is a lock on ``<journal>.ask``, an empty file that may stay behind. The kernel frees it
-    when the process ends. Where there can be no such file, there are no turns: of two asks at once
-    the one that writes first is first, and the other has to choose again.
+    The turn is a lock (`turn_path`). The kernel frees it when the process ends. Where there can be
+    no such file, there are no turns: of two asks at once the one that writes first is first, and
+    the other has to choose again.
     """
-    journal = journal.resolve()  # a link and what it leads to share one turn
-    path = journal.with_name(f"{journal.name}.ask")
+    path = turn_path(journal)
     try:
         file = Descriptor(os.open(path, os.O_RDONLY | os.O_CREAT | _FLAGS, 0o666))
     except OSError:  # another user's folder, or a link

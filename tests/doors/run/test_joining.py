@@ -520,6 +520,25 @@ def test_a_joined_run_that_ends_leaves_the_entry_of_the_run_that_goes_on(path):
         assert last_of(path).ended == ""
 
 
+def test_what_ends_while_another_run_asks_is_told(path):
+    asker = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    study.ask(2)
+    options = {"asynchronous": True, "join": True, "progress": False}
+    run = threading.Thread(
+        target=lambda: study.run(slow, batch=3, evaluations=3, workers=3, **options)
+    )
+    until = time.monotonic() + 20.0
+    with asker.asking():
+        run.start()  # it has room for a third, and has to wait for its turn
+        while time.monotonic() < until and len(asker.history.told) < 2:
+            time.sleep(0.02)
+            asker.refresh()
+        assert len(asker.history.told) == len(asker.history) == 2
+    run.join()
+    assert len(study.history.told) == 3
+
+
 def test_what_cannot_be_joined(path, monkeypatch):
     monkeypatch.setattr(joining, "_START", 0.1)
     with pytest.raises(StrategyError, match="join needs a journal"):

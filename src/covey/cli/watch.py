@@ -26,7 +26,7 @@ from covey.cli.output import printable, put, put_json, say, table_cell
 from covey.cli.settings import Settings, read_settings
 from covey.cli.show import end, next_command, say_differences, trial_json, trial_name
 from covey.errors import brief, duration, several
-from covey.log.running import Holder, holder, last_run
+from covey.log.running import Holder, holder
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -290,7 +290,7 @@ class Reader:
     def __call__(self) -> StudyView:
         """The study as it is now."""
         from covey.log.header import reopen
-        from covey.run.joining import runs_of
+        from covey.run.joining import last_of, runs_of
         from covey.run.standing import standing
 
         # First: a run that has ended has written everything.
@@ -302,7 +302,7 @@ class Reader:
             self._study = self._settings.in_its_own_space(log)
             self._seen = (found.st_size, found.st_mtime_ns)
             self.took = time.monotonic() - began
-        last = last_run(self._settings.journal) if who is None else None
+        last = last_of(self._settings.journal) if who is None and not runs else None
         if last is not None and not last.ended:
             who = holder(self._settings.journal)  # it may have begun just now
         now = standing(self._study, who, datetime.now(UTC), last, runs)

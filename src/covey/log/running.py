@@ -38,8 +38,12 @@ def lock_path(journal: Path) -> Path:
 
 
 @contextmanager
-def running(journal: Path) -> Iterator[None]:
+def running(journal: Path, since: str = "") -> Iterator[None]:
     """Hold the right to run a journal; the kernel takes it back when the process ends.
+
+    Args:
+        journal: which.
+        since: when the run began, in ISO format; empty: now.
 
     Raises:
         JournalConflict: Another run holds it; the message says which.
@@ -59,8 +63,8 @@ def running(journal: Path) -> Iterator[None]:
                 )
             _require_lock(path, file.fd)
             _require_one_name(journal)
-            since = now("seconds")
-            who = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
+            began = since or now("seconds")
+            who = {"pid": os.getpid(), "host": socket.gethostname(), "since": began}
             os.ftruncate(file.fd, 0)
             os.pwrite(file.fd, json.dumps(who).encode(), 0)
         yield
@@ -68,16 +72,33 @@ def running(journal: Path) -> Iterator[None]:
         file.close()
 
 
+def turn_path(journal: Path) -> Path:
+    """The path of the file whose lock is the turn to ask; it is empty, and may stay behind."""
+    journal = journal.resolve()  # a link and what it leads to share one turn
+    return journal.with_name(f"{journal.name}.ask")
+
+
+def is_asked(journal: Path) -> bool:
+    """Whether somebody has the turn to choose a batch now."""
+    try:
+        fd = os.open(turn_path(journal), os.O_RDONLY | _FLAGS)
+    except OSError:  # there are no turns
+        return False
+    try:
+        return is_locked(fd)
+    finally:
+        os.close(fd)
+
+
 @contextmanager
 def asking(journal: Path) -> Iterator[None]:
     """Wait for a turn to choose a batch, and hold it; writers do not need it.
 
-    The turn is a lock on ``<journal>.ask``, an empty file that may stay behind. The kernel frees it
-    when the process ends. Where there can be no such file, there are no turns: of two asks at once
-    the one that writes first is first, and the other has to choose again.
+    The turn is a lock (`turn_path`). The kernel frees it when the process ends. Where there can be
+    no such file, there are no turns: of two asks at once the one that writes first is first, and
+    the other has to choose again.
     """
-    journal = journal.resolve()  # a link and what it leads to share one turn
-    path = journal.with_name(f"{journal.name}.ask")
+    path = turn_path(journal)
     try:
         file = Descriptor(os.open(path, os.O_RDONLY | os.O_CREAT | _FLAGS, 0o666))
     except OSError:  # another user's folder, or a link

@@ -22,13 +22,13 @@ from covey.gp import GP
 from covey.history import Trial
 from covey.learn import Goal
 from covey.log.disk import remove_staged
-from covey.log.running import note_end, note_plan
+from covey.log.running import note_plan
 from covey.outcomes import Outcomes, middle
 from covey.run.bar import with_bar
 from covey.run.command import Command
 from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Dispatcher
-from covey.run.joining import entered
+from covey.run.joining import Peers, entered
 from covey.run.local import LocalEngine
 from covey.run.loop import Interrupt, Loop, Plan, RunOptions
 from covey.run.remote import FuturesEngine
@@ -244,10 +244,10 @@ def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
         if study.journal is not None:
             note_plan(study.journal, peers.note(_described(plan, engine.slots)))
         loop = Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch)
-        return _to_the_end(study, plan, loop)
+        return _to_the_end(study, plan, loop, peers)
 
 
-def _to_the_end(study: Study, plan: Plan, loop: Loop) -> Result:
+def _to_the_end(study: Study, plan: Plan, loop: Loop, peers: Peers) -> Result:
     """Go on until the run is over, and note beside the journal when that was, and why."""
     over = ""
     try:
@@ -260,8 +260,7 @@ def _to_the_end(study: Study, plan: Plan, loop: Loop) -> Result:
         vars(error).update(study=study, result=result_of(study))
         raise
     finally:
-        if study.journal is not None:
-            note_end(study.journal, over)
+        peers.note_end(study.journal, over)
 
 
 def _done(study: Study, plan: Plan) -> str:

@@ -15,7 +15,7 @@ from covey.errors import HistoryError, SupersededError
 from covey.history import Dispatched, Failed, Late, Lost, Point, Reported, Told, Trial
 from covey.run import stopping
 from covey.run.command import by_hand
-from covey.run.joining import Peers, follows, is_last, unsaid
+from covey.run.joining import Peers, follows, is_last, is_newest, is_next
 from covey.run.reports import UNKEPT, UNSAID, of_goal
 from covey.run.slots import Places, Slot
 from covey.run.standing import kind_of, known_reasons, last_attempts
@@ -229,7 +229,7 @@ class Dispatcher:
             for step, value in stopping.worth_logging(reports, max(known, default=-1), self.rule):
                 with self._unless_settled(task.id):
                     said = Reported(task.id, task.attempt, step, value)
-                    self._study.note(said, require=unsaid(said))
+                    self._study.note(said, require=is_next(said))
         return bool(came)
 
     def stop_early(self) -> None:
@@ -241,7 +241,9 @@ class Dispatcher:
         goal = None if self._study.recipe.outcomes is None else outcomes.only
         for id, report in stopping.to_stop(self._study.history, self.rule, sign).items():
             with self._unless_settled(id):
-                self._study.note(stopping.told_early(report, goal))
+                self._study.note(stopping.told_early(report, goal), require=is_newest(report))
+            if self._pending(id):
+                continue  # it has reported again, and whoever logged that decides
             _log.info("trial %d is stopped at step %d: %r", id, report.step, report.value)
             self._queue.pop(id, None)
             self._held.pop(id, None)

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from covey.errors import JournalConflict, JournalError, StrategyError, SupersededError
 from covey.history import Dispatched, History, Reported
-from covey.log.disk import Descriptor, is_at, is_locked, reporting, take_lock
+from covey.log.disk import Descriptor, is_at, is_locked, now, reporting, take_lock
 from covey.log.log import Requirement
-from covey.log.running import Holder, holder
+from covey.log.running import Holder, holder, last_run, note_end, running
 from covey.run.task import Task
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NON
 _RUN = re.compile(r"[0-9a-f]{8}")
 _MOST = 8192  # bytes of a file
 _COUNT = 20  # digits of the count
+_START = 2.0  # seconds from the lock of a run that starts to its file
 _TRIES = 20  # to make a file in a folder that others remove when they end
 
 
@@ -65,9 +66,9 @@ class Heartbeat:
 
     def __init__(self, journal: Path, run: str) -> None:
         self._path = folder_of(journal) / run
-        since = datetime.now(UTC).isoformat(timespec="seconds")
+        self.since = now("seconds")
         self._entry: dict[str, Any] = {"pid": os.getpid(), "host": socket.gethostname()}
-        self._entry |= {"since": since, "kernel": kernel(), "plan": {}}
+        self._entry |= {"since": self.since, "kernel": kernel(), "plan": {}}
         self._count = 0
         self._file: Descriptor | None = None
         self._lock, self._over = threading.Lock(), threading.Event()
@@ -145,7 +146,7 @@ class Peers:
 
     def __init__(self, journal: Path | None = None, *, join: bool = False) -> None:
         self.run = secrets.token_hex(4)  # in the name of every attempt of this run
-        self.shared = join
+        self.shared = self._join = join
         self.journal = journal
         self._folder = None if journal is None else folder_of(journal)
         self._kernel = kernel()
@@ -165,6 +166,19 @@ class Peers:
         if self._heartbeat is not None:
             self._heartbeat.note(plan)
         return plan
+
+    def note_end(self, journal: Path | None, why: str) -> None:
+        """Write beside the journal when this run ended, and why, for whoever looks.
+
+        One that joined has no lock in which it could stand; if nobody has it, it is taken for that.
+        """
+        if journal is None:
+            return
+        if not self._join or self._heartbeat is None:
+            note_end(journal, why)
+            return
+        with suppress(JournalError), running(journal, self._heartbeat.since):
+            note_end(journal, why)
 
     def look(self, *, now: bool = False) -> None:
         """See which others live; at most every so often, unless it has to be ``now``."""
@@ -260,14 +274,18 @@ def entered(study: Study, *, join: bool, joinable: bool) -> Iterator[Peers]:
         StrategyError: There is no journal to share.
     """
     with ExitStack() as stack:
-        if not join:
-            stack.enter_context(study.running())
-        peers = Peers(study.journal if join or joinable else None, join=join)
-        peers.look()
+        peers = Peers(study.journal, join=join)
+        # First each shows itself, by the file or by the lock, and then it looks for others: of two
+        # that start at once, at least one sees the other.
         if join:
+            stack.enter_context(peers.heartbeat())
             require_joinable(study.journal, peers)
-        else:
-            peers.refuse_if_any()
+            yield peers
+            return
+        stack.enter_context(study.running())
+        peers.refuse_if_any()
+        if not joinable:
+            peers = Peers()
         stack.enter_context(peers.heartbeat())
         yield peers
 
@@ -283,13 +301,20 @@ def require_joinable(journal: Path | None, peers: Peers) -> None:
         raise StrategyError(
             "join needs a journal that others share; give one: journal='run.jsonl'."
         )
-    who = holder(journal)
-    known = {(peer.who.pid, peer.who.host) for peer in peers.living}
-    if who is not None and (who.pid, who.host) not in known and holder(journal) == who:
-        raise JournalConflict(
-            f"{journal} is being run by {who}, which cannot be joined: it is of an older Covey, or "
-            "has neither a number of workers nor --join. Wait for it, or start it with --join too."
-        )
+    until = time.monotonic() + _START
+    while True:
+        who = holder(journal)
+        peers.look(now=True)
+        known = {(peer.who.pid, peer.who.host) for peer in peers.living}
+        if who is None or (who.pid, who.host) in known:
+            return
+        if time.monotonic() > until and holder(journal) == who:
+            break
+        time.sleep(_START / 20)
+    raise JournalConflict(
+        f"{journal} is being run by {who}, which cannot be joined: it is of an older Covey, or "
+        "has neither a number of workers nor --join. Wait for it, or start it with --join too."
+    )
 
 
 def runs_of(journal: Path) -> dict[str, Holder]:
@@ -297,17 +322,32 @@ def runs_of(journal: Path) -> dict[str, Holder]:
 
     One on another machine counts if its file is young, by the clocks of both: this is no decision.
     """
-    found, folder, own = {}, folder_of(journal), kernel()
+    found = {run: who for run, who, _, lives in _seen(folder_of(journal)) if lives}
+    return dict(sorted(found.items(), key=lambda item: (item[1].since, item[0])))
+
+
+def last_of(journal: Path) -> Holder | None:
+    """Who ran a journal last: the last to say that it ended, or one whose file was left behind."""
+    last = last_run(journal)
+    said = "" if last is None else last.ended or last.since
+    left = {at: who for _, who, at, lives in _seen(folder_of(journal)) if not lives}
+    newest = max(left, default="")
+    return left[newest] if newest > said else last
+
+
+def _seen(folder: Path) -> Iterator[tuple[str, Holder, str, bool]]:
+    """The runs that have a file: which, who, when it last counted, and whether it seems to live."""
+    own = kernel()
     for run in _names(folder):
         seen = _read(folder / run)
         if seen is None or not seen[1]:
             continue
         _, entry, locked = seen
         with suppress(OSError):
-            young = abs(time.time() - (folder / run).stat().st_mtime) < LEASE
-            if locked if entry.get("kernel") == own else young:
-                found[run] = _holder_in(entry)
-    return dict(sorted(found.items(), key=lambda item: (item[1].since, item[0])))
+            at = (folder / run).stat().st_mtime
+            lives = locked if entry.get("kernel") == own else abs(time.time() - at) < LEASE
+            counted = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+            yield run, _holder_in(entry), counted, lives
 
 
 def _names(folder: Path) -> set[str]:
@@ -377,12 +417,28 @@ def is_last(task: Task) -> Requirement:
     return require
 
 
-def unsaid(said: Reported) -> Requirement:
-    """Refuse a report that is in the log, by another run that found the same evaluation."""
+def is_next(said: Reported) -> Requirement:
+    """Refuse a report unless it is the next one of an attempt that is awaited.
+
+    Another run may have logged it, if both found the same evaluation; may have stopped the trial,
+    whose last report is then the one that it was told; or may have begun the trial again.
+    """
 
     def require(history: History) -> None:
         known = [one.step for one in history.reports(said.id) if one.attempt == said.attempt]
-        if said.step in known:
-            raise SupersededError(f"step {said.step} of trial {said.id} was reported.")
+        pending = history.trial(said.id).status == "pending"
+        awaited = pending and len(history.attempts(said.id)) <= said.attempt
+        if not awaited or said.step <= max(known, default=-1):
+            raise SupersededError(f"step {said.step} of trial {said.id} is out of date.")
+
+    return require
+
+
+def is_newest(said: Reported) -> Requirement:
+    """Refuse to stop a trial at a report after which another run has logged one."""
+
+    def require(history: History) -> None:
+        if history.reports(said.id)[-1] != said:
+            raise SupersededError(f"trial {said.id} has come further than step {said.step}.")
 
     return require

@@ -28,6 +28,7 @@ from covey.errors import (
     several,
 )
 from covey.history import Trial
+from covey.log.running import is_asked
 from covey.run.budget import Budget, BudgetOptions, spent
 from covey.run.dispatcher import Dispatcher
 from covey.run.slots import Gpus
@@ -37,7 +38,6 @@ from covey.run.task import Retries
 from covey.study import Study
 
 # Ctrl-C: the first one takes effect between two steps, the second at once.
-#
 # There is no third: the second kills what runs, and that is not interrupted half way.
 
 _log = logging.getLogger("covey")
@@ -308,6 +308,8 @@ class Loop:
         if peers.journal is None:
             yield
             return
+        while is_asked(peers.journal):  # another run may take long, or be frozen
+            self._work()
         with self._study.asking():
             peers.look(now=True)
             if peers.shared:
@@ -386,9 +388,8 @@ class Loop:
                 _log.warning("%s", trouble)
 
     def _report(self, *, something: bool) -> None:
-        progress = self._progress()
+        progress, now = self._progress(), time.monotonic()
         self._show(progress)
-        now = time.monotonic()
         if something or now - self._talked > _TALK:
             self._talked = now
             left = "" if progress.left is None else f", about {duration(progress.left)} left"
@@ -472,8 +473,8 @@ class Loop:
             kept, verb = several(len(history.told), "result"), _are(len(history.told))
         else:
             here = [history.trial(id).status != "pending" for id in self._batch]
-            kept = f"{sum(here)} of {several(len(here), 'result')} of this batch"
-            verb = _are(sum(here))
+            many = several(len(here), "result")
+            kept, verb = f"{sum(here)} of {many} of this batch", _are(sum(here))
         if journal is None:
             return f"{kept} {verb} recorded in memory, in this study; run it again to go on"
         return f"{kept} {verb} recorded in {journal}; run the same command again to go on"

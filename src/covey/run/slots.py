@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TypeAlias
 
 from covey.errors import StrategyError, is_whole, several
@@ -20,6 +22,7 @@ from covey.errors import StrategyError, is_whole, several
 _log = logging.getLogger("covey")
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+_NAME = re.compile(r"[0-9]+|(?:GPU|MIG)-[0-9A-Za-z:/-]+")  # what CUDA takes for a GPU
 _PATIENCE = 20.0  # seconds for nvidia-smi, which may have to wake the driver
 
 Gpus: TypeAlias = int | str | Sequence[int | str]
@@ -142,9 +145,18 @@ def shared_gpus(gpus: Sequence[str], share: float) -> tuple[str, ...]:
 
 
 def allowed_gpus(variables: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The GPUs that this process may use, as a scheduler such as SLURM says; None: all."""
+    """The GPUs that this process may use, as a scheduler such as SLURM says; None: all.
+
+    CUDA sees none from the first name on that is none of a GPU, such as -1.
+
+    >>> allowed_gpus({"CUDA_VISIBLE_DEVICES": "3,-1,4"}), allowed_gpus({})
+    (('3',), None)
+    """
     said = variables.get(VISIBLE)
-    return None if said is None else tuple(name.strip() for name in said.split(",") if name.strip())
+    if said is None:
+        return None
+    names = (name.strip() for name in said.split(","))
+    return tuple(takewhile(_NAME.fullmatch, filter(None, names)))
 
 
 def _first(count: object, allowed: Sequence[str] | None) -> tuple[str, ...]:
@@ -168,7 +180,7 @@ def _named(gpus: str | Sequence[int | str]) -> tuple[str, ...]:
     words = gpus.split(",") if isinstance(gpus, str) else listed
     names = tuple(str(word).strip() for word in words)
     names = tuple(name for name in names if name)
-    odd = [name for name in names if not name.replace("-", "").replace(":", "").isalnum()]
+    odd = [name for name in names if not _NAME.fullmatch(name)]
     if odd or not names or any(isinstance(word, bool | float) for word in words):
         raise StrategyError(
             "gpus is how many there are, a whole number >= 1, or which: [0, 1, 4], or names such "

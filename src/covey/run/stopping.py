@@ -211,15 +211,17 @@ def told_early(report: Reported, goal: str | None) -> Told:
 def completion(id: int, outcome: Outcome, known: Mapping[str, float]) -> list[Amended | Told]:
     """What is logged of a stopped trial that came to its end all the same.
 
-    Its value is amended, and values that were not ``known`` are told.
+    Its value is amended, unless it is the one that it was stopped with, as at its last step; values
+    that were not ``known`` are told.
     """
     values = outcome.values or {}
     told = {name: value for name, value in values.items() if name in known}
     rest = {name: value for name, value in values.items() if name not in known}
     found: list[Amended | Told] = []
-    if told or outcome.value is not None:
-        value = Point(told) if outcome.value is None else outcome.value
-        found.append(Amended(id, value, _ENDED))
+    if outcome.value is not None and outcome.value not in known.values():
+        found.append(Amended(id, outcome.value, _ENDED))
+    if any(known[name] != value for name, value in told.items()):
+        found.append(Amended(id, Point(told), _ENDED))
     if rest:
         found.append(Told((id,), (Point(rest),), (), (outcome.metrics,), ""))
     return found

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from covey.errors import JournalConflict, StrategyError
 from covey.history import Dispatched, Failed, Late, Lost, Reported, Told
 from covey.run import Outcome, dispatcher, joining
 from covey.run.dispatcher import Dispatcher
-from covey.run.joining import Heartbeat, Peers, folder_of, runs_of
+from covey.run.joining import Heartbeat, Peers, folder_of, last_of, runs_of
 from covey.run.task import Function, Retries, run_of
 
 ROOT = Path(__file__).parents[3]
@@ -232,19 +232,22 @@ def test_what_one_run_asked_for_and_was_stopped_with_is_left_to_others(path, liv
     assert {id for event in two.events(Told) for id in event.ids} == {0, 1}
 
 
-class Ends:
-    """A rule of early stopping that ends one trial as soon as it has reported."""
+class Named:
+    """A rule of early stopping that ends some trials as soon as they have reported."""
+
+    def __init__(self, ids: set[int]) -> None:
+        self.ids = ids
 
     def needs(self, before, step):
         return True
 
     def stopped(self, reports, sign):
-        return {report.id for report in reports if report.id == 1}
+        return {report.id: report.step for report in reports if report.id in self.ids}
 
 
 def test_what_one_run_stops_early_another_withdraws(path, living):
     one, two = Side(path, living, slots=1), Side(path, living, slots=1)
-    one.dispatcher.rule = two.dispatcher.rule = Ends()
+    one.dispatcher.rule = two.dispatcher.rule = Named({1})
     one.dispatcher.admit(one.study.ask(2))
     one.work()
     two.study.refresh()
@@ -272,6 +275,39 @@ def test_a_report_that_two_runs_have_read_is_logged_once(path, living):
     for side in finders:
         side.dispatcher._take_reports()
     assert [report.step for report in one.events(Reported)] == [1, 2]
+
+
+@pytest.mark.parametrize("how", ["stopped", "taken over", "behind"])
+def test_a_report_that_is_out_of_date_is_not_logged(path, living, how):
+    """After the report at which a trial was stopped comes none, or it would seem to have ended."""
+    one, other = Side(path, living), Side(path, living)
+    one.dispatcher.admit(one.study.ask(1))
+    one.work()
+    one.engine.reports = lambda: [(one.engine.tasks[0].name, 4, 0.5)]
+    other.study.note(Reported(0, 1, 5 if how == "behind" else 3, 0.25))
+    if how == "stopped":
+        other.dispatcher.rule = Named({0})
+        other.dispatcher.stop_early()
+    elif how == "taken over":
+        other.study.note(Dispatched(0, 2, "covey-0a1b2c3d-0-a2", 1))
+    one.dispatcher._take_reports()  # it has not read what the other wrote
+    assert len(one.events(Reported)) == 1
+    assert one.study.history.stopped == ({0: 3} if how == "stopped" else {})
+
+
+def test_a_trial_is_stopped_at_its_last_report_though_another_run_logs_it_just_then(path, living):
+    one, other = Side(path, living), Side(path, living)
+    one.dispatcher.admit(one.study.ask(1))
+    one.work()
+    one.study.note(Reported(0, 1, 3, 0.25))
+    other.study.refresh()
+    one.study.note(Reported(0, 1, 4, 0.5))
+    one.dispatcher.rule = other.dispatcher.rule = Named({0})
+    other.dispatcher.stop_early()  # it has not read step 4
+    assert other.dispatcher.settled == 0
+    one.dispatcher.stop_early()
+    assert [event.values for event in one.events(Told)] == [(0.5,)]
+    assert one.study.history.stopped == {0: 4}
 
 
 # Who lives.
@@ -424,6 +460,28 @@ def test_a_plain_run_is_refused_beside_one_that_joined(path):
     assert not study.history.trials
 
 
+def test_a_run_on_an_executor_is_refused_beside_one_that_joined(path):
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    with ThreadPoolExecutor(1) as threads:
+        with Peers(path).heartbeat(), pytest.raises(JournalConflict, match=r"Join it \(--join"):
+            study.run(slow, batch=1, rounds=1, workers=threads, progress=False)
+        assert not study.history.trials
+        study.run(slow, batch=1, rounds=1, workers=threads, progress=False)
+    assert len(study.history.told) == 1
+
+
+def test_a_run_that_has_only_its_lock_yet_is_waited_for(path, monkeypatch):
+    """Between its lock and its file a run cannot be told from one that is not to be joined."""
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    plain = Peers(path)
+    with study.running(), ExitStack() as stack:
+        start = threading.Timer(0.3, lambda: stack.enter_context(plain.heartbeat()))
+        start.start()
+        joining.require_joinable(path, Peers(path, join=True))
+        start.join()
+        assert list(runs_of(path)) == [plain.run]
+
+
 def test_a_plain_run_waits_to_see_that_a_far_one_is_dead(path, monkeypatch, caplog):
     for name in ("BEAT", "LOOK"):
         monkeypatch.setattr(joining, name, 0.01)
@@ -437,7 +495,52 @@ def test_a_plain_run_waits_to_see_that_a_far_one_is_dead(path, monkeypatch, capl
     assert "still lives" in caplog.text
 
 
-def test_what_cannot_be_joined(path):
+def test_when_and_why_the_last_of_joined_runs_ended_is_known(path):
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    study.run(slow, batch=1, rounds=1, workers=1, join=True, progress=False)
+    ended = last_of(path)
+    assert ended.pid == os.getpid()
+    assert ended.ended >= ended.since
+    assert ended.why == "the budget of 1 evaluation is used up"
+    killed = Heartbeat(path, "0a1b2c3d")  # a later one, which leaves its file behind
+    killed._entry["host"] = "tern"
+    killed._beat()
+    os.utime(folder_of(path) / "0a1b2c3d", (time.time() + 60, time.time() + 60))
+    assert last_of(path) == ended  # it lives
+    killed._file.close()
+    assert (last_of(path).host, last_of(path).ended) == ("tern", "")
+    covey.Study.load(path).run(slow, batch=1, rounds=1, workers=1, join=True, progress=False)
+    assert last_of(path).why == ended.why
+
+
+def test_a_joined_run_that_ends_leaves_the_entry_of_the_run_that_goes_on(path):
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    with study.running(), Peers(path).heartbeat():
+        study.run(slow, batch=1, rounds=1, workers=1, join=True, progress=False)
+        assert last_of(path).ended == ""
+
+
+def test_what_ends_while_another_run_asks_is_told(path):
+    asker = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
+    study.ask(2)
+    options = {"asynchronous": True, "join": True, "progress": False}
+    run = threading.Thread(
+        target=lambda: study.run(slow, batch=3, evaluations=3, workers=3, **options)
+    )
+    until = time.monotonic() + 20.0
+    with asker.asking():
+        run.start()  # it has room for a third, and has to wait for its turn
+        while time.monotonic() < until and len(asker.history.told) < 2:
+            time.sleep(0.02)
+            asker.refresh()
+        assert len(asker.history.told) == len(asker.history) == 2
+    run.join()
+    assert len(study.history.told) == 3
+
+
+def test_what_cannot_be_joined(path, monkeypatch):
+    monkeypatch.setattr(joining, "_START", 0.1)
     with pytest.raises(StrategyError, match="join needs a journal"):
         covey.maximize(slow, SPACE, batch=1, rounds=1, join=True)
     with pytest.raises(StrategyError, match="join is True"):

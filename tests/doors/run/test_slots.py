@@ -179,6 +179,14 @@ def test_it_says_if_it_cannot_check(machine, caplog, status):
     assert "could not be checked" in caplog.text
 
 
+@pytest.mark.parametrize("gpus", ["-1", "-1,", [-1], "x,", "cuda:0,", ["0", "-1"]])
+def test_what_cuda_takes_for_no_gpu_is_refused_where_nothing_can_be_checked(machine, gpus):
+    """With CUDA_VISIBLE_DEVICES=-1 evaluations would train on the CPU, and nobody would say so."""
+    machine(None)
+    with pytest.raises(StrategyError, match="which"):
+        gpu_slots(gpus)
+
+
 def test_only_what_a_scheduler_allows(machine, monkeypatch):
     machine(8)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3,5")
@@ -188,9 +196,10 @@ def test_only_what_a_scheduler_allows(machine, monkeypatch):
         gpu_slots(4)
     with pytest.raises(StrategyError, match=r"no GPU 0 here; CUDA_VISIBLE_DEVICES=2,3,5 allows"):
         gpu_slots([0])
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    with pytest.raises(StrategyError, match="allows 0"):
-        gpu_slots(1)
+    for none in ("", "-1", "NoDevFiles"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", none)
+        with pytest.raises(StrategyError, match="allows 0"):
+            gpu_slots(1)
 
 
 def test_workers_and_slots_fit(machine):

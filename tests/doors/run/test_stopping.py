@@ -14,11 +14,11 @@ from tests.doors.run.scripted import Scripted
 
 import covey
 from covey.errors import EvaluationError, StrategyError
-from covey.history import Asked, History, Point, Reported, Told
+from covey.history import Amended, Asked, History, Point, Reported, Told
 from covey.run import Command, Halving, MedianRule, Outcome, Retries, report, run
 from covey.run.dispatcher import Dispatcher
 from covey.run.reports import FILE, VARIABLE, OutputReports, Reports
-from covey.run.stopping import rule_of, to_stop, worth_logging
+from covey.run.stopping import completion, rule_of, to_stop, worth_logging
 from covey.run.task import Function
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
@@ -297,6 +297,16 @@ class Stubborn:
 
     def needs(self, before, step):
         return True
+
+
+def test_one_that_ends_with_the_value_it_was_stopped_with_is_not_corrected():
+    """Stopped at its last step, it is told what it would have returned."""
+    plain, more = Outcome("a", "succeeded", 0.5), Outcome("a", "succeeded", 0.75)
+    assert completion(3, plain, {"value": 0.5}) == []
+    assert [event.value for event in completion(3, more, {"value": 0.5})] == [0.75]
+    named = Outcome("a", "succeeded", values={"gain": 0.5, "size": 3.0})
+    assert [type(event) for event in completion(3, named, {"gain": 0.5})] == [Told]
+    assert [type(event) for event in completion(3, named, {"gain": 0.25})] == [Amended, Told]
 
 
 def test_without_a_rule_reports_are_only_logged(tmp_path):

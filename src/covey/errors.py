@@ -7,6 +7,7 @@ CoveyError
 ├── SpaceError         (ValueError)    a search space, or a point in it, is malformed
 ├── ExhaustedError     (ValueError)    fewer points are left than were asked for
 ├── HistoryError       (ValueError)    a trial was told twice, never asked, or is not finite
+│   └── SupersededError                another run has taken a trial over
 ├── StrategyError      (ValueError)    a strategy is unknown, or cannot do what was asked
 ├── NumericsError      (ValueError)    a kernel is not positive definite, or k exceeds its rank
 ├── JournalError       (OSError)       a log cannot be read or written

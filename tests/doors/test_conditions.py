@@ -120,7 +120,7 @@ def test_an_empty_cell_is_an_absent_parameter():
     assert point_from_text(SPACE, {"model": "net", "lr": "0.1"}) == {"model": "net", "lr": 0.1}
     for cells, words in (
         ({"model": "net", "depth": "3", "lr": "0.1"}, "'depth' is present only when"),
-        ({"model": "tree", "depth": "", "lr": ""}, "depth: '' is not a number"),
+        ({"model": "tree", "depth": "", "lr": ""}, "depth: it is empty; give a number"),
         ({"model": "tree", "lr": ""}, "no column 'depth'"),
     ):
         with pytest.raises(SpaceError, match=words):

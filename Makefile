@@ -11,7 +11,11 @@ test: .venv/test.stamp
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
 
 # The tests that `make test` skips where a host is missing: here nothing may be skipped.
-HOSTED := tests/unit/integrations tests/unit/space/test_smiles.py tests/doors/run tests/doors/report tests/doors/cli/test_spreadsheets.py tests/papers contrib/covey-dask/src contrib/covey-dask/tests
+HOSTED := tests/unit/integrations tests/unit/space/test_smiles.py \
+	$(addprefix tests/doors/run/test_,dask.py ray.py engines.py reports.py running_page.py) \
+	tests/doors/report/test_browser.py tests/doors/cli/test_spreadsheets.py tests/doors/bench/test_race.py \
+	$(wildcard tests/papers/test_fastxml_*.py) $(addprefix tests/papers/test_,data.py findings.py robot.py) \
+	contrib/covey-dask/src contrib/covey-dask/tests
 hosts: .venv/hosts.stamp
 	OMP_NUM_THREADS=1 COVEY_NO_SKIPS=1 $(BIN)/pytest -n auto $(HOSTED)
 

@@ -374,8 +374,13 @@ def test_a_run_says_how_far_it_is():
     study = covey.Study(SPACE, goal="min", seed=0)
     study.add([{"x": 0.9}], [0.81])  # from elsewhere: not part of the run
     seen: list[Progress] = []
+
+    def f(point):
+        time.sleep(0.1)  # so that it is seen at work
+        return point["x"] ** 2
+
     with ThreadPoolExecutor(1) as pool:
-        run(study, lambda p: p["x"] ** 2, batch=3, rounds=2, workers=pool, watch=seen.append)
+        run(study, f, batch=3, rounds=2, workers=pool, watch=seen.append)
     assert {progress.total for progress in seen} == {6}
     done = [progress.done for progress in seen]
     assert done == sorted(done)

@@ -146,12 +146,12 @@ def sequence_of(values: Any, what: str) -> tuple[Any, ...]:
 _MOST_COLUMNS = 5000
 
 
-# Arguments of the recipe, not of the machine, that few studies have.
 UNCOPIED = (
     "a study cannot be pickled or copied: two copies would give out the same trials. Let processes "
     "share a journal, Study(space, journal='run.jsonl') here and Study.load('run.jsonl') there; "
     "study.history can be pickled."
 )
+# Arguments of the recipe, not of the machine, that few studies have.
 RARE = ("resolution", "limits", "record", "worst", "prior")
 
 

@@ -19,10 +19,13 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TYPE_CHECKING
 
 from covey.errors import HistoryError, SpaceError, did_you_mean, sentence, several
 from covey.spreadsheets import days_in, decimal_mark, options_that_became, truth_in, unescaped
+
+if TYPE_CHECKING:
+    from covey.space import Parameter
 
 LARGEST = 2**26  # bytes of a table, a million rows; a device or a pipe may have no end
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
@@ -193,6 +196,15 @@ def with_point(text: str) -> str | None:
 def has_point(text: str) -> bool:
     """Whether a text is a number with a decimal point."""
     return _POINTED.fullmatch(text.strip()) is not None
+
+
+def span_of(parameter: Parameter) -> float:
+    """The length of a range on which differences count; 0 where only ratios do, or there is none.
+
+    It is what `is_alike` compares roundings with.
+    """
+    low, high = parameter.span
+    return float(high - low) if parameter.scale != "log" and low < high else 0.0
 
 
 def is_alike(cell: str, value: Any, span: float, decimal: str = ".") -> bool:

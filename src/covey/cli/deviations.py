@@ -7,14 +7,13 @@ rounds: there the trial itself moves.)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import covey
 from covey.cli import sheets
 from covey.errors import SpaceError
-from covey.tables import SheetRow, is_alike
+from covey.tables import SheetRow, is_alike, span_of
 
 if TYPE_CHECKING:
     from covey.history import History, Noted, Trial
@@ -76,20 +75,12 @@ def _is_alike(cell: str, name: str, value: Any, row: SheetRow, space: Space | Po
             return bool(read == value and type(read) is type(value))
     except SpaceError:  # between two steps, say, as a rounded number may be
         pass
-    return is_alike(cell, value, _span(space, name), row.dialect.decimal)
+    span = 0.0 if isinstance(space, covey.Pool) else span_of(space.parameters[name])
+    return is_alike(cell, value, span, row.dialect.decimal)
 
 
 def _is_discrete(space: Space | Pool, name: str) -> bool:
     return isinstance(space, covey.Space) and space.parameters[name].size is not None
-
-
-def _span(space: Space | Pool, name: str) -> float:
-    """The length of a range on which differences count; 0 where only ratios do."""
-    if isinstance(space, covey.Pool):
-        return 0.0
-    parameter = space.parameters[name]
-    low, high = parameter.span
-    return 0.0 if getattr(parameter, "log", False) or math.isnan(low) else high - low
 
 
 _OTHERWISE = "trial {} was run otherwise than asked, {}"

@@ -12,6 +12,7 @@ from covey.plates.choosing import PlateOrder
 from covey.plates.reader import Readings, read_readings
 from covey.plates.telling import marked_as_well, news, require_as_placed
 from covey.plates.wells import Plate, plate_of
+from covey.tables import span_of
 
 if TYPE_CHECKING:
     from covey.history import History
@@ -260,13 +261,8 @@ def _tell(
 
 
 def _spans(space: Space | Pool) -> dict[str, float]:
-    """The lengths of ranges on which differences count; of logarithms and pools there are none."""
-    found = {}
-    for name, one in getattr(space, "parameters", {}).items():
-        low, high = one.span
-        if not getattr(one, "log", False) and low < high:
-            found[name] = float(high - low)
-    return found
+    """The lengths of ranges on which differences count; a pool has none."""
+    return {name: span_of(one) for name, one in getattr(space, "parameters", {}).items()}
 
 
 def _names(study: _Host) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import TrialState
+from tests.unit.integrations.optuna_studies import SQUARE, batches, bowl, points
 
 from covey.baselines import Random
 from covey.errors import SpaceError, StrategyError
@@ -33,26 +34,6 @@ from covey.integrations.spaces.optuna import space_from_optuna
 from covey.space.conditions import Condition
 
 ROOT = Path(__file__).parents[3]
-SQUARE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
-
-
-def batches(study):
-    """Numbers of the trials that computed a batch."""
-    return [
-        trial.number
-        for trial in all_trials(study)
-        for key, value in trial.system_attrs.items()
-        if key.startswith("covey:batch") and isinstance(value, dict)
-    ]
-
-
-def points(trials):
-    return [tuple(sorted(trial.params.items())) for trial in trials]
-
-
-def bowl(trial):
-    return (trial.suggest_float("x", 0, 1) - 0.3) ** 2 + (trial.suggest_float("y", 0, 1) - 0.6) ** 2
-
 
 # One worker.
 

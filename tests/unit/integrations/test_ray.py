@@ -17,7 +17,6 @@ import covey
 from covey import Pool, Real, Space, Study
 from covey.baselines import Sobol
 from covey.errors import ExhaustedError, JournalError, SpaceError, StrategyError
-from covey.space import Choice
 
 pytest.importorskip("ray.tune", reason="pip install 'covey[ray]'")
 
@@ -25,28 +24,12 @@ import ray
 from ray import tune
 from ray.tune.search import ConcurrencyLimiter, Searcher
 from ray.tune.search.repeater import Repeater
+from tests.unit.integrations.ray_searches import PARAMS, SPACE, loss_of, plain_run
 
 from covey.integrations.ray import CoveySearch
 from covey.integrations.spaces.ray import nested
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "with_ray.py"
-
-PARAMS = {"x": tune.uniform(0, 1), "model": {"kind": tune.choice(["a", "b"])}, "epochs": 10}
-SPACE = Space({"x": Real(0, 1), "model/kind": Choice(["a", "b"])})
-
-
-def loss_of(config: dict) -> float:
-    return (config["x"] - 0.3) ** 2 + (config["model"]["kind"] == "b")
-
-
-def plain_run(rounds: int, batch: int, seed: int = 0) -> list[dict]:
-    """The points that a Study of the same seed asks for, round by round."""
-    study, points = Study(SPACE, "min", seed=seed), []
-    for _ in range(rounds):
-        trials = study.ask(batch)
-        points += [{"x": t.point["x"], "model": {"kind": t.point["model/kind"]}} for t in trials]
-        study.tell(trials, [loss_of(point) for point in points[-batch:]])
-    return points
 
 
 def ready(**options: object) -> CoveySearch:

@@ -246,8 +246,8 @@ def wells_measured(
     """Results as of `_results`: of trials on plates the readings that make up their value.
 
     A trial whose value was told or corrected by hand is one result, with the shifts that all its
-    wells share. Controls that are points of the space are results, too; others tell about shifts
-    only. Effects are those of the layouts.
+    wells share. Controls that are points of the space are results, too, at the values that their
+    plate shares; others tell about shifts only. Effects are those of the layouts.
     """
     book = history.plates
     rows: list[tuple[Mapping[str, Any], float, float, tuple[str, str] | None]] = []
@@ -263,12 +263,11 @@ def wells_measured(
         rows.append((trial.point, trial.value or 0.0, sem, _common(book.wells_of(trial.id))))
     outside: list[tuple[str, float, tuple[str, str]]] = []
     for plate, record in book.records.items():
-        controls = record.layout.get("controls", {})
         for well, use in record.uses.items():  # in one order, however the readings came
             name, value = use.control, record.readings.get(well)
             if not name or value is None or well in record.marks or isinstance(value, Point):
                 continue
-            point = _inside(controls.get(name, {}).get("at"), space)
+            point = _inside(record.point_of_control(name, history.trials), space)
             if point is not None:
                 rows.append((point, value, np.nan, (plate, well)))
             else:
@@ -286,9 +285,13 @@ def _common(places: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
 
 
 def _inside(at: Mapping[str, Any] | None, space: Space | Pool) -> Mapping[str, Any] | None:
-    """The point of a control, if it has one that is in the space, which may have changed since."""
+    """The point of a control, if it has one that is in the space, which may have changed since.
+
+    A value that its plate shares may break a constraint, which is no reason not to learn from it.
+    """
     try:
-        return None if at is None else space.check(at)
+        every = isinstance(space, Space) and at is not None and {*space.names} <= {*at}
+        return None if at is None else space.check(at, partial=every)
     except SpaceError:
         return None
 

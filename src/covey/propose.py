@@ -26,7 +26,7 @@ from covey.candidates import (
     candidate_set,
     excluded,
 )
-from covey.design import covering, most_candidates
+from covey.design import covering, even, most_candidates
 from covey.diagnostics import Diagnostics, explain
 from covey.earlier import weights_of
 from covey.errors import StrategyError
@@ -39,8 +39,7 @@ from covey.outcomes import Outcomes, history_of_outcome
 from covey.plates.choosing import (
     Draft,
     PlateOrder,
-    Rank,
-    by_sobol,
+    by_spread,
     by_upper_bounds,
     choose,
     drafted,
@@ -48,7 +47,7 @@ from covey.plates.choosing import (
     offer_of,
 )
 from covey.plates.layout import Layout
-from covey.plates.offering import at_each_level
+from covey.plates.offering import at_each_level, levels_to_try
 from covey.policies import counting
 from covey.selection import Selection, Strategy, Waits, checked_selection, crowded
 from covey.space import Pool, Space
@@ -375,6 +374,7 @@ def _under_layout(
     if strategy.needs_model and ready(history, recipe, strategy):
         posterior = learnt(history, recipe, rng, Recall() if recall is None else recall)
     most = max(draft.points for draft in drafts)
+    seen = _seen(history, recipe.space)
     candidates = _offered(history, recipe, request, most, posterior, rng)
     offer = offer_of(layout, candidates.at, recipe.space.columns_of, candidates.points)
     if posterior is not None:
@@ -382,27 +382,50 @@ def _under_layout(
         held = {*request.fixed, *layout.shared}
         belief = resolved(belief, history, recipe, held, posterior.seen_at)
         belief = compared(belief, posterior, recipe.space)
-        rank: Rank = by_upper_bounds
-        why = f"chosen by {request.name}"
+        rank, why = by_spread(offer, seen, rng, by_upper_bounds), f"chosen by {request.name}"
     else:
         belief = resolved(Belief(candidates.at, (), best=0.0), history, recipe)
-        rank = by_sobol(offer, recipe.seed, len(history.plates.records))
+        rank = by_spread(offer, seen, rng)
         why = f"fills the space: {_TOO_FEW}" if strategy.needs_model else f"by {request.name}"
 
-    def pick(seen: Belief, k: int) -> Sequence[int]:
+    def pick(known: Belief, k: int) -> Sequence[int]:
         if posterior is None and strategy.needs_model:
-            return covering(to_numpy(seen.at), k, rng, seen.under_way)
-        known = seen if posterior is not None else Belief(seen.at, (), best=0.0)
-        return checked_selection(strategy.choose(known, k, rng), k, len(seen)).indices
+            return _design(recipe.space, known, k, rng, seen)
+        if posterior is None:
+            known = Belief(known.at, (), best=0.0)
+        return checked_selection(strategy.choose(known, k, rng), k, len(known)).indices
 
     chosen = choose(offer, layout, drafts, belief, pick, rank)
     indices = [i for picks in chosen.picks for i in picks]
-    said = zip(chosen.picks, chosen.reasons, strict=True)
-    reasons = [f"{why}{', ' * bool(on)}{on}" for picks, on in said for _ in picks]
-    account = Diagnostics(request.name, len(indices), len(candidates), seconds={})
-    account = replace(account, reasons=tuple(reasons), note=noted(recipe))
-    models = () if posterior is None else posterior.models
+    on_plates = zip(chosen.picks, chosen.reasons, strict=True)
+    reasons = tuple(f"{why}{', ' * bool(on)}{on}" for picks, on in on_plates for _ in picks)
+    account = Diagnostics(
+        request.name, len(indices), len(candidates), {}, reasons=reasons, note=noted(recipe)
+    )
+    models = posterior.models if posterior is not None else ()
     return Proposal(candidates.points(indices), models, account)
+
+
+def _seen(history: History, space: Space | Pool, *, pending: bool = False) -> Array:
+    """The points (m, d) of trials that were told or failed, and those of pending ones."""
+    wanted = ("told", "failed", "pending") if pending else ("told", "failed")
+    return space.encode([t.point for t in history.trials if t.status in wanted])
+
+
+def _design(
+    space: Space | Pool, known: Belief, k: int, rng: np.random.Generator, seen: Array
+) -> list[int]:
+    """k candidates before there is a model: of a pool those that others are near, else an even set.
+
+    ``seen`` (m, d) are points that are there, beside those under way.
+    """
+    at = np.asarray(to_numpy(known.at))
+    if isinstance(space, Pool):
+        return covering(at, k, rng, known.under_way)
+    there = seen if known.under_way is None else np.vstack([seen, known.under_way])
+    every = np.vstack([there, at])
+    values = [every[:, space.columns_of(name)] for name in space.names]
+    return [i - len(there) for i in even(values, k, rng, len(there))]
 
 
 def _offered(
@@ -421,7 +444,9 @@ def _offered(
     names = [name for name in _layout(request).shared if name not in fixed]
     if names and isinstance(space, Space):
         held = partial(_held, space, fixed, out)
-        return at_each_level(held, space, names, most, posterior, rng)
+        seen = _seen(history, space, pending=True)
+        levels, tried = levels_to_try(held, space, names, posterior, rng, seen)
+        return at_each_level(held, levels, tried, most, posterior, rng)
     if posterior is None:
         return where.scattered(8 * request.k, rng)
     return where.promising(request.k, posterior, rng)

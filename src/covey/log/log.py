@@ -47,7 +47,6 @@ from covey.space import Pool, Space
 from covey.space.extending import former_spaces
 
 if TYPE_CHECKING:
-    from covey.plates.choosing import PlateOrder
     from covey.propose import Request
 
 
@@ -235,13 +234,20 @@ class Logbook:
         if request.plates is None:
             self._require_batch(key, request.k, request.name, held)
         else:
-            self._require_plates(key, request.plates, request.name, held)
+            order = request.plates
+            wanted = order.layout.describe(), order.count, request.name, held
+            self._require_plates(key, wanted)
         return [self.history.trial(i) for i in self._made[key]]
+
+    def event_of(self, key: str) -> Event | None:
+        """The event of this key; None if the key was not used."""
+        self.refresh()
+        return self._keys.get(key)
 
     def _require_batch(self, key: str, k: int, strategy: str, fixed: Mapping[str, Any]) -> None:
         """Refuse a key that was used for a batch with other arguments."""
         first = self._keys[key]
-        if not isinstance(first, Asked):
+        if not isinstance(first, Asked) or first.plates is not None:
             raise _used(key)
         if first.fixed is None:  # of an older version, which did not log fixed values
             points = [self._space.to_json(point) for point in first.points]
@@ -257,15 +263,17 @@ class Logbook:
             )
 
     def _require_plates(
-        self, key: str, order: PlateOrder, strategy: str, fixed: Mapping[str, Any]
+        self, key: str, wanted: tuple[dict[str, Any], int, str, Mapping[str, Any] | None]
     ) -> None:
-        """Refuse a key that was used for other plates, or for something else."""
+        """Refuse a key that was used for other plates, or for something else.
+
+        ``wanted``: the layout, how many plates, the strategy and what is fixed.
+        """
         first = self._keys[key]
         if not isinstance(first, Asked) or first.plates is None:
             raise _used(key)
-        wanted, then = order.layout.describe(), first.plates["layout"]
-        count = len({row[0] for row in (*first.plates["wells"], *first.plates["controls"])})
-        if (then, count, first.strategy, first.fixed) != (wanted, order.count, strategy, fixed):
+        then, count = first.plates["layout"], _plates_in(first.plates)
+        if (then, count, first.strategy, first.fixed) != wanted:
             raise HistoryError(
                 f"the key {key!r} was used before, for other plates ({count} by {first.strategy} "
                 f"in the layout {then}). Give each request a key of its own, and repeat a key only "
@@ -444,7 +452,10 @@ class Logbook:
         return replace(event, values=Point(values))
 
     def _repeated(self, event: Event, key: str) -> list[Trial]:
-        if isinstance(event, Asked):  # chosen anew, so hardly the same points
+        if isinstance(event, Asked) and event.plates is not None:
+            layout, count = event.plates["layout"], _plates_in(event.plates)
+            self._require_plates(key, (layout, count, event.strategy, event.fixed))
+        elif isinstance(event, Asked):  # chosen anew, so hardly the same points
             self._require_batch(key, len(event.points), event.strategy, event.fixed or {})
         elif self._keys[key] != event:
             raise _used(key)
@@ -479,6 +490,11 @@ def exists(path: Path) -> bool:
         return path.exists()
     except OSError as error:  # a folder that may not be entered, a name that is too long
         raise JournalError(f"cannot look for {path}: {error.strerror}.") from error
+
+
+def _plates_in(plates: Mapping[str, Any]) -> int:
+    """How many plates an event asked for."""
+    return len({row[0] for row in (*plates["wells"], *plates["controls"])})
 
 
 def _used(key: str) -> HistoryError:

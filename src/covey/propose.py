@@ -400,7 +400,12 @@ def _under_layout(
     on_plates = zip(chosen.picks, chosen.reasons, strict=True)
     reasons = tuple(f"{why}{', ' * bool(on)}{on}" for picks, on in on_plates for _ in picks)
     account = Diagnostics(
-        request.name, len(indices), len(candidates), {}, reasons=reasons, note=noted(recipe)
+        request.name,
+        len(indices),
+        len(candidates),
+        seconds={},
+        reasons=reasons,
+        note=noted(recipe),
     )
     models = posterior.models if posterior is not None else ()
     return Proposal(candidates.points(indices), models, account)

@@ -102,7 +102,8 @@ def read_readings(
     if decimal not in (None, ".", ","):
         raise HistoryError(f"decimal is '.' or ',', or None to go by the file; got {decimal!r}.")
     if isinstance(source, Mapping):
-        values = {grid.name(grid.index(w)): _plain(v, w, outcomes) for w, v in source.items()}
+        given = {grid.name(grid.index(w)): v for w, v in source.items() if v is not None}
+        values = {well: _plain(value, well, outcomes) for well, value in given.items()}
         return Readings(values, where={well: f"well {well}" for well in values})
     if not isinstance(source, str | Path):
         return _from_array(source, grid, outcomes)

@@ -561,7 +561,6 @@ def test_what_is_no_plate_and_no_reading_is_refused(goal):
         (None, {"A2": 1.0}, "got None"),
         ("p1", {"A1": {"out": 2.0, "cost": None}}, "well A1, 'cost'"),
         ("p1", {"A2": {"out": 2.0, "cost": None}}, "well A2, 'cost'"),
-        ("p1", {"A2": None}, "A2"),
         ("p1", {"A2": "high"}, "A2"),
         ("p1", [1, 2], "rows of numbers|several"),
         ("p1", [3, [4]], "rows of numbers|several"),

@@ -61,6 +61,7 @@ _RUN = {
     "gpus": (int, str, list),
     "per_gpu": int,
     "timeout": (int, float),
+    "retries": int,
     "evaluations": int,
     "hours": (int, float),
     "cost": (str, dict),
@@ -82,6 +83,7 @@ class RunSettings:
     gpus: int | str | Sequence[int | str] | None = None
     per_gpu: int = 1
     timeout: float | None = None
+    retries: int = 1
     asynchronous: bool = False
     evaluations: int | None = None
     hours: float | None = None

@@ -178,7 +178,8 @@ class LocalEngine:
 
     def _with_its_log(self, outcome: Outcome, process: Process) -> Outcome:
         """The outcome, naming the log file of a crash, which is kept."""
-        if not self._lasting or outcome.status != "lost" or not _is_kept(outcome, process):
+        crashed = outcome.status in ("killed", "lost")
+        if not self._lasting or not crashed or not _is_kept(outcome, process):
             return outcome
         return replace(outcome, reason=f"{outcome.reason}; its log is {process.log}")
 
@@ -232,8 +233,8 @@ class LocalEngine:
 
 
 def _is_kept(outcome: Outcome, process: Process) -> bool:
-    """Whether to keep its log: if it failed or was lost, and was not cancelled."""
-    if outcome.status == "lost":
+    """Whether to keep its log: if it failed, was killed or was lost, and was not cancelled."""
+    if outcome.status in ("killed", "lost"):
         return bool(outcome.log.strip()) and not process.cancelled
     return outcome.status != "succeeded"
 

@@ -163,7 +163,7 @@ def test_a_finished_run_is_not_begun_again(tmp_path, threads):
         {"workers": True},
         {"timeout": 0.0},
         {"timeout": "1h"},
-        {"retries": 3},
+        {"retries": -1},
         {"watch": 5},
     ],
 )

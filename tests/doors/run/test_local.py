@@ -157,7 +157,7 @@ def test_the_log_of_a_crash_is_kept_and_named(bench, tmp_path):
     (found,) = bench.outcomes(1)
     bench.engine.poll(0.0)
     log = tmp_path / "work" / task.name / "log"
-    assert found.status == "lost"
+    assert found.status == "killed"
     assert found.reason == f"its process was killed by signal 11; its log is {log}"
     assert "about to" in log.read_text()
     assert "Segmentation fault" in log.read_text()  # and where, by faulthandler

@@ -139,7 +139,7 @@ def _engine(workers: int | Executor | Client, journal: Path | None) -> Engine:
     if not isinstance(workers, int):
         return DaskEngine(workers)
     if find_spec("fcntl") is None:
-        _log.warning("no file locks on this system: evaluations run in threads of this process")
+        _log.warning("this system cannot fork: evaluations run in threads of this process")
         return FuturesEngine(ThreadPoolExecutor(workers, "covey"), owned=True)
     return LocalEngine(workers, None if journal is None else work_folder(journal))
 

@@ -13,6 +13,7 @@ import codecs
 import contextlib
 import csv
 import io
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
@@ -22,11 +23,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from covey.errors import HistoryError, SpaceError, did_you_mean, sentence, several
+from covey.log.disk import warning_late
 from covey.spreadsheets import days_in, decimal_mark, options_that_became, truth_in, unescaped
 
 if TYPE_CHECKING:
     from covey.space import Parameter
 
+_log = logging.getLogger("covey")
+_SILENT = (
+    "%s is a pipe, and waits for a program that writes into it and ends. Ctrl-C ends the wait."
+)
 LARGEST = 2**26  # bytes of a table, a million rows; a device or a pipe may have no end
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 WHERE_OPEN = "If it is open in Excel or another program, close it there, and try again."
@@ -240,10 +246,18 @@ def is_alike(cell: str, value: Any, span: float, decimal: str = ".") -> bool:
 def bounded(path: str | Path, most: int) -> bytes:
     """What a file holds, a pipe or a device too. More than ``most`` bytes is refused.
 
+    While nobody writes into a pipe it is waited for, and after some seconds a warning says so.
+
     Raises:
         OSError: It cannot be read.
     """
-    with Path(path).open("rb") as stream:
+    path = Path(path)
+    waiting = (
+        warning_late(lambda: _log.warning(_SILENT, path))
+        if path.is_fifo()
+        else contextlib.nullcontext()
+    )
+    with waiting, path.open("rb") as stream:
         return read_within(stream, most, str(path))
 
 

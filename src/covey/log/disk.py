@@ -74,7 +74,7 @@ def take_lock(fd: int, path: Path) -> None:
     """Wait for the file's lock, and hold it for as long as the file is open."""
     if try_lock(fd):
         return
-    with _told_after(_PATIENCE, fd, path):
+    with warning_late(lambda: _warn_of_lock(fd, path)):
         if _fcntl is not None:
             _fcntl.flock(fd, _fcntl.LOCK_EX)
             return
@@ -118,15 +118,15 @@ def is_locked(fd: int) -> bool:
 
 
 @contextmanager
-def _told_after(seconds: float, fd: int, path: Path) -> Iterator[None]:
+def warning_late(warn: Callable[[], None]) -> Iterator[None]:
     """Warn of a long wait from a second thread: waiting in the kernel is fair, polling is not."""
-    warn = threading.Timer(seconds, _warn_of_lock, (fd, path))
-    warn.daemon = True
-    warn.start()
+    timer = threading.Timer(_PATIENCE, warn)
+    timer.daemon = True
+    timer.start()
     try:
         yield
     finally:
-        warn.cancel()
+        timer.cancel()
 
 
 def _warn_of_lock(fd: int, path: Path) -> None:

@@ -10,14 +10,21 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
-from covey.errors import CoveyError, EvaluationError, StrategyError, did_you_mean, several
+from covey.errors import (
+    CoveyError,
+    EvaluationError,
+    StrategyError,
+    WorkFolderError,
+    did_you_mean,
+    several,
+)
 from covey.gp import GP
 from covey.history import Trial
 from covey.learn import Goal
@@ -247,7 +254,13 @@ def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
         if study.journal is not None:
             note_plan(study.journal, peers.note(_described(plan, engine.slots)))
         loop = Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch)
-        return _to_the_end(study, plan, loop, peers)
+        try:
+            return _to_the_end(study, plan, loop, peers)
+        finally:
+            peers.look(now=True)
+            if isinstance(engine, LocalEngine) and not peers.living:
+                with suppress(OSError, WorkFolderError):  # the next run tries again
+                    engine.tidy(_told_attempts(study))
 
 
 def _to_the_end(study: Study, plan: Plan, loop: Loop, peers: Peers) -> Result:

@@ -131,7 +131,7 @@ class LocalEngine:
         return {task.name for task in tasks if task.name in self._open}
 
     def tidy(self, told: Collection[str], *, calls: bool = True) -> None:
-        """Remove what a killed run has left: folders of attempts whose trials are told.
+        """Remove what runs have left: folders of attempts whose trials are told, and packed calls.
 
         Folders in which an evaluation runs stay, and the packed calls with them.
         """
@@ -169,7 +169,6 @@ class LocalEngine:
         for process in self._open.values():
             process.leave()
         self._open.clear()
-        self._remove_call()
         if not self._lasting and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
@@ -220,18 +219,6 @@ class LocalEngine:
             self._folder.mkdir(mode=0o700, exist_ok=True)
         check_private(self._folder)
         return self._folder
-
-    def _remove_call(self) -> None:
-        """Remove the packed call, and the folder if it is empty, unless an evaluation may need it.
-
-        A run beside this one packs the call again when it next submits a task.
-        """
-        if self._packed is None or self._folder is None or not self._lasting:
-            return
-        with suppress(OSError):
-            if not self.busy():
-                self._packed[1].unlink()
-                self._folder.rmdir()  # unless there are logs in it, or results
 
     def _payload(self, call: Call) -> Path:
         """The file of the packed call, written once for all tasks."""

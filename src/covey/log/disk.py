@@ -33,9 +33,7 @@ _LOCKS = Path("/proc/locks")
 # locks, two writers are noticed, but not serialised.
 _fcntl: ModuleType | None = import_module("fcntl") if find_spec("fcntl") else None
 _msvcrt: ModuleType | None = import_module("msvcrt") if find_spec("msvcrt") else None
-_BYTE = (
-    2**31 - 2
-)  # the one that Windows locks: beyond the end, since nobody can read what is locked
+_BYTE = 2**31 - 2  # what Windows locks, beyond the end: nobody can read what is locked there
 _POLL = 0.02  # seconds between two tries there, where nothing waits in the kernel
 _DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
 # Errors of file systems that cannot flush a folder at all.

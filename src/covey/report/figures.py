@@ -205,8 +205,8 @@ def slice_figure(one: Slice, place: int) -> Figure:
 def _dot_row(dot: Dot) -> tuple[str, ...]:
     batch = dot.origin if dot.batch is None else str(dot.batch)
     status = "told, excluded" if dot.excluded else dot.status
-    status += "" if dot.stopped is None else f", stopped at step {dot.stopped}"
-    return str(dot.id), batch, status, _maybe(dot.value), _maybe(dot.best)
+    early = "" if dot.stopped is None else f", stopped at step {dot.stopped}"
+    return str(dot.id), batch, status + early, _maybe(dot.value), _maybe(dot.best)
 
 
 def _maybe(value: float | None) -> str:

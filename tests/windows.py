@@ -22,6 +22,8 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 
+from covey.arrays import one_thread
+
 # Looked at for what they were built for when they are imported, so before anything is taken away.
 BUILT_FOR_POSIX = (concurrent.futures.process, subprocess, scipy.linalg, scipy.optimize)
 MISSING = (
@@ -167,6 +169,8 @@ def share(folder: Path, locks: Locks) -> None:
 
 if __name__ == "__main__":
     there = Path(sys.argv[1])
+    with one_thread():  # looks for the libraries of this system, and remembers them
+        pass
     if sys.argv[2:] == ["locks"]:
         simulated = Locks()
         take_away()

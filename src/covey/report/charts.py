@@ -182,6 +182,7 @@ def trainings_chart(each: Sequence[Training]) -> str:
                 axes.plot(one.steps, one.values, line, marker=marker, markevery=[-1], **style)
         axes.set(xlabel="step", ylabel="value reported")
         _plain_numbers(axes.xaxis, 6)
+        axes.locator_params(axis="x", integer=True)
         _plain_numbers(axes.yaxis)
         figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.4)
         return _svg(figure, "trainings")

@@ -1,6 +1,6 @@
 """Constraints by which pip installs the lowest versions that pyproject.toml allows.
 
-`python .ci/lowest.py EXTRA,EXTRA` prints a line for each dependency of the base and of these extras.
+`python .ci/lowest.py EXTRA,EXTRA` prints a line for each dependency of the base and the extras.
 """
 
 from __future__ import annotations

@@ -36,13 +36,15 @@ class Candidates:
 
     at: Array  # (n, d)
     read: Callable[[Indices], list[dict[str, Any]]]  # rows -> points
+    places: Indices | None = None  # (n,), positions in a whole pool or grid; None: of no such list
 
     def __len__(self) -> int:
         return len(self.at)
 
     def some(self, keep: Indices) -> Candidates:
         """The candidates at the rows ``keep``."""
-        return Candidates(self.at[keep], lambda i: self.read(keep[i]))
+        places = None if self.places is None else self.places[keep]
+        return Candidates(self.at[keep], lambda i: self.read(keep[i]), places)
 
     def points(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         """The chosen candidates as points."""
@@ -163,7 +165,7 @@ class FiniteSet:
     def everything(self, k: int) -> Candidates:
         """All remaining rows, if there are at least k."""
         self._require(k)
-        return Candidates(self.rows, self.read)
+        return Candidates(self.rows, self.read, self.places)
 
     def _require(self, k: int) -> None:
         if len(self.rows) < k:

@@ -43,7 +43,7 @@ class Bench:
         self.engine.submit(task)
         return task
 
-    def outcomes(self, count: int, within: float = 30.0, engine=None) -> list[Outcome]:
+    def outcomes(self, count: int, within: float = 60.0, engine=None) -> list[Outcome]:
         """So many outcomes, and no more for a moment."""
         found: list[Outcome] = []
         until = time.monotonic() + within

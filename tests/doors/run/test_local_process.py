@@ -28,7 +28,7 @@ def begin(tmp_path):
     return begin
 
 
-def outcomes(process, within=15.0):
+def outcomes(process, within=60.0):
     until = time.monotonic() + within
     while not (found := process.check()):
         assert time.monotonic() < until
@@ -123,7 +123,7 @@ def test_what_it_started_ends_with_it(begin, tmp_path):
 
 
 def gone(pid):
-    until = time.monotonic() + 5.0
+    until = time.monotonic() + 60.0
     while time.monotonic() < until:
         try:
             if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":  # dead, but not buried
@@ -140,13 +140,11 @@ def test_it_has_to_end_when_it_has_finished(begin):
     def f(point):
         import threading
 
-        threading.Thread(target=time.sleep, args=(60.0,)).start()
+        threading.Thread(target=time.sleep, args=(600.0,)).start()
         return 2.0
 
-    began = time.monotonic()
     (found,) = outcomes(begin(f, grace=0.3))
     assert found.value == 2.0
-    assert time.monotonic() - began < 10.0
 
 
 def test_a_failure_when_it_was_cancelled_is_not_its_own(begin, tmp_path):
@@ -180,11 +178,11 @@ def test_one_that_was_overdue_when_the_runner_died_is_timed_out(begin, tmp_path)
 
 def test_one_that_is_adopted_keeps_its_clock(begin, tmp_path):
     process = begin(lambda p: time.sleep(60.0), timeout=1.0)
-    time.sleep(0.5)
+    while process._elapsed() < 0.5:
+        time.sleep(0.01)
     again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
-    began = time.monotonic()
+    assert again._elapsed() >= 0.5
     assert [found.status for found in outcomes(again)] == ["timed-out"]
-    assert time.monotonic() - began < 2.0
     process.wait(5.0)
 
 
@@ -214,8 +212,8 @@ def test_a_lock_that_outlived_its_process_is_broken(begin, tmp_path):
     process = begin(f)
     process._child.wait(10)
     again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
-    assert outcomes(again, within=5.0)[0].status == "lost"
-    until = time.monotonic() + 5.0
+    assert outcomes(again)[0].status == "lost"
+    until = time.monotonic() + 60.0
     while Workdir(tmp_path / "work").locked and time.monotonic() < until:
         time.sleep(0.01)
     assert not Workdir(tmp_path / "work").locked
@@ -251,7 +249,7 @@ def test_of_another_machine_only_the_files_count(begin, tmp_path, monkeypatch):
     again = Process.adopt(process.task, place, 1.0)
     again.stop()  # cannot be, from here
     assert again.check() == []
-    assert 29.0 < again._elapsed() < 40.0
+    assert again._elapsed() >= 30.0
     assert outcomes(again)[0].value == 3.0
     process.wait(5.0)
 
@@ -390,13 +388,12 @@ def test_f_that_holds_the_interpreter_can_still_print(begin):
 
 
 def test_what_was_left_behind_holds_up_nobody(begin):
-    """A helper that keeps standard output open is no reason to wait for it."""
+    """A program that keeps standard output open is no reason to wait for it."""
 
     def f(point):
-        subprocess.Popen(["sleep", "20"], start_new_session=True)
-        return 1.0
+        left = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        return {"value": 1.0, "pid": left.pid}
 
-    began = time.monotonic()
     (found,) = outcomes(begin(f))
     assert found.value == 1.0
-    assert time.monotonic() - began < 10.0
+    os.kill(int(found.metrics["pid"]), signal.SIGKILL)  # it was still there

@@ -17,7 +17,8 @@ from covey.run import LocalEngine, Outcome, Task
 from covey.run.remote import FuturesEngine
 from covey.run.task import Call, Function, name_of
 
-KINDS = ["local", "threads", "processes", "dask", "ray"]
+KINDS = ["local", "threads", "processes"]
+KINDS += [pytest.param(kind, marks=pytest.mark.host) for kind in ("dask", "ray")]
 ALONE = ("local", "dask", "ray")  # each evaluation has a process that can be stopped
 REMEMBERING = ("local", "dask")  # evaluations outlive their runner
 

@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from tests.doors.run.conftest import Bench
 
 import covey
@@ -77,6 +78,7 @@ def test_a_run_stops_what_does_badly_on_every_engine(workshop):
     assert study.history.trial(2).value == study.history.reports(2)[-1].value < 0.1
 
 
+@pytest.mark.host
 def test_what_was_said_while_nobody_listened_is_heard_by_the_next_run(cluster):
     from distributed import Client
 

@@ -24,17 +24,20 @@ COMPUTE := $(PYTEST) -n auto $(NOT_HOSTED) $(addprefix --ignore=,$(WAITING))
 WAIT := $(PYTEST) -n 8 $(NOT_HOSTED) $(WAITING)
 
 test: .venv/test.stamp
-	$(COMPUTE)
-	$(WAIT)
+	@$(COMPUTE)
+	@$(WAIT)
+
+test-quick: .venv/test.stamp
+	@$(PYTEST) -n auto $(NOT_HOSTED) src tests/unit
 
 # The same tests, and which lines of src they leave out.
 coverage: .venv/test.stamp
-	$(COMPUTE) --cov --cov-report= --cov-fail-under=0
-	$(WAIT) --cov --cov-append --cov-report=term:skip-covered
+	@$(COMPUTE) --cov --cov-report= --cov-fail-under=0
+	@$(WAIT) --cov --cov-append --cov-report=term:skip-covered
 
 hosts: .venv/hosts.stamp
-	COVEY_NO_SKIPS=1 $(PYTEST) -n auto $(HOSTED) contrib/covey-dask/src contrib/covey-dask/tests
-	COVEY_NO_SKIPS=1 $(PYTEST) -n auto -m host tests/doors/run
+	@COVEY_NO_SKIPS=1 $(PYTEST) -n auto $(HOSTED) contrib/covey-dask/src contrib/covey-dask/tests
+	@COVEY_NO_SKIPS=1 $(PYTEST) -n auto -m host tests/doors/run
 
 check: .venv/check.stamp
 	$(BIN)/ruff check

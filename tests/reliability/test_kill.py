@@ -65,9 +65,7 @@ def check_kills(folder: Path, kills: int, writers: int = 1, seconds: float = 30)
         with patience(seconds, STALE):
             for child in children:
                 child.heard()
-            children[0].heard(
-                rng.randrange(2, 6)
-            )  # some acknowledgements, however busy the machine
+            children[0].heard(rng.randrange(2, 6))  # it wrote, however busy the machine is
         time.sleep(rng.uniform(0.0, 0.01))
         for child in rng.sample(children, writers):
             child.kill()

@@ -60,7 +60,7 @@ def test_the_number_and_kind_of_workers_do_not_matter(threads, processes):
 
 
 def test_evaluations_run_in_parallel(threads):
-    together = threading.Barrier(3, timeout=10)
+    together = threading.Barrier(3, timeout=60.0)
 
     def f(point):
         together.wait()

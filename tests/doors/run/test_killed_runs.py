@@ -39,7 +39,7 @@ def start(folder: Path, *more: str) -> subprocess.Popen[bytes]:
 
 def finish(folder: Path, *more: str) -> None:
     runner = start(folder, *more)
-    said, _ = runner.communicate(timeout=120)
+    said, _ = runner.communicate(timeout=300)
     assert runner.returncode == 0, said.decode()
 
 
@@ -108,7 +108,7 @@ def test_killed_at_random(whole, tmp_path):
 def test_killed_at_the_worst_moments(whole, tmp_path):
     for moment in MOMENTS:
         runner = start(tmp_path, "--die", moment)
-        said, _ = runner.communicate(timeout=120)
+        said, _ = runner.communicate(timeout=300)
         assert runner.returncode == -signal.SIGKILL, (moment, said.decode())
     finish(tmp_path)
     verify(tmp_path, whole)
@@ -127,7 +127,7 @@ def test_killed_at_the_worst_moments(whole, tmp_path):
 )
 def test_a_runner_with_a_fault_would_be_caught(whole, tmp_path, defect, moment, seconds):
     runner = start(tmp_path, "--defect", defect, "--die", moment, "--seconds", seconds)
-    runner.communicate(timeout=120)
+    runner.communicate(timeout=300)
     assert runner.returncode == -signal.SIGKILL
     finish(tmp_path, "--defect", defect)
     with pytest.raises(AssertionError):
@@ -138,7 +138,7 @@ def test_a_runner_with_a_fault_would_be_caught(whole, tmp_path, defect, moment, 
 def test_what_was_told_by_hand_keeps_its_slot_until_it_is_dead(tmp_path, defect):
     """Nobody waits for its result any more, but its process may be on a GPU."""
     runner = start(tmp_path, "--die", "after-submit:2", "--seconds", "6")
-    runner.communicate(timeout=120)
+    runner.communicate(timeout=300)
     assert runner.returncode == -signal.SIGKILL
     study = covey.Study.load(tmp_path / "run.jsonl")
     study.tell([0, 1], [0.5, 0.25])

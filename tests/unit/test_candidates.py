@@ -189,7 +189,8 @@ def test_a_narrow_linear_region_is_found():
     assert np.all(found.at.std(axis=0) > 1e-3)
 
 
-def test_a_constraint_that_nothing_satisfies_says_so():
+def test_a_constraint_that_nothing_satisfies_says_so(monkeypatch):
+    monkeypatch.setattr(candidates, "_TRIES", 4)
     space = covey.Space({"x": covey.Real(0.0, 1.0)}, where=[lambda p: False])
     with pytest.raises(ExhaustedError, match=r"found 0 that are feasible.*Check the constraints"):
         candidate_set(space, {}, excluded()).in_order(1)
@@ -201,7 +202,8 @@ def test_a_predicate_that_raises_is_named():
         candidate_set(space, {}, excluded()).in_order(1)
 
 
-def test_a_large_grid_with_few_feasible_points_is_listed_after_all():
+def test_a_large_grid_with_few_feasible_points_is_listed_after_all(monkeypatch):
+    monkeypatch.setattr(candidates, "_TRIES", 4)
     space = covey.Space(
         {"i": covey.Integer(0, 149), "j": covey.Integer(0, 149)},
         where=[lambda p: p["i"] == 7 and p["j"] in (1, 50, 148)],

@@ -72,7 +72,7 @@ def test_evaluations_run_in_parallel(threads):
 def test_processes_run_in_parallel(tmp_path):
     def f(point):
         (tmp_path / str(os.getpid())).touch()
-        for _ in range(500):
+        for _ in range(5000):
             if len(list(tmp_path.iterdir())) == 3:
                 return 1.0
             time.sleep(0.02)

@@ -158,7 +158,7 @@ def test_killed_again_and_again_it_ends_as_if_undisturbed(folder):
 
 
 def test_a_second_run_is_told_who_holds_the_journal(folder):
-    Path("f.py").write_text(OBJECTIVE.replace("0.05", "1.0"))
+    Path("f.py").write_text(OBJECTIVE.replace("0.05", "600"))
     first = start()
     try:
         while not Path("covey.jsonl.lock").exists() or not Path("covey.jsonl.lock").read_text():
@@ -177,7 +177,7 @@ def test_a_second_run_is_told_who_holds_the_journal(folder):
 
 
 def test_status_knows_that_a_run_is_at_work(folder):
-    Path("f.py").write_text(OBJECTIVE.replace("0.05", "1.0"))
+    Path("f.py").write_text(OBJECTIVE.replace("0.05", "600"))
     first = start("--workers", "2")
     try:
         until = time.monotonic() + 300

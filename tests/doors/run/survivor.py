@@ -146,18 +146,24 @@ def main() -> None:
     parser.add_argument("--die", default="")
     parser.add_argument("--defect", default="")
     parser.add_argument("--seconds", type=float, default=0.1)
+    parser.add_argument("--random", action="store_true", help="no model: begins in half the time")
+    parser.add_argument("--linger", action="store_true", help="until another has its slot")
     given = parser.parse_args()
     if given.defect:
         globals()[given.defect]()
     if given.die:
         die_at(given.die)
     ended, seconds = Path(given.ended).absolute(), given.seconds
+    linger = 300.0 if given.linger else 0.0
 
     slots = ended.with_name("slots")
     slots.mkdir(exist_ok=True)
 
     def f(point, seed):
         claim(slots)
+        until = time.monotonic() + linger
+        while time.monotonic() < until and not (slots / "clash").exists():
+            time.sleep(0.02)
         for step in range(1, STEPS + 1):
             time.sleep(seconds * (1.0 + abs(point["x"])) / STEPS)
             report(step, point["x"] + step)
@@ -166,7 +172,8 @@ def main() -> None:
         os.close(file)
         return (point["x"] - 0.3) ** 2 + point["y"] ** 2 + 1e-9 * (seed % 97)
 
-    covey.minimize(f, SPACE, batch=3, rounds=3, workers=2, seed=5, journal=given.journal)
+    options = {"batch": 3, "rounds": 3, "workers": 2, "seed": 5, "journal": given.journal}
+    covey.minimize(f, SPACE, **options, strategy="random" if given.random else "auto")
 
 
 if __name__ == "__main__":

@@ -75,14 +75,22 @@ def verify_reports(folder: Path) -> None:
         assert last == list(range(1, STEPS + 1))
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> list[tuple]:
+def undisturbed(folder: Path, *more: str) -> list[tuple]:
     """The trials of a run that nothing happened to."""
-    folder = tmp_path_factory.mktemp("whole")
-    finish(folder)
+    finish(folder, *more)
     found = trials(folder)
     verify(folder, found)
     return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> list[tuple]:
+    return undisturbed(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture(scope="module")
+def whole_at_random(tmp_path_factory) -> list[tuple]:
+    return undisturbed(tmp_path_factory.mktemp("random"), "--random")
 
 
 def test_killed_at_random(whole, tmp_path):
@@ -115,29 +123,30 @@ def test_killed_at_the_worst_moments(whole, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("defect", "moment", "seconds"),
+    ("defect", "moment", "pace"),
     [
-        ("forgets", "after-submit:2", "0.1"),
-        ("acknowledges_first", "before-tell:4", "0.1"),
-        ("submits_first", "before-intent:3", "0.1"),
-        ("forgets_slots", "after-submit:2", "6"),  # still at work when the next life begins
-        ("reports_again", "after-report:1", "0.5"),
-        ("forgets_reports", "after-submit:2", "0.5"),
+        ("forgets", "after-submit:2", "--seconds=0.1"),
+        ("acknowledges_first", "before-tell:4", "--seconds=0.1"),
+        ("submits_first", "before-intent:3", "--seconds=0.1"),
+        ("forgets_slots", "after-submit:2", "--linger"),  # at work when the next life begins
+        ("reports_again", "after-report:1", "--seconds=0.5"),
+        ("forgets_reports", "after-submit:2", "--seconds=0.5"),
     ],
 )
-def test_a_runner_with_a_fault_would_be_caught(whole, tmp_path, defect, moment, seconds):
-    runner = start(tmp_path, "--defect", defect, "--die", moment, "--seconds", seconds)
+def test_a_runner_with_a_fault_would_be_caught(whole_at_random, tmp_path, defect, moment, pace):
+    words = ["--random", "--defect", defect]
+    runner = start(tmp_path, *words, "--die", moment, pace)
     runner.communicate(timeout=300)
     assert runner.returncode == -signal.SIGKILL
-    finish(tmp_path, "--defect", defect)
+    finish(tmp_path, *words)
     with pytest.raises(AssertionError):
-        verify(tmp_path, whole)
+        verify(tmp_path, whole_at_random)
 
 
 @pytest.mark.parametrize("defect", ["", "ignores_strays"])
 def test_what_was_told_by_hand_keeps_its_slot_until_it_is_dead(tmp_path, defect):
     """Nobody waits for its result any more, but its process may be on a GPU."""
-    runner = start(tmp_path, "--die", "after-submit:2", "--seconds", "6")
+    runner = start(tmp_path, "--random", "--die", "after-submit:2", "--linger")
     runner.communicate(timeout=300)
     assert runner.returncode == -signal.SIGKILL
     study = covey.Study.load(tmp_path / "run.jsonl")
@@ -146,7 +155,7 @@ def test_what_was_told_by_hand_keeps_its_slot_until_it_is_dead(tmp_path, defect)
     while len(began) < 2:
         time.sleep(0.01)
         began = [*(tmp_path / "slots").iterdir()]
-    finish(tmp_path, *(["--defect", defect] if defect else []))
+    finish(tmp_path, "--random", *(["--defect", defect] if defect else []))
     assert (tmp_path / "slots" / "clash").exists() == bool(defect)
     if not defect:
         assert not {"0", "1"} & {*(tmp_path / "ended").read_text().split()}

@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--die", default="")
     parser.add_argument("--defect", default="")
     parser.add_argument("--seconds", type=float, default=0.1)
-    parser.add_argument("--random", action="store_true", help="no model: begins in half the time")
+    parser.add_argument("--random", action="store_true", help="without a model")
     parser.add_argument("--linger", action="store_true", help="until another has its slot")
     given = parser.parse_args()
     if given.defect:

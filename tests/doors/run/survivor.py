@@ -146,7 +146,6 @@ def main() -> None:
     parser.add_argument("--die", default="")
     parser.add_argument("--defect", default="")
     parser.add_argument("--seconds", type=float, default=0.1)
-    parser.add_argument("--random", action="store_true", help="without a model")
     parser.add_argument("--linger", action="store_true", help="until another has its slot")
     given = parser.parse_args()
     if given.defect:
@@ -172,8 +171,7 @@ def main() -> None:
         os.close(file)
         return (point["x"] - 0.3) ** 2 + point["y"] ** 2 + 1e-9 * (seed % 97)
 
-    options = {"batch": 3, "rounds": 3, "workers": 2, "seed": 5, "journal": given.journal}
-    covey.minimize(f, SPACE, **options, strategy="random" if given.random else "auto")
+    covey.minimize(f, SPACE, batch=3, rounds=3, workers=2, seed=5, journal=given.journal)
 
 
 if __name__ == "__main__":

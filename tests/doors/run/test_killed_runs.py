@@ -75,22 +75,14 @@ def verify_reports(folder: Path) -> None:
         assert last == list(range(1, STEPS + 1))
 
 
-def undisturbed(folder: Path, *more: str) -> list[tuple]:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> list[tuple]:
     """The trials of a run that nothing happened to."""
-    finish(folder, *more)
+    folder = tmp_path_factory.mktemp("whole")
+    finish(folder)
     found = trials(folder)
     verify(folder, found)
     return found
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> list[tuple]:
-    return undisturbed(tmp_path_factory.mktemp("whole"))
-
-
-@pytest.fixture(scope="module")
-def whole_at_random(tmp_path_factory) -> list[tuple]:
-    return undisturbed(tmp_path_factory.mktemp("random"), "--random")
 
 
 def test_killed_at_random(whole, tmp_path):
@@ -133,20 +125,19 @@ def test_killed_at_the_worst_moments(whole, tmp_path):
         ("forgets_reports", "after-submit:2", "--seconds=0.5"),
     ],
 )
-def test_a_runner_with_a_fault_would_be_caught(whole_at_random, tmp_path, defect, moment, pace):
-    words = ["--random", "--defect", defect]
-    runner = start(tmp_path, *words, "--die", moment, pace)
+def test_a_runner_with_a_fault_would_be_caught(whole, tmp_path, defect, moment, pace):
+    runner = start(tmp_path, "--defect", defect, "--die", moment, pace)
     runner.communicate(timeout=300)
     assert runner.returncode == -signal.SIGKILL
-    finish(tmp_path, *words)
+    finish(tmp_path, "--defect", defect)
     with pytest.raises(AssertionError):
-        verify(tmp_path, whole_at_random)
+        verify(tmp_path, whole)
 
 
 @pytest.mark.parametrize("defect", ["", "ignores_strays"])
 def test_what_was_told_by_hand_keeps_its_slot_until_it_is_dead(tmp_path, defect):
     """Nobody waits for its result any more, but its process may be on a GPU."""
-    runner = start(tmp_path, "--random", "--die", "after-submit:2", "--linger")
+    runner = start(tmp_path, "--die", "after-submit:2", "--linger")
     runner.communicate(timeout=300)
     assert runner.returncode == -signal.SIGKILL
     study = covey.Study.load(tmp_path / "run.jsonl")
@@ -155,7 +146,7 @@ def test_what_was_told_by_hand_keeps_its_slot_until_it_is_dead(tmp_path, defect)
     while len(began) < 2:
         time.sleep(0.01)
         began = [*(tmp_path / "slots").iterdir()]
-    finish(tmp_path, "--random", *(["--defect", defect] if defect else []))
+    finish(tmp_path, *(["--defect", defect] if defect else []))
     assert (tmp_path / "slots" / "clash").exists() == bool(defect)
     if not defect:
         assert not {"0", "1"} & {*(tmp_path / "ended").read_text().split()}

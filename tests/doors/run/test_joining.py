@@ -574,7 +574,7 @@ def joiners(*words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "words",
     [
-        ["--kills", "20"],
+        ["--kills", "12"],
         ["--kills", "5", "--far"],
         ["--kills", "5", "--asynchronous"],
         ["--kills", "0", "--defect", "hesitant"],

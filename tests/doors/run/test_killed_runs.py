@@ -18,7 +18,7 @@ from covey.history import Late, Told
 
 STEPS = 3  # that each evaluation reports
 SCRIPT = Path(__file__).with_name("survivor.py")
-KILLS = int(os.environ.get("COVEY_KILLS", "20"))
+KILLS = int(os.environ.get("COVEY_KILLS", "12"))
 MOMENTS = [  # one life each, so that what they leave behind adds up
     "after-ask:1",
     "before-intent:2",

@@ -10,7 +10,9 @@ demo: .venv/demo.stamp
 
 # For `make hosts` alone: what needs a host, guards documents, benchmarks and the paper's figures, or holds to
 # the last bit on the machine of CI only (the pins, which skip themselves elsewhere).
-HOSTED := src/covey/integrations $(addprefix src/covey/run/,dask.py ray.py) \
+INTEGRATIONS := src/covey/integrations
+HOSTED := $(filter-out %/ax.py,$(wildcard $(INTEGRATIONS)/*.py $(INTEGRATIONS)/spaces/*.py)) \
+	$(addprefix src/covey/run/,dask.py ray.py) \
 	tests/unit/integrations tests/unit/space/test_smiles.py tests/doors/bench tests/pins \
 	$(addprefix tests/doors/run/test_,dask.py ray.py running_page.py) \
 	tests/doors/report/test_browser.py tests/doors/cli/test_spreadsheets.py tests/doors/cli/test_plates_tutorial.py \
@@ -20,7 +22,7 @@ HOSTED := src/covey/integrations $(addprefix src/covey/run/,dask.py ray.py) \
 WAITING := tests/doors/run tests/reliability tests/doors/testing/test_engine.py \
 	$(addprefix tests/doors/cli/test_,run.py watch.py)
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --dist worksteal
-NOT_HOSTED := -m "not host" $(addprefix --ignore=,$(HOSTED))
+NOT_HOSTED := -m "not host" $(addprefix --ignore=,$(INTEGRATIONS) $(HOSTED))
 COMPUTE := $(PYTEST) -n auto $(NOT_HOSTED) $(addprefix --ignore=,$(WAITING))
 WAIT := $(PYTEST) -n 6 $(NOT_HOSTED) $(WAITING)
 

@@ -1,6 +1,5 @@
 """Placement: rules over ten thousand random layouts, uniform controls, balance, determinism."""
 
-
 import numpy as np
 import pytest
 

@@ -30,8 +30,11 @@ test: .venv/test.stamp
 	@$(COMPUTE)
 	@$(WAIT)
 
+# Doctests and unit tests, but for those that take half of their time.
+SLOW := tests/unit/large $(addprefix tests/unit/test_,candidates.py catalog.py gains.py strategies.py study_outcomes.py) \
+	$(addprefix tests/unit/gp/test_,fit.py success.py)
 test-quick: .venv/test.stamp
-	@$(PYTEST) -n auto $(NOT_HOSTED) src tests/unit
+	@$(PYTEST) -n auto $(NOT_HOSTED) $(addprefix --ignore=,$(SLOW)) src tests/unit
 
 # The same tests, and which lines of src they leave out.
 coverage: .venv/test.stamp

@@ -131,7 +131,8 @@ def test_a_command_runs_where_its_file_is(call):
 
 
 def start(*words):
-    command = [sys.executable, "-m", "covey", "run", "--rounds", "4", *words]
+    heard = ["env", "--default-signal=INT"]  # the jobs of a script ignore Ctrl-C
+    command = [*heard, sys.executable, "-m", "covey", "run", "--rounds", "4", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

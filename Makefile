@@ -1,8 +1,8 @@
-# make demo | test | hosts | check | audit | bench | bench-scale | race | paper: each sets up .venv as far as it needs.
+# make demo | test | hosts | lowest | check | audit | bench | bench-scale | race | paper: each sets up .venv as far as it needs.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test hosts check audit bench bench-scale race paper clean
+.PHONY: demo test hosts lowest check audit bench bench-scale race paper clean
 
 demo: .venv/demo.stamp
 	$(BIN)/covey demo
@@ -18,6 +18,21 @@ HOSTED := tests/unit/integrations tests/unit/space/test_smiles.py \
 	contrib/covey-dask/src contrib/covey-dask/tests
 hosts: .venv/hosts.stamp
 	OMP_NUM_THREADS=1 COVEY_NO_SKIPS=1 $(BIN)/pytest -n auto $(HOSTED)
+
+# The lowest versions that pyproject.toml allows, in a .venv of their own. What they warn of is no error.
+EXTRAS := plot,report,frames,parquet,excel
+LOWEST := tests/unit/history tests/unit/space tests/unit/log tests/doors/report tests/doors/cli/test_app.py \
+	tests/doors/cli/test_run.py tests/doors/run/test_windows.py $(addprefix tests/unit/test_,arrays.py propose.py)
+lowest: .venv-lowest/stamp
+	OMP_NUM_THREADS=1 .venv-lowest/bin/pytest -n auto -W default $(LOWEST)
+
+.venv-lowest/stamp: pyproject.toml .ci/lowest.py
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/pip install --quiet --upgrade "pip>=25.1"
+	.venv-lowest/bin/python .ci/lowest.py $(EXTRAS) > .venv-lowest/constraints.txt
+	.venv-lowest/bin/pip install --quiet --constraint .venv-lowest/constraints.txt \
+		-e '.[$(EXTRAS)]' pytest pytest-xdist hypothesis mpmath
+	touch $@
 
 check: .venv/check.stamp
 	$(BIN)/ruff check
@@ -47,7 +62,7 @@ paper: .venv/papers.stamp
 	$(BIN)/python -m papers.kathuria2016 all
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-lowest
 
 .venv/pip.stamp:
 	$(PYTHON) -m venv .venv

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import covey
 from covey.cli.run import Watch
 from covey.run.loop import Progress
 
@@ -41,8 +42,6 @@ def folder(call):
 
 
 def trials(path="covey.jsonl"):
-    import covey
-
     return [
         (t.id, t.status, t.value) for t in covey.Study.load(path, read_only=True).history.trials
     ]
@@ -58,6 +57,36 @@ def test_a_run_from_the_file(folder):
     assert again.code == 0
     assert "raise --rounds" in again.err
     assert len(Path("ended").read_text().split()) == 8
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_what_a_signal_kills_fails_after_its_retries(call, retries):
+    """As many as the file says, or the command line."""
+    code = 'case "$1" in 0.[0-4]*) echo "$1";; *) kill -9 $$;; esac'
+    call(
+        "init",
+        "--real",
+        "x=0:1",
+        "--batch",
+        "6",
+        "--seed",
+        "5",
+        "--",
+        "sh",
+        "-c",
+        code,
+        "sh",
+        "{x.x}",
+    )
+    Path("covey.toml").write_text(Path("covey.toml").read_text() + "retries = 0\n")
+    done = call("run", "--rounds", "1", *(["--retries", "1"] if retries else []))
+    assert done.code == 0, done.err
+    history = covey.Study.load("covey.jsonl", read_only=True).history
+    assert Counter(trial.status for trial in history.trials) == {"told": 3, "failed": 3}
+    for trial in history.trials:
+        assert trial.status == ("failed" if trial.point["x"] >= 0.5 else "told")
+        assert len(history.attempts(trial.id)) == 1 + retries * (trial.status == "failed")
+    assert "SIGKILL" in history.failed[0].reason
 
 
 def test_a_dry_run_shows_json_where_that_is_wanted(folder):

@@ -104,7 +104,7 @@ def run(folder: Path, given: argparse.Namespace) -> None:
         join=True,
         progress=False,
         asynchronous=given.asynchronous,
-        retries=covey.run.Retries(lost=50, wait=0.05),
+        retries=covey.run.Retries(lost=50, killed=50, wait=0.05),
     )
 
 

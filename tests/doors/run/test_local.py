@@ -42,6 +42,25 @@ def test_the_function_is_written_once(bench, tmp_path):
     assert len(list((tmp_path / "work").glob("call-*.pkl"))) == 1
 
 
+def test_a_run_that_is_over_leaves_no_code_behind(tmp_path):
+    """What it leaves are logs of what failed."""
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0, journal=tmp_path / "j")
+    study.run(lambda p: p["x"], batch=2, rounds=1, workers=2)
+    assert list((tmp_path / "j.work").iterdir()) == []
+
+    low = min(trial.point["x"] for trial in study.ask(2))
+
+    def f(point):
+        if point["x"] == low:
+            raise ValueError("too low")
+        return point["x"]
+
+    study.run(f, batch=2, rounds=2, workers=1)
+    assert len(study.history.failed) == 1
+    (left,) = (tmp_path / "j.work").iterdir()
+    assert left.name == study.history.attempts(study.history.failed[0])[-1].name
+
+
 def folders(tmp_path):
     return {path.name for path in (tmp_path / "work").iterdir() if path.is_dir()}
 
@@ -157,7 +176,7 @@ def test_the_log_of_a_crash_is_kept_and_named(bench, tmp_path):
     (found,) = bench.outcomes(1)
     bench.engine.poll(0.0)
     log = tmp_path / "work" / task.name / "log"
-    assert found.status == "lost"
+    assert found.status == "killed"
     assert found.reason == f"its process was killed by signal 11; its log is {log}"
     assert "about to" in log.read_text()
     assert "Segmentation fault" in log.read_text()  # and where, by faulthandler

@@ -56,9 +56,9 @@ def test_a_status_before_the_result_is_a_failure(begin):
     assert "status 3" in found.reason
 
 
-def test_a_signal_is_a_loss(begin):
+def test_a_signal_is_named(begin):
     (found,) = outcomes(begin(lambda p: os.kill(os.getpid(), signal.SIGSEGV)))
-    assert (found.status, found.reason) == ("lost", "its process was killed by signal 11")
+    assert (found.status, found.reason) == ("killed", "its process was killed by signal 11")
 
 
 def test_a_process_that_never_began_is_lost(begin, monkeypatch, tmp_path):

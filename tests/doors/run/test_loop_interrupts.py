@@ -15,6 +15,8 @@ import pytest
 from tests.doors.run.scripted import Scripted, dies_of, nothing, value
 
 import covey
+from covey.log.running import last_run
+from covey.run import Outcome
 from covey.run.api import run
 from covey.run.loop import Interrupt
 
@@ -101,6 +103,46 @@ def test_ctrl_c_without_a_journal_says_so(caplog):
     with pytest.raises(KeyboardInterrupt):
         run(study, abs, batch=3, rounds=2, workers=Scripted(answer))
     assert "0 of 3 results of this batch are recorded in memory" in caplog.text
+
+
+def test_sigterm_ends_a_run_as_ctrl_c_does(study, caplog):
+    """As `docker stop`, Kubernetes, scancel and systemd send it, to all processes of a job."""
+
+    def answer(task):
+        if task.id == 0:
+            return value(task)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return [Outcome(task.name, "killed", reason="by signal 15")]
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+        run(study, abs, batch=3, rounds=2, workers=Scripted(answer, one_by_one=True), retries=0)
+    assert [trial.status for trial in study.history.trials] == ["told", "pending", "pending"]
+    assert "1 of 3 results of this batch is recorded" in caplog.text
+    assert last_run(study.journal).why == "SIGTERM"
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_who_handles_sigterm_goes_on_handling_it():
+    came = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+    try:
+        with Interrupt() as interrupt:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert (came, interrupt.pressed) == ([signal.SIGTERM], False)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_sigterm_ends_what_was_forked_during_a_run():
+    """A pool that breaks ends its other workers by it, and waits for them."""
+    with Interrupt():
+        child = os.fork()
+        if child == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
 
 
 def test_ctrl_c_asynchronously_counts_all_results(study, caplog):

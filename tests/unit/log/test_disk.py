@@ -4,6 +4,7 @@ import errno
 import os
 import secrets
 import stat
+import subprocess
 import sys
 import threading
 import weakref
@@ -201,6 +202,23 @@ def test_whoever_waits_for_a_lock_is_told_for_whom_and_goes_on_waiting(
     assert str(path) in said.getMessage()
     if sys.platform == "linux":
         assert f"process {os.getpid()} (" in said.getMessage()
+
+
+def test_a_script_without_any_logging_sees_what_it_waits_for(tmp_path):
+    """Which would else look as if it hung."""
+    path = tmp_path / "run"
+    mine = os.open(path, os.O_RDWR | os.O_CREAT)
+    assert disk.try_lock(mine)
+    script = (
+        "import sys; from pathlib import Path; from covey.log import disk\n"
+        "disk._PATIENCE = 0.05\n"
+        "with open(sys.argv[1], 'r+b') as file: disk.take_lock(file.fileno(), Path(sys.argv[1]))"
+    )
+    words = [sys.executable, "-c", script, str(path)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as waiting:
+        assert f"{path} is locked by " in waiting.stderr.readline()
+        os.close(mine)
+    assert waiting.returncode == 0
 
 
 def test_a_short_wait_is_not_worth_a_word(tmp_path, caplog):

@@ -259,6 +259,11 @@ def sum_of_squares(array: Any) -> Array:
 
 def log_normal_cdf(z: Array) -> Array:
     """log Φ(z), accurate far into the lower tail where Φ itself underflows (z < -38)."""
+    if not is_numpy(z):
+        import torch
+
+        logs: Array = torch.special.log_ndtr(z)
+        return logs
     from scipy.special import log_ndtr
 
     return np.asarray(log_ndtr(z))

@@ -25,11 +25,12 @@ from covey.gp import (
     Posterior,
     Posteriors,
     Recall,
+    Scale,
     Sharing,
     Success,
     Warp,
     fit_best,
-    learnt_worst,
+    learnt_scale,
     observe,
     outgrown,
     scaled,
@@ -385,8 +386,7 @@ def understand_several(
     # With no result left inside the front is empty, and its units are those of means inside.
     at = at if told else some_inside(recipe.space, at)
     means = np.column_stack([goal.outcome(goal.belief(at).mean) for goal in goals])
-    worst = _worst(means, told, outcomes)
-    scale = scaled(means, worst)
+    scale = _scale(means, told, outcomes, at.shape[1])
     kept = np.array([outcomes.keeps(trial.values) for trial in told], dtype=bool)
     at, means = at[: len(told)][kept], means[: len(told)][kept]
     values = front_of(scale(means))
@@ -408,11 +408,13 @@ def reachable_trials(space: Space | Pool, trials: Sequence[Trial]) -> list[Trial
     return [trial for trial, one in zip(trials, kept.tolist(), strict=True) if one]
 
 
-def _worst(means: Array, told: list[Trial], outcomes: Outcomes) -> Array:
-    """The reference point (m,): given, or learnt from the results."""
-    if outcomes.worst is None:
-        return learnt_worst(goal_values(told, outcomes) if len(told) > 1 else means)
-    return outcomes.signs() * np.array([outcomes.worst[name] for name in outcomes.goals])
+def _scale(means: Array, told: list[Trial], outcomes: Outcomes, dimension: int) -> Scale:
+    """The units of the front of means (n, m), from the worst values, given or learnt."""
+    worst = outcomes.worst_values()
+    if worst is not None:
+        return scaled(means, worst)
+    results = goal_values(told, outcomes) if len(told) > 1 else means
+    return learnt_scale(results, means, dimension)
 
 
 def _incomplete(trial: Trial, outcomes: Outcomes) -> bool:

@@ -50,7 +50,7 @@ from covey.plates.choosing import (
 from covey.plates.layout import Layout
 from covey.plates.offering import at_each_level
 from covey.policies import counting
-from covey.selection import Selection, Strategy, Waits, checked_selection, crowded
+from covey.selection import Selection, Strategy, Waits, checked_selection, crowded, laxer
 from covey.space import Pool, Space
 from covey.space.extending import reachable
 
@@ -286,7 +286,7 @@ def _without_model(
 ) -> Proposal:
     """A batch by a strategy that needs no model, or an initial design for one that does.
 
-    The design of a continuous space is its Sobol sequence. In a finite set the first batch covers
+    The design of a continuous space is its Sobol sequence less copies. In a finite set the first batch covers
     the candidates (`covering`); if its results are not enough, later ones are random.
     """
     k, left_out = request.k, 0
@@ -305,7 +305,11 @@ def _without_model(
         selection = Selection(tuple(picks), reasons=(f"{_STANDS}: {_TOO_FEW}",) * k)
     elif request.strategy.needs_model:
         candidates = where.in_order(k)
-        selection = Selection(tuple(range(k)), reasons=(f"fills the space: {_TOO_FEW}",) * k)
+        picks = _apart(candidates, history, recipe, k)
+        if len(picks) < k:  # fresh points take the place of copies
+            candidates = candidates.followed_by(where.scattered(k, rng))
+            picks = _apart(candidates, history, recipe, k, copies=True)
+        selection = Selection(tuple(picks), reasons=(f"fills the space: {_TOO_FEW}",) * k)
     else:
         ordered = isinstance(request.strategy, Sobol)
         candidates = where.in_order(k) if ordered else where.scattered(k, rng)
@@ -316,6 +320,31 @@ def _without_model(
     account = Diagnostics(request.name, k, len(candidates), seconds={}, left_out=left_out)
     account = replace(account, reasons=selection.reasons)
     return Proposal(candidates.points(selection.indices), (), account)
+
+
+def _apart(
+    candidates: Candidates, history: History, recipe: Recipe, k: int, *, copies: bool = False
+) -> list[int]:
+    """The first candidates, at most k, that are no copies of each other or of known points.
+
+    With ``copies``, k of them: where nothing else is left, as `laxer` allows.
+    """
+    known = [trial.point for trial in history.told]
+    seen_at = recipe.space.encode(known) if known else None
+    belief = resolved(Belief(candidates.at, (), best=0.0), history, recipe, seen_at=seen_at)
+    picks: list[int] = []
+    taken = crowded(belief, picks)
+    while len(picks) < k:
+        if not taken.all():
+            picks.append(int(np.argmin(taken)))
+            taken |= belief.copies_of(belief.at[picks[-1:]])
+            taken[picks[-1]] = True
+        elif copies and belief.resolution is not None:
+            belief = laxer(belief)
+            taken = crowded(belief, picks)
+        else:
+            break
+    return picks
 
 
 def _unlike_pending(candidates: Candidates, history: History, recipe: Recipe, k: int) -> Candidates:

@@ -49,7 +49,9 @@ class Candidates:
         n = len(self)
 
         def read(rows: Indices) -> list[dict[str, Any]]:
-            return [(self.points([i]) if i < n else others.points([i - n]))[0] for i in rows.tolist()]
+            return [
+                (self.points([i]) if i < n else others.points([i - n]))[0] for i in rows.tolist()
+            ]
 
         return Candidates(np.vstack([self.at, others.at]), read)
 

@@ -28,7 +28,7 @@ from covey.candidates import (
 )
 from covey.design import covering, most_candidates
 from covey.diagnostics import Diagnostics, explain
-from covey.earlier import weights_of
+from covey.earlier import counts_of
 from covey.errors import StrategyError
 from covey.gp import Model, Posterior, Posteriors, Recall, success
 from covey.history import Asked, History, Point
@@ -133,16 +133,21 @@ def propose(
     left_out, penalties = len(every) - len(candidates), posterior.data.penalties
     reasons = with_neighbours(belief, selection, history, recipe)
     account = replace(account, left_out=left_out, penalties=penalties, reasons=reasons)
-    account = replace(account, note=noted(recipe), prior=_counted(recipe, posterior.models))
+    account = replace(account, note=noted(recipe), **_counted(recipe, history, posterior.models))
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
-def _counted(recipe: Recipe, models: tuple[Model, ...]) -> dict[str, float] | None:
-    """The weight of each earlier study, averaged over the models; None if there are none."""
+def _counted(
+    recipe: Recipe, history: History, models: tuple[Model, ...]
+) -> dict[str, Mapping[str, float]]:
+    """The weight and the influence of each earlier study, for diagnostics; empty without any."""
     if not recipe.earlier:
-        return None
-    weights = weights_of(recipe.earlier, [model.describe() for model in models])
-    return {name: float(np.mean(each)) for name, each in weights.items() if each}
+        return {}
+    counts = counts_of(recipe, history, [model.describe() for model in models])
+    return {
+        "prior": {name: count.weight for name, count in counts.items()},
+        "influence": {name: count.influence for name, count in counts.items()},
+    }
 
 
 def learnt(
@@ -286,8 +291,8 @@ def _without_model(
 ) -> Proposal:
     """A batch by a strategy that needs no model, or an initial design for one that does.
 
-    The design of a continuous space is its Sobol sequence less copies. In a finite set the first batch covers
-    the candidates (`covering`); if its results are not enough, later ones are random.
+    The design of a continuous space is its Sobol sequence, less copies. In a finite set the first
+    batch covers the candidates (`covering`); if its results are not enough, later are random.
     """
     k, left_out = request.k, 0
     if request.strategy.needs_model and isinstance(where, FiniteSet) and _counting(history):
@@ -304,11 +309,7 @@ def _without_model(
         picks = covering(candidates.at, k, rng, under_way)
         selection = Selection(tuple(picks), reasons=(f"{_STANDS}: {_TOO_FEW}",) * k)
     elif request.strategy.needs_model:
-        candidates = where.in_order(k)
-        picks = _apart(candidates, history, recipe, k)
-        if len(picks) < k:  # fresh points take the place of copies
-            candidates = candidates.followed_by(where.scattered(k, rng))
-            picks = _apart(candidates, history, recipe, k, copies=True)
+        candidates, picks = _design(where, history, recipe, k, rng)
         selection = Selection(tuple(picks), reasons=(f"fills the space: {_TOO_FEW}",) * k)
     else:
         ordered = isinstance(request.strategy, Sobol)
@@ -320,6 +321,18 @@ def _without_model(
     account = Diagnostics(request.name, k, len(candidates), seconds={}, left_out=left_out)
     account = replace(account, reasons=selection.reasons)
     return Proposal(candidates.points(selection.indices), (), account)
+
+
+def _design(
+    where: CandidateSet, history: History, recipe: Recipe, k: int, rng: np.random.Generator
+) -> tuple[Candidates, list[int]]:
+    """The next k points of the Sobol sequence, and fresh points in the place of copies."""
+    candidates = where.in_order(k)
+    picks = _apart(candidates, history, recipe, k)
+    if len(picks) == k:
+        return candidates, picks
+    candidates = candidates.followed_by(where.scattered(k, rng))
+    return candidates, _apart(candidates, history, recipe, k, copies=True)
 
 
 def _apart(

@@ -130,24 +130,28 @@ def propose(
     if isinstance(posterior, Posterior) and not history.pending and not history.failed:
         outcome = posterior.bound
     account = explain(belief, selection, request.name, outcome, watch.seconds)
-    left_out, penalties = len(every) - len(candidates), posterior.data.penalties
-    reasons = with_neighbours(belief, selection, history, recipe)
-    account = replace(account, left_out=left_out, penalties=penalties, reasons=reasons)
-    account = replace(account, note=noted(recipe), **_counted(recipe, history, posterior.models))
+    weights, influence = _counted(recipe, history, posterior.models)
+    account = replace(
+        account,
+        left_out=len(every) - len(candidates),
+        penalties=posterior.data.penalties,
+        reasons=with_neighbours(belief, selection, history, recipe),
+        note=noted(recipe),
+        prior=weights,
+        influence=influence,
+    )
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
 def _counted(
     recipe: Recipe, history: History, models: tuple[Model, ...]
-) -> dict[str, Mapping[str, float]]:
-    """The weight and the influence of each earlier study, for diagnostics; empty without any."""
+) -> tuple[dict[str, float] | None, dict[str, float] | None]:
+    """The weight and the influence of each earlier study; None if there are none."""
     if not recipe.earlier:
-        return {}
+        return None, None
     counts = counts_of(recipe, history, [model.describe() for model in models])
-    return {
-        "prior": {name: count.weight for name, count in counts.items()},
-        "influence": {name: count.influence for name, count in counts.items()},
-    }
+    weights = {name: count.weight for name, count in counts.items()}
+    return weights, {name: count.influence for name, count in counts.items()}
 
 
 def learnt(

@@ -34,8 +34,8 @@ _ENOUGH = 0.85  # share of the largest batch's gain that a smaller one should ha
 _UNLIKELY = 0.05  # chance of a gain below which to stop
 _LATEST = 3  # batches whose improvement is looked at
 _WORTH = 0.01  # of the range of the results: a gain that counts, unless said
-# How often "stop" was wrong in `python -m benchmarks.foretold` (docs/advice.md).
-WRONG_STOPS = 0.0
+# How often "stop" was wrong, and said, in `python -m benchmarks.foretold` (docs/advice.md).
+_WRONG_STOPS = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Advice:
         stop: whether the chance is below 5 %, there were more than three batches, and the last
             three improved by less than that.
         goals: the number of goals.
-        wrong_stops: how often the advice to stop was wrong in the benchmarks.
+        wrong_stops: how often the advice to stop was wrong in the benchmarks, and was given there.
     """
 
     gains: tuple[Gain, ...]
@@ -84,7 +84,7 @@ class Advice:
     improved: float | None
     stop: bool
     goals: int = 1
-    wrong_stops: float = WRONG_STOPS
+    wrong_stops: tuple[int, int] = _WRONG_STOPS
 
     def __str__(self) -> str:
         return "\n".join(self.words())
@@ -117,7 +117,8 @@ class Advice:
             yield f"The last {_LATEST} batches improved {what} by {self.improved:.3g}."
         if self.stop:
             yield "It is time to stop, or to change the space."
-            yield f"(In the benchmarks this was wrong in {self.wrong_stops:.0%} of cases.)"
+            wrong, times = self.wrong_stops
+            yield f"(In the benchmarks it was wrong to stop {wrong} times of {times}.)"
         elif self.chance < _UNLIKELY and self.improved is None:
             yield f"The model expects little more; it has seen no more than {_LATEST} batches."
         elif self.chance < _UNLIKELY:

@@ -51,6 +51,9 @@ def test_a_known_summit_says_stop_and_a_fresh_study_does_not():
     assert done.stop
     assert done.chance < 0.05
     assert "time to stop" in str(done)
+    wrong, times = done.wrong_stops
+    assert times > 0
+    assert f"it was wrong to stop {wrong} times of {times}" in str(done)
 
 
 def test_minimising_mirrors_maximising():

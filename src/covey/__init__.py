@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from covey.space import Choice, Implies, Integer, Linear, Mixture, Pool, Real, Space
     from covey.study import Study
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # What covey has to say goes to the logger "covey"; without a handler of yours, nowhere.
 logging.getLogger("covey").addHandler(logging.NullHandler())

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from covey.errors import HistoryError, SpaceError, did_you_mean, sentence, several
 from covey.spreadsheets import days_in, decimal_mark, options_that_became, truth_in, unescaped

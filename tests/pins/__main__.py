@@ -1,12 +1,16 @@
-"""Write the pinned batches anew: python -m tests.pins. Only for a change that is meant."""
+"""Write pinned batches anew: python -m tests.pins [NAME ...]. Only for a change that is meant."""
 
 from __future__ import annotations
 
 import json
+import sys
 
 from tests.pins.cases import HERE, cases, machine
 
 if __name__ == "__main__":
-    found = {name: case() for name, case in cases()}
-    text = json.dumps({"machine": machine(), "batches": found}, indent=0)
-    (HERE / "batches.json").write_text(text + "\n", encoding="utf-8")
+    path = HERE / "batches.json"
+    names = sys.argv[1:]
+    batches = json.loads(path.read_text(encoding="utf-8"))["batches"] if names else {}
+    batches |= {name: case() for name, case in cases() if not names or name in names}
+    text = json.dumps({"machine": machine(), "batches": batches}, indent=0)
+    path.write_text(text + "\n", encoding="utf-8")

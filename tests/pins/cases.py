@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.pins.features import FEATURES
 
 import covey
 from covey.catalog import STRATEGIES
@@ -131,6 +132,7 @@ def cases() -> Iterator[tuple[str, Case]]:
     yield "pending", _pending
     yield "replayed", _replayed
     yield "many", _many
+    yield from FEATURES.items()
 
 
 def machine() -> str:

@@ -1,14 +1,13 @@
-"""Spaces from and to ConfigSpace."""
+"""Spaces from ConfigSpace."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.spaces import conditioned, inexpressible, refuse_features
+from covey.integrations.spaces import conditioned
 from covey.space import Choice, Parameter
 
 with installed("ConfigSpace", "configspace"):
@@ -67,52 +66,6 @@ def space_from_configspace(given: ConfigSpace.ConfigurationSpace) -> Space:
     return Space(parameters, where=[Allowed(clause) for clause in given.forbidden_clauses])
 
 
-def space_to_configspace(space: Space) -> ConfigSpace.ConfigurationSpace:
-    """The ConfigurationSpace of a space without constraints, with its conditions.
-
-    >>> print(space_to_configspace(Space({"n": Integer(1, 8, log=True)}))["n"])
-    n, Type: UniformInteger, Range: [1, 8], Default: 3, on log-scale
-    """
-    if not isinstance(space, Space):
-        raise SpaceError(f"only a covey.Space has hyperparameters; got {type(space).__name__}.")
-    if space.where:
-        raise SpaceError(
-            "ConfigSpace forbids single values and relations, not what `where` says: "
-            f"{', '.join(map(str, space.where))}. Convert the parameters alone, and add forbidden "
-            "clauses by hand."
-        )
-    made = []
-    for name, parameter in space.parameters.items():
-        try:
-            made.append(_hyperparameter(name, parameter))
-        except SpaceError as error:
-            raise SpaceError(f"parameter {name!r}: {error}") from error
-        except (ValueError, TypeError, OverflowError) as error:
-            reason = error.__cause__ or error
-            raise SpaceError(f"parameter {name!r}: ConfigSpace refuses it: {reason}") from error
-    there = ConfigSpace.ConfigurationSpace(space=made)
-    for name, parameter in space.parameters.items():
-        if parameter.when is not None:
-            there.add(_condition(there, name, parameter.when))
-    return there
-
-
-def _condition(there: ConfigSpace.ConfigurationSpace, name: str, when: Mapping[str, Any]) -> Any:
-    child = there[name]
-    try:
-        each = [
-            ConfigSpace.EqualsCondition(child, there[parent], values[0])
-            if len(values) == 1
-            else ConfigSpace.InCondition(child, there[parent], list(values))
-            for parent, values in when.items()
-        ]
-    except (ValueError, TypeError) as error:
-        raise SpaceError(
-            f"parameter {name!r}: ConfigSpace refuses its condition: {error}"
-        ) from error
-    return each[0] if len(each) == 1 else ConfigSpace.AndConjunction(*each)
-
-
 def _add(condition: Any, when: dict[str, list[Any]]) -> None:
     """Add what a condition of ConfigSpace says to a ``when``."""
     if isinstance(condition, ConfigSpace.AndConjunction):
@@ -169,52 +122,3 @@ def _parameter(given: Any) -> Parameter:
         f"a {type(given).__name__} cannot be expressed: Covey looks everywhere between two bounds "
         "alike; use a uniform one over the range you believe in."
     )
-
-
-def _hyperparameter(name: str, parameter: Parameter) -> Any:
-    if isinstance(parameter, Real):
-        return _float(name, parameter)
-    if isinstance(parameter, Integer):
-        return _integer(name, parameter)
-    if not isinstance(parameter, Choice):
-        raise inexpressible(parameter, "ConfigSpace")
-    refuse_features(parameter, "ConfigSpace")
-    if parameter.ordered:
-        return ConfigSpace.OrdinalHyperparameter(name, list(parameter.options))
-    if parameter.size == 1:
-        return ConfigSpace.Constant(name, parameter.options[0])
-    return ConfigSpace.CategoricalHyperparameter(name, list(parameter.options))
-
-
-def _float(name: str, parameter: Real) -> Any:
-    if parameter.size is not None:
-        _refuse_steps(parameter, "floats")
-        return ConfigSpace.OrdinalHyperparameter(name, parameter.examples(_MOST_LEVELS))
-    made = ConfigSpace.UniformFloatHyperparameter(name, *parameter.span, log=parameter.log)
-    if (made.lower, made.upper) != parameter.span:
-        raise SpaceError(
-            f"the bounds {parameter.span} are rounded to {made.lower, made.upper}; choose bounds "
-            "of 13 decimals at most, or another unit."
-        )
-    return made
-
-
-def _integer(name: str, parameter: Integer) -> Any:
-    low, high, step = parameter.low, parameter.high, parameter.step
-    if low == high:
-        return ConfigSpace.Constant(name, low)
-    if step == 1:
-        return ConfigSpace.UniformIntegerHyperparameter(name, low, high, log=parameter.log)
-    _refuse_steps(parameter, "integers")
-    return ConfigSpace.OrdinalHyperparameter(name, list(range(low, high + 1, step)))
-
-
-def _refuse_steps(parameter: Real | Integer, what: str) -> None:
-    """Raise unless the values can be listed, in an even order."""
-    size = parameter.size or 0
-    if parameter.log or size > _MOST_LEVELS:
-        many = f"of {size} values (more than {_MOST_LEVELS})"
-        raise SpaceError(
-            f"{what} {'on a logarithmic scale' if parameter.log else many} cannot go in steps; "
-            "leave step out."
-        )

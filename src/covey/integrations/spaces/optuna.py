@@ -11,12 +11,7 @@ from typing import Any
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
 from covey.integrations.optuna_batches import told_value
-from covey.integrations.spaces import (
-    conditioned,
-    inexpressible,
-    refuse_conditions,
-    refuse_features,
-)
+from covey.integrations.spaces import conditioned
 from covey.space import Choice, Parameter
 
 with installed("optuna", "optuna"):
@@ -78,11 +73,13 @@ def space_to_optuna(space: Space) -> dict[str, BaseDistribution]:
     """
     if not isinstance(space, Space):
         raise SpaceError(f"only a covey.Space has distributions; got {type(space).__name__}.")
-    refuse_conditions(
-        space,
-        "a dict of distributions",
-        "call suggest(trial, space) in the objective, which asks for what is present.",
-    )
+    conditional = [name for name, parameter in space.parameters.items() if parameter.when]
+    if conditional:
+        raise SpaceError(
+            f"a dict of distributions cannot say that {', '.join(map(repr, conditional))} may be "
+            "absent (`when`); call suggest(trial, space) in the objective, which asks for what is "
+            "present."
+        )
     return _distributions(space)
 
 
@@ -160,10 +157,17 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
             raise SpaceError("Optuna has no floats in logs with a step; leave log or step out.")
         return FloatDistribution(*parameter.span, log=parameter.log, step=parameter.step)
     if isinstance(parameter, Choice):
-        refuse_features(parameter, "Optuna")
+        if parameter.features is not None:
+            raise SpaceError(
+                "Optuna has no features of options; leave them out, Choice(options), to search the "
+                "options there as equally different."
+            )
         return _stepped(parameter.options) if parameter.ordered else _categories(parameter.options)
     if not isinstance(parameter, Integer):
-        raise inexpressible(parameter, "Optuna")
+        raise SpaceError(
+            f"Optuna cannot express the kind {parameter.kind!r}, only real, integer and choice; "
+            "search one of these there, and convert it in the objective."
+        )
     if parameter.log and parameter.step != 1:
         raise SpaceError(
             f"Optuna has no integers in logs with a step; got step={parameter.step}. "

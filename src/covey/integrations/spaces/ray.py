@@ -1,4 +1,4 @@
-"""Spaces from and to the domains of a Ray Tune ``param_space``."""
+"""Spaces from the domains of a Ray Tune ``param_space``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.spaces import inexpressible, refuse_conditions, refuse_features
 from covey.space import Choice, Parameter
 from covey.space.names import plain
 
 with installed("ray", "ray"):
-    from ray import tune
     from ray.tune.search import sample
     from ray.tune.search.variant_generator import parse_spec_vars
 
@@ -70,6 +68,7 @@ def space_from_ray(param_space: Mapping[str, Any]) -> Space:
     A domain inside dicts is named by its path. A choice among numbers becomes an ordered one,
     smallest first: 16 is nearer to 32 than to 512.
 
+    >>> from ray import tune
     >>> space_from_ray({"opt": {"lr": tune.loguniform(1e-4, 1e-1)}, "epochs": 10})
     Space({'opt/lr': Real(low=0.0001, high=0.1, log=True)})
     """
@@ -85,23 +84,6 @@ def space_from_ray(param_space: Mapping[str, Any]) -> Space:
             f"got {param_space!r}."
         )
     return Space(parameters)
-
-
-def space_to_ray(space: Space) -> dict[str, Any]:
-    """The ``param_space`` of a space; a name with slashes becomes a path of dicts.
-
-    >>> space_to_ray(Space({"opt/lr": Real(0, 1)}))["opt"]["lr"].domain_str
-    '(0.0, 1.0)'
-    """
-    if not isinstance(space, Space):
-        raise SpaceError(f"only a covey.Space has Ray domains; got {type(space).__name__}.")
-    refuse_conditions(space, "a param_space of Ray", "give the space itself to CoveySearch.")
-    if space.where:
-        raise SpaceError(
-            "Ray draws each parameter by itself and cannot hold constraints (`where`): "
-            f"{', '.join(map(str, space.where))}. Give the space itself to CoveySearch."
-        )
-    return nested({name: _domain(name, p) for name, p in space.parameters.items()})
 
 
 def domains_in(param_space: Mapping[str, Any]) -> dict[str, sample.Domain]:
@@ -175,44 +157,3 @@ def _steps(domain: sample.Float, log: bool, step: float) -> Real | Choice:
     gap = Decimal(str(step))
     low, high = (float(gap * round(end / step)) for end in (domain.lower, domain.upper))
     return Real(low, high, step=step) if low < high else Choice([low])
-
-
-def _domain(name: str, parameter: Parameter) -> sample.Domain:
-    if isinstance(parameter, Real) and parameter.step is not None:
-        return _quantised(name, parameter, parameter.step)
-    if isinstance(parameter, Real):
-        return (tune.loguniform if parameter.log else tune.uniform)(*parameter.span)
-    if isinstance(parameter, Integer):
-        return _integers(name, parameter)
-    if not isinstance(parameter, Choice):
-        raise SpaceError(f"parameter {name!r}: {inexpressible(parameter, 'Ray')}")
-    refuse_features(parameter, "Ray")
-    options = list(parameter.options)
-    if parameter.ordered and not (parameter.numeric and options == sorted(options)):
-        raise SpaceError(
-            f"parameter {name!r}: Ray knows an order only among numbers that rise; leave "
-            "ordered=True out, or give the space itself to CoveySearch."
-        )
-    return tune.choice(options)
-
-
-def _quantised(name: str, parameter: Real, step: float) -> sample.Domain:
-    if parameter.log or Decimal(str(parameter.low)) % Decimal(str(step)):
-        why = "not in logs" if parameter.log else f"and {parameter.low} is none"
-        raise SpaceError(
-            f"parameter {name!r}: the steps of Ray are multiples of {step}, {why}; leave step out "
-            "and round in the trainable, or give the space itself to CoveySearch."
-        )
-    return tune.quniform(*parameter.span, step)
-
-
-def _integers(name: str, parameter: Integer) -> sample.Domain:
-    low, high, step = parameter.low, parameter.high, parameter.step
-    if step == 1:
-        return (tune.lograndint if parameter.log else tune.randint)(low, high + 1)
-    if low % step:
-        raise SpaceError(
-            f"parameter {name!r}: the steps of Ray are multiples of {step}, and {low} is none; "
-            "shift it in the trainable, or give the space itself to CoveySearch."
-        )
-    return (tune.qlograndint if parameter.log else tune.qrandint)(low, high, step)

@@ -1,4 +1,4 @@
-"""Spaces from and to the ``param_distributions`` of scikit-learn's RandomizedSearchCV.
+"""Spaces from the ``param_distributions`` of scikit-learn's RandomizedSearchCV.
 
 It needs SciPy only, whose distributions these are.
 """
@@ -12,19 +12,11 @@ import numpy as np
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError
-from covey.integrations.spaces import (
-    conditioned,
-    inexpressible,
-    refuse_conditions,
-    refuse_features,
-)
+from covey.integrations.spaces import conditioned
 from covey.space import Choice, Parameter
-from covey.space.conditions import Condition
 from covey.space.names import plain, same
 
 _KNOWN = "uniform, loguniform, randint, a range, a list, or covey.Real, Integer, Choice"
-
-_MOST_LEVELS = 10_000  # of a real in steps, which becomes a list
 
 
 def space_from_sklearn(distributions: Any) -> Space:
@@ -110,49 +102,6 @@ def _tells_apart(name: str, branches: Sequence[Mapping[str, Parameter]]) -> bool
     return not any(same(a, b) for i, a in enumerate(options) for b in options[:i])
 
 
-def space_to_sklearn(space: Space) -> dict[str, Any] | list[dict[str, Any]]:
-    """The ``param_distributions`` that draw uniformly from a space (in logs, where it says so).
-
-    The upper end of a Real is right up to the rounding of ``low + (high - low)``. Where one choice
-    decides which parameters are present, it is a list of dicts, and each is drawn as often.
-
-    >>> space_to_sklearn(Space({"n": Integer(2, 8, step=2), "kernel": Choice(["rbf", "poly"])}))
-    {'n': range(2, 9, 2), 'kernel': ['rbf', 'poly']}
-    """
-    if not isinstance(space, Space):
-        raise SpaceError(f"only a covey.Space has distributions; got {type(space).__name__}.")
-    if space.where:
-        raise SpaceError(
-            "distributions are drawn one by one and cannot hold constraints (`where`): "
-            f"{', '.join(map(str, space.where))}."
-        )
-    whens = {name: Condition.of(p.when) for name, p in space.parameters.items() if p.when}
-    parents = {parent for when in whens.values() for parent in when or ()}
-    if not parents:
-        return {name: _distribution(name, p) for name, p in space.parameters.items()}
-    parent = min(parents)
-    decides = space.parameters[parent]
-    if len(parents) > 1 or not isinstance(decides, Choice) or parent in whens:
-        refuse_conditions(
-            space,
-            "a list of dicts, one for each branch of one Choice,",
-            "give the space itself to CoveySearchCV.",
-        )
-    refuse_features(decides, "scikit-learn")
-    groups: dict[frozenset[str], list[Any]] = {}
-    for option in _options(decides):
-        absent = (n for n, w in whens.items() if w and not any(same(option, v) for v in w[parent]))
-        groups.setdefault(frozenset(absent), []).append(option)
-    return [
-        {
-            name: options if name == parent else _distribution(name, p)
-            for name, p in space.parameters.items()
-            if name not in absent
-        }
-        for absent, options in groups.items()
-    ]
-
-
 def _parameter(given: Any) -> Parameter:
     from scipy.stats.distributions import rv_frozen
 
@@ -199,32 +148,3 @@ def _called(given: Any) -> str:
     if isinstance(given, rv_continuous | rv_discrete):
         return f"the distribution {given.name} without its arguments, as in uniform(0, 1),"
     return repr(given)
-
-
-def _distribution(name: str, parameter: Parameter) -> Any:
-    from scipy.stats import loguniform, randint, uniform
-
-    if isinstance(parameter, Choice):
-        refuse_features(parameter, "scikit-learn")
-        return list(parameter.options)
-    if isinstance(parameter, Real) and parameter.size is not None:
-        if parameter.log or parameter.size > _MOST_LEVELS:
-            why = "none evenly in logs" if parameter.log else f"only a list of {_MOST_LEVELS}"
-            raise SpaceError(
-                f"parameter {name!r}: no distribution draws numbers in steps, {why}; "
-                "leave step out, and round it."
-            )
-        return parameter.examples(_MOST_LEVELS)
-    if isinstance(parameter, Real):
-        low, high = parameter.span
-        return loguniform(low, high) if parameter.log else uniform(low, high - low)
-    if not isinstance(parameter, Integer):
-        raise SpaceError(f"parameter {name!r}: {inexpressible(parameter, 'scikit-learn')}")
-    if parameter.log:
-        raise SpaceError(
-            f"parameter {name!r}: no distribution draws integers evenly in logs; "
-            "leave log out, or use a Real and round it."
-        )
-    if parameter.step > 1:
-        return range(parameter.low, parameter.high + 1, parameter.step)
-    return randint(parameter.low, parameter.high + 1)

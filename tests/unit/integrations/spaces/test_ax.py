@@ -18,12 +18,11 @@ from ax.core.parameter import (
 )
 from ax.core.parameter_constraint import ParameterConstraint
 from ax.core.search_space import SearchSpace
-from tests.angle import Angle
 
 import covey.integrations.spaces.ax
-from covey import Integer, Linear, Mixture, Real, Space
+from covey import Integer, Linear, Real, Space
 from covey.errors import SpaceError
-from covey.integrations.spaces.ax import space_from_ax, space_to_ax
+from covey.integrations.spaces.ax import space_from_ax
 from covey.space import Choice
 
 FLOAT, INT, STRING, BOOL = (
@@ -114,67 +113,6 @@ def test_conditions_are_refused_and_equalities_kept():
         space_from_ax(SearchSpace([FixedParameter("p", STRING, "a")]))
 
 
-@pytest.mark.parametrize(
-    "space",
-    [
-        Space({"x": Real(0, 1), "r": Real(1e-3, 1, log=True)}),
-        Space({"n": Integer(1, 8), "m": Integer(2, 64, log=True)}),
-        Space({"c": Choice(["a", "b", "c"]), "o": Choice(["lo", "mid", "hi"], ordered=True)}),
-        Space({"k": Choice([1, 2, 4], ordered=True), "w": Choice([0.1, 0.5, 0.7])}),
-        Space({"x": Real(0, 1), "y": Real(0, 1)}, [Linear({"x": 1, "y": -2}, upper=0.5)]),
-    ],
-)
-def test_there_and_back(space):
-    assert space_from_ax(space_to_ax(space)) == space
-
-
-def test_a_mixture_is_a_sum_there_and_no_more():
-    two = {"x": Real(0, 1), "y": Real(0, 1)}
-    again = space_from_ax(space_to_ax(Space(two, [Mixture(["x", "y"])])))
-    assert again == Space(two, [Linear({"x": 1, "y": 1}, lower=1, upper=1)])
-    for more in ({"parts": 2}, {"least": 0.1}, {"step": 0.1}):
-        with pytest.raises(SpaceError, match="nothing of parts=, least= or step="):
-            space_to_ax(Space(two, [Mixture(["x", "y"], **more)]))
-
-
-def test_steps_are_digits_or_a_choice():
-    tenths = Space({"p": Real(0.1, 0.4, step=0.1), "q": Real(-1, 1, step=1e-5)})
-    assert space_from_ax(space_to_ax(tenths)) == tenths
-    quarters = space_to_ax(Space({"p": Real(0, 1, step=0.25)}))
-    assert space_from_ax(quarters) == Space({"p": Choice([0.0, 0.25, 0.5, 0.75, 1.0])})
-    for parameter in (Real(0, 1, step=0.0005), Real(1, 9, step=0.5, log=True)):
-        with pytest.raises(SpaceError, match=r"'p': Ax has floats in steps of 1, 0.1"):
-            space_to_ax(Space({"p": parameter}))
-
-
-def test_what_comes_back_as_something_else():
-    steps = space_to_ax(Space({"n": Integer(2, 8, step=3), "one": Choice(["only"])}))
-    assert steps.parameters["one"].value == "only"
-    assert space_from_ax(steps) == Space({"n": Choice([2, 5, 8], ordered=True)})
-    both = Space({"x": Real(0, 1), "y": Real(0, 1)}, [Linear({"x": 1, "y": 1}, 0.2, 0.9)])
-    again = space_from_ax(space_to_ax(both))
-    assert set(again.linear) == {
-        Linear({"x": 1, "y": 1}, upper=0.9),
-        Linear({"x": -1, "y": -1}, upper=-0.2),
-    }
-
-
-@pytest.mark.parametrize(
-    ("space", "reason"),
-    [
-        (Space({"x": Real(0, 1)}, [lambda p: True]), "is a function"),
-        (Space({"c": Choice(["a", 1])}), "'c': Ax takes options that are all str"),
-        (Space({"c": Choice([(1, 2), (3, 4)])}), "all str"),
-        (Space({"c": Choice([4, 1, 2], ordered=True)}), "orders numbers by size"),
-        (Space({"n": Integer(2, 8, step=2, log=True)}), "in logs with a step"),
-        ("x", "only a covey.Space"),
-    ],
-)
-def test_what_ax_cannot_say_is_refused(space, reason):
-    with pytest.raises(SpaceError, match=reason):
-        space_to_ax(space)
-
-
 def test_the_examples_in_the_docstrings_hold():
     assert doctest.testmod(covey.integrations.spaces.ax).failed == 0
 
@@ -187,8 +125,3 @@ def test_without_ax_the_import_says_what_to_install():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("this needs ax-platform: pip install 'covey[ax]'")
-
-
-def test_a_kind_of_ones_own_is_refused_by_name():
-    with pytest.raises(SpaceError, match="'turn': Ax cannot express the kind 'angle'"):
-        space_to_ax(Space({"turn": Angle()}))

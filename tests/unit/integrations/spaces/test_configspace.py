@@ -8,38 +8,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from covey import Integer, Linear, Pool, Real, Space, Study
+from covey import Integer, Real, Study
 from covey.errors import SpaceError
 from covey.space import Choice
 
 ConfigSpace = pytest.importorskip("ConfigSpace", reason="pip install 'covey[configspace]'")
-from covey.integrations.spaces.configspace import space_from_configspace, space_to_configspace
-
-decimals = st.integers(-(10**6), 10**6).map(lambda i: i / 1000)
-labels = st.lists(st.text(min_size=1, max_size=3) | st.integers(), min_size=2, unique=True)
-parameters = st.one_of(
-    st.tuples(decimals, decimals).filter(lambda ends: ends[0] < ends[1]).map(lambda e: Real(*e)),
-    st.tuples(decimals, decimals)
-    .filter(lambda ends: 0 < ends[0] < ends[1])
-    .map(lambda e: Real(*e, log=True)),
-    st.builds(lambda low, more: Integer(low, low + more), st.integers(-9, 9), st.integers(1, 99)),
-    st.builds(
-        lambda low, more: Integer(low, low + more, log=True), st.integers(1, 9), st.integers(1, 99)
-    ),
-    st.builds(Choice, labels, st.booleans()),
-    st.builds(lambda value: Choice([value]), st.integers() | st.text() | st.none()),
-)
-
-
-@given(st.dictionaries(st.text(min_size=1, max_size=4), parameters, min_size=1, max_size=4))
-def test_a_space_survives_configspace(named):
-    """In the order of names, which is the order ConfigSpace keeps."""
-    space = Space(named)
-    again = space_from_configspace(space_to_configspace(space))
-    assert dict(again.parameters) == dict(space.parameters)
+from covey.integrations.spaces.configspace import space_from_configspace
 
 
 def test_a_configspace_becomes_the_space_it_means():
@@ -117,26 +92,6 @@ def disjunction() -> object:
     return given
 
 
-def test_conditions_go_there_and_come_back():
-    space = Space(
-        {
-            "alpha": Real(0, 1, when={"pruned": True}),
-            "depth": Integer(1, 12, when={"model": "tree"}),
-            "lr": Real(1e-5, 1, log=True, when={"model": ["net", "line"]}),
-            "model": Choice(["tree", "net", "line"]),
-            "n": Integer(1, 3),
-            "pruned": Choice([True, False], ordered=False, when={"model": "tree", "n": [2, 3]}),
-        }
-    )
-    there = space_to_configspace(space)
-    assert dict(space_from_configspace(there).parameters) == dict(space.parameters)
-    there.seed(0)
-    for configuration in there.sample_configuration(50):
-        assert space.check(dict(configuration)) == dict(configuration)
-    for point in space.decode(np.random.default_rng(0).random((50, space.width))):
-        ConfigSpace.Configuration(there, values=point).check_valid_configuration()
-
-
 def test_comparisons_become_the_values_that_they_allow():
     given = ConfigSpace.ConfigurationSpace({"n": (1, 4), "x": (0.0, 1.0), "y": (0.0, 1.0)})
     given.add(ConfigSpace.GreaterThanCondition(given["x"], given["n"], 2))
@@ -171,38 +126,6 @@ def test_a_dict_is_no_configspace():
         space_from_configspace({"x": (0.0, 1.0)})
 
 
-@pytest.mark.parametrize(
-    ("parameter", "said"),
-    [
-        (Real(1e-15, 1e-3, log=True), "'p': ConfigSpace refuses it: Negative lower bound"),
-        (Real(0, 0.12345678901234567), "'p': the bounds .* are rounded to"),
-        (Integer(2, 16, step=2, log=True), "on a logarithmic scale cannot go in steps"),
-        (Integer(0, 10**6, step=2), "500001 values .* cannot go in steps"),
-        (Choice([1, True]), "'p': ConfigSpace refuses it"),
-        (Choice([1, True], ordered=True), "'p': ConfigSpace refuses it"),
-    ],
-    ids=str,
-)
-def test_what_configspace_cannot_say_is_refused(parameter, said):
-    with pytest.raises(SpaceError, match=said):
-        space_to_configspace(Space({"p": parameter}))
-
-
-def test_constraints_and_pools_are_refused():
-    with pytest.raises(SpaceError, match=r"x <= 0\.5"):
-        space_to_configspace(Space({"x": Real(0, 1)}, where=[Linear({"x": 1}, upper=0.5)]))
-    with pytest.raises(SpaceError, match="n > m"):
-        space_to_configspace(space_from_configspace(forbidding()))
-    with pytest.raises(SpaceError, match="got Pool"):
-        space_to_configspace(Pool([{"x": 1.0}]))
-
-
-def test_integers_in_steps_are_listed_in_order():
-    made = space_to_configspace(Space({"n": Integer(1, 9, step=4), "one": Integer(3, 3)}))
-    assert made["n"].sequence == (1, 5, 9)
-    assert made["one"].value == 3
-
-
 def test_without_configspace_the_error_says_what_to_install():
     code = (
         "import sys; sys.modules['ConfigSpace'] = None\n"
@@ -210,3 +133,24 @@ def test_without_configspace_the_error_says_what_to_install():
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert "this needs ConfigSpace: pip install 'covey[configspace]'" in done.stderr
+
+
+def test_conditions_are_those_of_configspace():
+    """Its own check takes every point of the space, and the space every configuration."""
+    there = ConfigSpace.ConfigurationSpace(
+        {"model": ["tree", "net", "line"], "n": (1, 3), "depth": (1, 12), "rate": (1e-5, 1.0)},
+        seed=0,
+    )
+    there.add(ConfigSpace.InCondition(there["rate"], there["model"], ["net", "line"]))
+    there.add(
+        ConfigSpace.AndConjunction(
+            ConfigSpace.EqualsCondition(there["depth"], there["model"], "tree"),
+            ConfigSpace.InCondition(there["depth"], there["n"], [2, 3]),
+        )
+    )
+    space = space_from_configspace(there)
+    assert space.parameters["depth"] == Integer(1, 12, when={"model": "tree", "n": [2, 3]})
+    for configuration in there.sample_configuration(50):
+        assert space.check(dict(configuration)) == dict(configuration)
+    for point in space.decode(np.random.default_rng(0).random((50, space.width))):
+        ConfigSpace.Configuration(there, values=point).check_valid_configuration()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covey import Integer, Linear, Pool, Real, Space
+from covey import Integer, Real, Space
 from covey.errors import SpaceError
 from covey.space import Choice
 
@@ -18,42 +18,10 @@ pytest.importorskip("ray.tune", reason="pip install 'covey[ray]'")
 from ray import tune
 from ray.tune.search import sample
 
-from covey.integrations.spaces.ray import space_from_ray, space_to_ray
+from covey.integrations.spaces.ray import space_from_ray
 
 pytest.importorskip("ray", reason="pip install 'covey[ray]'")
 from covey.integrations.spaces.ray import nested, picked
-
-floats = st.floats(-1e6, 1e6, allow_subnormal=False)
-words = st.lists(st.text(min_size=1, max_size=3) | st.none() | st.booleans(), min_size=1)
-parameters = st.one_of(
-    st.builds(lambda low, more: Real(low, low + more), floats, st.floats(1e-3, 1e6)),
-    st.builds(
-        lambda low, more: Real(low, low + more, log=True), st.floats(1e-9, 9), st.floats(1e-3, 1e6)
-    ),
-    st.builds(lambda low, more: Integer(low, low + more), st.integers(-9, 9), st.integers(0, 99)),
-    st.builds(
-        lambda low, more: Integer(low, low + more, log=True), st.integers(1, 9), st.integers(0, 99)
-    ),
-    st.builds(
-        lambda step, first, more, log: Integer(step * first, step * (first + more), log, step),
-        *(st.integers(2, 9), st.integers(1, 9), st.integers(0, 9), st.booleans()),
-    ),
-    words.map(lambda options: Choice(list(dict.fromkeys(options)))),
-    st.lists(floats, min_size=1, unique=True).map(lambda v: Choice(sorted(v), ordered=True)),
-)
-names = st.lists(st.text("abc", min_size=1, max_size=2), min_size=1, max_size=3).map("/".join)
-
-
-def tops_once(names: list[str]) -> bool:
-    """No name is the beginning of another, as in 'a' and 'a/b'."""
-    return not any(a != b and f"{b}/".startswith(f"{a}/") for a in names for b in names)
-
-
-@given(st.dictionaries(names, parameters, min_size=1, max_size=4).filter(lambda d: tops_once([*d])))
-def test_a_space_survives_ray(named):
-    space = Space(named)
-    assert dict(space_from_ray(space_to_ray(space)).parameters) == named
-
 
 DOMAINS = {
     "uniform": (tune.uniform(-1, 2), Real(-1, 2)),
@@ -151,23 +119,6 @@ odd.set_sampler(sample.Sampler())
 def test_what_covey_cannot_say_is_refused(given, said):
     with pytest.raises(SpaceError, match=said):
         space_from_ray(given)
-
-
-@pytest.mark.parametrize(
-    ("space", "said"),
-    [
-        (Space({"s": Choice(["low", "high"], ordered=True)}), "'s': Ray knows an order only"),
-        (Space({"s": Choice([2, 1], ordered=True)}), "'s': Ray knows an order only"),
-        (Space({"n": Integer(1, 9, step=2)}), "'n': the steps of Ray are multiples of 2"),
-        (Space({"a": Real(0, 1), "a/b": Real(0, 1)}), "'a/b' cannot become a path"),
-        (Space({"x": Real(0, 1)}, where=[Linear({"x": 1}, upper=0.5)]), r"x <= 0\.5"),
-        (Pool([{"x": 1.0}]), "got Pool"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_what_ray_cannot_say_is_refused(space, said):
-    with pytest.raises(SpaceError, match=said):
-        space_to_ray(space)
 
 
 def test_without_ray_the_error_says_what_to_install():

@@ -150,9 +150,10 @@ def chances_table(rows: list[dict[str, Any]]) -> Iterator[str]:
             by_run = np.bincount(runs[some], miss)
             chance = np.sqrt((said[some] * (1.0 - said[some])).sum())
             error = max(float(np.sqrt(np.square(by_run).sum())), float(chance)) / len(some)
+            off = miss.mean() / error if error > 0.0 else 0.0
             yield (
                 f"{low:g} to {min(high, 1.0):g} | {len(some)} | {said[some].mean():.3f} | "
-                f"{left[some].mean():.3f} | {miss.mean() / error:+.1f}"
+                f"{left[some].mean():.3f} | {off:+.1f}"
             )
     stops = np.array([row["stop"] for row in rows], dtype=bool)
     wrong = int(left[stops].sum())

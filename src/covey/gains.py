@@ -35,7 +35,7 @@ _UNLIKELY = 0.05  # chance of a gain below which to stop
 _LATEST = 3  # batches whose improvement is looked at
 _WORTH = 0.01  # of the range of the results: a gain that counts, unless said
 # How often "stop" was wrong, and said, in `python -m benchmarks.foretold` (docs/advice.md).
-_WRONG_STOPS = (0, 0)
+_WRONG_STOPS = (0, 15)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from covey import Study, dpp
+from covey import Choice, Integer, Real, Space, Study, dpp
 from covey.arrays import Array
 from covey.belief import Belief
 from covey.bench import hartmann6
@@ -124,6 +124,23 @@ def ask_row(k: int, n: int, target: float | None, peer: bool) -> Row:
     return replace(row, peer=name, peer_seconds=botorch_seconds(k, told_study(n)))
 
 
+def first_ask_row(width: int, target: float | None) -> Row:
+    """The first ask of a study that was given 1,000 results: there is no fit to start from."""
+    kinds = (Real(0.0, 1.0), Integer(0, 20), Choice(["a", "b", "c"]))
+    space = Space({f"x{i}": kinds[i % 3] for i in range(width)})
+    rng = np.random.default_rng(0)
+    at = rng.random((1000, space.width))
+    slopes = np.linspace(3.0, 0.5, space.width)
+    values = np.exp(np.sin(at * slopes).sum(axis=1) / 3.0) + 0.05 * rng.standard_normal(1000)
+
+    def fresh() -> Study:
+        study = Study(space, seed=0)
+        study.add(space.decode(at), values)
+        return study
+
+    return Row(cpu_seconds(fresh, lambda study: study.ask(BATCH), most=1), target=target)
+
+
 def botorch_seconds(k: int, study: Study) -> float:
     """CPU seconds of a fit and k points of qLogEI on the same data, once."""
     torch, told = import_module("torch"), study.history.told
@@ -154,6 +171,9 @@ def ask_cases(quick: bool, peers: bool) -> Iterator[Case]:
     for k, n, target in sizes:
         peer = peers and (k, n) == (10, 100)
         yield Case(f"ask({k}), n={n}, 6-d", partial(ask_row, k, n, target, peer))
+    for width in () if quick else (10, 20):
+        name = f"first ask({BATCH}), n=1000, {width} mixed parameters"
+        yield Case(name, partial(first_ask_row, width, 5.0))
 
 
 def smooth_kernel(n: int) -> Array:

@@ -51,6 +51,7 @@ def test_what_is_raised_is_ours(path):
         "covey.cli.init": {"ValueError"},
         "covey.history.trial": {"TypeError"},
         "covey.log.disk": {"OSError"},
+        "covey.run.loop": {"KeyboardInterrupt"},  # which says what ended the run
         "covey.run.reports": {"Stopped"},  # no error, but how an evaluation is ended
         "covey.testing.parameter": {"AssertionError"},  # how a test fails
     }.get(dotted(path), set())

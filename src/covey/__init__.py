@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from covey.study import Study
 
 __version__ = "0.3.0"
-
-# What covey has to say goes to the logger "covey"; without a handler of yours, nowhere.
-logging.getLogger("covey").addHandler(logging.NullHandler())
 
 __all__ = [
     "GP",

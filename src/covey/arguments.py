@@ -29,6 +29,7 @@ from covey.space import Frame, Pool, Space, records_of
 from covey.space.constraints import enforce
 
 _LONGEST = 1e9  # seconds of a time budget
+_MOST_POINTS = 10**6  # of a batch: their coordinates are drawn at once
 Points = Iterable[Mapping[str, Any]] | Frame
 Trials = Trial | int | Sequence[Trial | int]
 
@@ -79,9 +80,11 @@ def checked_held(space: Space | Pool, fixed: Any) -> dict[str, Any]:
 
 
 def checked_count(k: Any) -> int:
-    """The number of points to ask for, at least 1."""
+    """The number of points to ask for."""
     if not is_whole(k, 1):
         raise StrategyError(f"ask takes a whole number of points, at least 1; got {k!r}.")
+    if k > _MOST_POINTS:
+        raise StrategyError(f"ask takes at most {_MOST_POINTS} points; got {k!r}. Ask for fewer.")
     return int(k)
 
 

@@ -8,11 +8,13 @@ first needed.
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -72,8 +74,10 @@ def namespace(array: Any) -> Any:
     """
     if isinstance(array, np.ndarray):
         return np
-    from array_api_compat import array_namespace
-
+    try:
+        from array_api_compat import array_namespace
+    except ImportError as error:
+        raise MissingExtraError("array-api-compat", "torch") from error
     return array_namespace(array)
 
 
@@ -152,11 +156,17 @@ def one_thread() -> Iterator[None]:
     Several threads were measured seven times slower at the size of an ask, and they round
     differently, so that a batch would depend on the machine's settings.
     """
-    import scipy.linalg  # noqa: F401 - loads its own BLAS, for the limit to reach
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _libraries(with_torch="torch" in sys.modules).limit(limits=1, user_api="blas"):
         yield
+
+
+@cache
+def _libraries(*, with_torch: bool) -> Any:
+    """The BLAS libraries that are loaded, which take a millisecond to find; torch has its own."""
+    import scipy.linalg  # noqa: F401 - loads its own BLAS, for the limit to reach
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def first_largest(values: Array) -> int:
@@ -249,6 +259,11 @@ def sum_of_squares(array: Any) -> Array:
 
 def log_normal_cdf(z: Array) -> Array:
     """log Φ(z), accurate far into the lower tail where Φ itself underflows (z < -38)."""
+    if not is_numpy(z):
+        import torch
+
+        logs: Array = torch.special.log_ndtr(z)
+        return logs
     from scipy.special import log_ndtr
 
     return np.asarray(log_ndtr(z))

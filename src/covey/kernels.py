@@ -132,7 +132,11 @@ class Matern52:
         """dk/dr² = -(5/6) s (1 + q) exp(-q), finite at r = 0."""
         xp = namespace(r2)
         q = xp.sqrt(5.0 * r2)
-        return (-5.0 / 6.0) * self.variance * (1.0 + q) * xp.exp(-q)
+        falling = xp.exp(-q)
+        q += 1.0  # in place, as in `at_distance`
+        q *= (-5.0 / 6.0) * self.variance
+        q *= falling
+        return q
 
     def frequencies(self, rng: np.random.Generator, pairs: int, /) -> Array:
         """Multivariate Student t with 5 degrees of freedom and scales 1/ℓ_d, (pairs, d)."""

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from covey.arrays import Array, Indices, Mask, log_normal_cdf
+from covey.arrays import Array, Indices, Mask, like, log_normal_cdf
 from covey.belief import Belief, Beliefs
 from covey.errors import StrategyError
 
@@ -324,9 +324,9 @@ def estimated_maximum(
     m₀ is the largest value observed or, with ``start`` "mean", the larger of that and the largest
     mean. "n" integrates on a grid of 201 levels, cost 200 n; "a" takes the closed form of the
     paper, cost 2 n. A guard keeps m̂ above the largest mean, else ν would be negative. Candidates
-    that hardly count are left out.
+    that hardly count are left out. Candidates on a device are evaluated there.
     """
-    some = counting(belief)
+    some, where = counting(belief), belief.parts[0].explained.squares
     mean, std = belief.mean[some], belief.std[some]
     top = float(mean.max())
     m0 = belief.best if start == "observed" else max(belief.best, top)
@@ -334,19 +334,32 @@ def estimated_maximum(
         far = max(m0 + 1e-9, float((mean + 8.0 * std).max()))
         # Finer towards m₀, where many confident candidates make the integrand fall fast.
         grid = m0 + (far - m0) * np.square(np.linspace(0.0, 1.0, 201))
-        maximum = m0 + float(np.trapezoid(_exceedance(mean, std, grid), grid))  # ESTn, MATH 3
+        maximum = m0 + float(
+            np.trapezoid(_exceedance(mean, std, grid, where), grid)
+        )  # ESTn, MATH 3
     else:  # ESTa, MATH 3
-        maximum = m0 + _half_gaussian_area(*_exceedance(mean, std, np.array([m0, m0 + 1.0])))
+        maximum = m0 + _half_gaussian_area(*_exceedance(mean, std, np.array([m0, m0 + 1.0]), where))
     if maximum < top + 1e-6:
         _log.debug("EST guard: estimated maximum %.6g lies below the largest mean", maximum)
         maximum = top + 1e-6
     return maximum
 
 
-def _exceedance(mean: Array, std: Array, levels: Array) -> Array:
-    """g(w) = 1 - Π_x Φ((w - μ)/σ) at each level w (MATH 3), in logs against underflow."""
-    logs = [log_normal_cdf((w - mean) / std).sum() for w in levels]
-    return np.asarray(-np.expm1(logs))
+_CERTAIN = -40.0  # log of a product so small that 1 less it is 1, to the last bit
+
+
+def _exceedance(mean: Array, std: Array, levels: Array, where: Array) -> Array:
+    """g(w) = 1 - Π_x Φ((w - μ)/σ) at ascending levels w (MATH 3), in logs against underflow.
+
+    From the highest level down, as far as g is below 1. Worked out on the device of ``where``.
+    """
+    mean, std = like(mean, where), like(std, where)
+    logs = np.full(len(levels), -np.inf)
+    for i in reversed(range(len(levels))):
+        logs[i] = float(log_normal_cdf((float(levels[i]) - mean) / std).sum())
+        if logs[i] < _CERTAIN:
+            break
+    return -np.expm1(logs)
 
 
 def _half_gaussian_area(here: float, one_above: float) -> float:

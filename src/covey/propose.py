@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -59,9 +59,38 @@ _STANDS = "stands for candidates that no other point is near"
 _TOO_FEW = "the results so far are too few for a model, or all equal"
 
 
+class BeliefMaker(Protocol):
+    """Makes the belief of a posterior about candidates; another may do it on other machines."""
+
+    def __call__(
+        self,
+        posterior: Posterior | Posteriors,
+        candidates: Candidates,
+        round: int,
+        use: Resources,
+        /,
+    ) -> Belief:
+        """The belief in this round, within these resources."""
+        ...
+
+
+def believe(
+    posterior: Posterior | Posteriors, candidates: Candidates, round: int, use: Resources
+) -> Belief:
+    """The belief, worked out in this process, on the device of these resources.
+
+    Its coordinates stay on the host, where a strategy looks for copies.
+    """
+    belief = posterior.belief(use.place(candidates.at), round, use.bytes)
+    return replace(belief, at=candidates.at)
+
+
 @dataclass(frozen=True)
 class Request:
-    """One ask: k points by a strategy, with fixed parameters and limits on the machine."""
+    """One ask: k points by a strategy, with fixed parameters and limits on the machine.
+
+    ``believe`` makes the belief that the strategy chooses from.
+    """
 
     k: int
     strategy: Strategy
@@ -69,6 +98,7 @@ class Request:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     resources: Resources = field(default_factory=Resources)
     plates: PlateOrder | None = None  # then there are as many points as its plates have room for
+    believe: BeliefMaker = believe
 
 
 @dataclass(frozen=True)
@@ -119,9 +149,7 @@ def propose(
         size = Size(len(every), posterior.rows, k, posterior.size, searched)
         candidates = limit.thinned(every, size, rng)
     with watch.timing("belief"):
-        belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
-        belief = resolved(belief, history, recipe, request.fixed, posterior.seen_at)
-        belief = compared(belief, posterior, recipe.space)
+        belief = belief_about(candidates, posterior, history, recipe, request)
     with watch.timing("choose"):
         chosen = limit.apply(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
@@ -181,6 +209,24 @@ def noted(recipe: Recipe) -> str:
         f"with {len(goals)} goals each point is chosen at a weighting of them drawn at random; "
         f"what it adds to the front is computed for up to {EXACT}"
     )
+
+
+def belief_about(
+    candidates: Candidates,
+    posterior: Posterior | Posteriors,
+    history: History,
+    recipe: Recipe,
+    request: Request,
+    shared: Collection[str] = (),
+) -> Belief:
+    """The belief about candidates as a strategy takes it: made, then `resolved` and `compared`.
+
+    ``shared`` parameters are held like what the request fixes.
+    """
+    held = {*request.fixed, *shared}
+    belief = request.believe(posterior, candidates, history.rounds + 1, request.resources)
+    belief = resolved(belief, history, recipe, held, posterior.seen_at)
+    return compared(belief, posterior, recipe.space)
 
 
 def resolved(
@@ -416,7 +462,7 @@ def _under_layout(
 ) -> Proposal:
     """Points that keep what a layout shares and allows, by model or as a design."""
     rng = np.random.default_rng([recipe.seed, history.asked_count])
-    layout, strategy, use = _layout(request), request.strategy, request.resources
+    layout, strategy = _layout(request), request.strategy
     posterior = None
     if strategy.needs_model and ready(history, recipe, strategy):
         posterior = learnt(history, recipe, rng, Recall() if recall is None else recall)
@@ -424,10 +470,7 @@ def _under_layout(
     candidates = _offered(history, recipe, request, most, posterior, rng)
     offer = offer_of(layout, candidates.at, recipe.space.columns_of, candidates.points)
     if posterior is not None:
-        belief = posterior.belief(use.place(candidates.at), history.rounds + 1, use.bytes)
-        held = {*request.fixed, *layout.shared}
-        belief = resolved(belief, history, recipe, held, posterior.seen_at)
-        belief = compared(belief, posterior, recipe.space)
+        belief = belief_about(candidates, posterior, history, recipe, request, layout.shared)
         rank: Rank = by_upper_bounds
         why = f"chosen by {request.name}"
     else:

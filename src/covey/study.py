@@ -22,7 +22,7 @@ from covey.history import History, Trial, events
 from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, progress_bar
 from covey.learn import Goal, LastModel, Recipe
 from covey.log.disk import Mutex
-from covey.log.header import open_study, reopen, space_in
+from covey.log.header import OpenedLog, open_study, reopen
 from covey.log.log import Log, LogState, ReadOnlyLog, Requirement
 from covey.outcomes import PLAIN, Outcomes
 from covey.plates.asking import OnPlates
@@ -86,7 +86,7 @@ class Study(OnPlates):
         goal: Goal | Mapping[str, Goal] = "max",
         strategy: str | Strategy | None = None,
         seed: int | None = None,
-        journal: str | Path | Log | None = None,
+        journal: str | Path | Log | OpenedLog | None = None,
         gp: GP | None = None,
         **options: Unpack[SearchOptions],
     ) -> None:
@@ -119,17 +119,18 @@ class Study(OnPlates):
         """
         arguments.require_space_to_extend(space, extend)
         opened = reopen(journal, read_only=read_only)
+        goal = opened.log.header["goal"]
         if extend is not None and space is not None:
-            former = space_in(opened, like=space)
-            study = cls(former, opened.header["goal"], strategy, journal=opened, **resources)
+            former = opened.space(like=space)
+            study = cls(former, goal, strategy, journal=opened, **resources)
             try:
                 study.extend(space, extend)
             except CoveyError:
-                opened.close()
+                opened.log.close()
                 raise
             return study
-        space = space_in(opened) if space is None else space
-        return cls(space, opened.header["goal"], strategy, journal=opened, **resources)
+        space = opened.space() if space is None else space
+        return cls(space, goal, strategy, journal=opened, **resources)
 
     def ask(
         self,
@@ -154,14 +155,21 @@ class Study(OnPlates):
                 and the sampling chain is shortened; `diagnostics` says so.
             progress: show a progress bar; None: for a long ask at a terminal.
         """
-        request = self._request(k, strategy, fixed, time_budget)
+        request = self._request(k, strategy, fixed, time_budget, key)
         cost = partial(cost_of, self.history, self._recipe, request)
         with progress_bar(cost, f"choosing {errors.several(k, 'point')}", progress=progress):
             return self._asked(request, key)
 
-    def _request(self, k: int, strategy: Any, fixed: Any = None, seconds: Any = None) -> Request:
+    def _request(
+        self,
+        k: int,
+        strategy: Any,
+        fixed: Any = None,
+        seconds: Any = None,
+        key: str | None = None,
+    ) -> Request:
         name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
-        held = arguments.checked_held(self.space, fixed)
+        held = arguments.checked_held(self._space_for(key), fixed)
         use = replace(self._resources, seconds=arguments.checked_seconds(seconds))
         return Request(arguments.checked_count(k), chosen, name, held, use)
 
@@ -198,7 +206,8 @@ class Study(OnPlates):
 
     def enqueue(self, points: Points, *, key: str | None = None) -> list[Trial]:
         """Make points (dicts, or a pandas or polars frame) pending; `ask` never returns them."""
-        return self._commit(events.Enqueued(arguments.checked_points(points, self.space)), key)
+        checked = arguments.checked_points(points, self._space_for(key))
+        return self._commit(events.Enqueued(checked), key)
 
     def tell(
         self,
@@ -301,7 +310,7 @@ class Study(OnPlates):
         key: str | None = None,
     ) -> list[Trial]:
         """Record results from elsewhere; points outside a `Pool` only train the model."""
-        checked = arguments.checked_points(points, self.space)
+        checked = arguments.checked_points(points, self._space_for(key))
         told, outcomes = arguments.sequence_of(values, "values"), self._recipe.outcomes
         found = arguments.new_results(told, len(checked), outcomes)
         sems = arguments.each(sem, len(checked), outcomes, found.values)
@@ -485,6 +494,11 @@ class Study(OnPlates):
         if self._model.recipe.space is not recipe.space:
             self._model = LastModel(recipe)
         return self._model
+
+    def _space_for(self, key: str | None) -> Space | Pool:
+        """Return the space in which a message is read: that of its time, if the key was used."""
+        with self._lock:
+            return self._log.space_for(arguments.checked_key(key))
 
     def _own_ids(self, trials: Trials) -> tuple[int, ...]:
         """Ids of trials of this study; the log is read first if another process asked for them."""

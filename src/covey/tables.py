@@ -13,6 +13,7 @@ import codecs
 import contextlib
 import csv
 import io
+import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
@@ -22,15 +23,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from covey.errors import HistoryError, SpaceError, did_you_mean, sentence, several
+from covey.log.disk import warning_late
 from covey.spreadsheets import days_in, decimal_mark, options_that_became, truth_in, unescaped
 
 if TYPE_CHECKING:
     from covey.space import Parameter
 
+_log = logging.getLogger("covey")
+_SILENT = (
+    "%s is a pipe, and waits for a program that writes into it and ends. Ctrl-C ends the wait."
+)
 LARGEST = 2**26  # bytes of a table, a million rows; a device or a pipe may have no end
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 WHERE_OPEN = "If it is open in Excel or another program, close it there, and try again."
 _AS_CSV = "in a spreadsheet, save it as 'CSV UTF-8' or as .xlsx and name that file."
+_PACKED = b"PK\x03\x04"  # begins a workbook
+_MOST_CELLS = 2**24  # of a table
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _HEAD = 2**20  # letters, in which the first lines end
 _PEEK = 400  # lines among which a table begins
@@ -171,6 +179,7 @@ class Lines:
     dialect: Dialect
     top: int = 0
     fits: bool = False
+    ragged: bool = False  # lines end at their last cell with something in it
 
 
 def plain_number(text: str, decimal: str = ".") -> float:
@@ -240,10 +249,18 @@ def is_alike(cell: str, value: Any, span: float, decimal: str = ".") -> bool:
 def bounded(path: str | Path, most: int) -> bytes:
     """What a file holds, a pipe or a device too. More than ``most`` bytes is refused.
 
+    While nobody writes into a pipe it is waited for, and after some seconds a warning says so.
+
     Raises:
         OSError: It cannot be read.
     """
-    with Path(path).open("rb") as stream:
+    path = Path(path)
+    waiting = (
+        warning_late(lambda: _log.warning(_SILENT, path))
+        if path.is_fifo()
+        else contextlib.nullcontext()
+    )
+    with waiting, path.open("rb") as stream:
         return read_within(stream, most, str(path))
 
 
@@ -289,7 +306,7 @@ def lines_of(data: bytes, file: str, expected: Expected) -> Lines:
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise HistoryError(f"{file} is an Excel workbook of the old kind (.xls); {_AS_CSV}")
     dialect = Dialect()
-    if data.startswith(b"PK\x03\x04"):
+    if data.startswith(_PACKED):
         from covey.workbooks import lines_of_workbook
 
         found, notes = lines_of_workbook(data, file, expected.find)
@@ -303,7 +320,8 @@ def lines_of(data: bytes, file: str, expected: Expected) -> Lines:
         cells = [(n + skipped, line) for n, line in _lines(text, separator, file)]
     top = expected.find([line for _, line in cells[:_PEEK]])
     first = next((at for at, (_, line) in enumerate(cells) if _is_filled(line)), 0)
-    return Lines(file, cells, dialect, first if top is None else top, top is not None)
+    ragged = data.startswith(_PACKED)
+    return Lines(file, cells, dialect, first if top is None else top, top is not None, ragged)
 
 
 def _decoded(data: bytes, file: str, dialect: Dialect) -> str:
@@ -414,9 +432,15 @@ def table_from(
     if not filled:
         raise HistoryError(f"{file} is empty; its first line names the columns.")
     names = _names(filled[0], file, loose=loose)
+    if len(names) * len(filled) > _MOST_CELLS:
+        raise HistoryError(
+            f"{file} has {several(len(names), 'column')} and {several(len(filled) - 1, 'row')}, "
+            f"more than {_MOST_CELLS} cells; is it the file you meant? Nothing was recorded."
+        )
     above = [(n, line) for n, line in lines.cells[: lines.top] if _is_filled(line)]
     _note_above(above, dialect)
-    cells = [_cells(names, line, f"{file}:{n}", loose=loose) for n, line in filled[1:]]
+    may_end = loose or lines.ragged
+    cells = [_cells(names, line, f"{file}:{n}", may_end=may_end) for n, line in filled[1:]]
     rows = [SheetRow(c, f"{file}:{n}") for c, (n, _) in zip(cells, filled[1:], strict=True)]
     mark = _decimal(SheetTable(file, names, rows, dialect), numbers, decimal)
     dialect = replace(dialect, decimal=mark)
@@ -448,9 +472,10 @@ def _names(line: tuple[int, list[str]], file: str, *, loose: bool) -> list[str]:
     return names
 
 
-def _cells(names: list[str], line: list[str], where: str, *, loose: bool) -> dict[str, str]:
+def _cells(names: list[str], line: list[str], where: str, *, may_end: bool) -> dict[str, str]:
+    """Return the cells of a line by column; it ``may_end`` before the last column."""
     short = len(line) < len(names)
-    if (short and not loose) or _is_filled(line[len(names) :]):
+    if (short and not may_end) or _is_filled(line[len(names) :]):
         raise HistoryError(
             f"{where}: {several(len(line), 'cell')}, but {several(len(names), 'column')}. Name "
             "each column in the first line, and put text with a comma in quotes. Nothing was "

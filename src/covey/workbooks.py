@@ -13,6 +13,7 @@ from typing import Any
 from covey.errors import CoveyError, HistoryError, MissingExtraError, several
 
 _LARGEST = 2**29  # bytes of a workbook unpacked: a small file may hold terabytes of blanks
+_WIDEST = 2**11  # columns of a sheet: one cell far away is a stray one
 _EXACT = 10**15  # a spreadsheet keeps fifteen digits of a number
 # Control characters that XML cannot hold.
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -50,7 +51,8 @@ def lines_of_workbook(
             for only in (True, False)
         )
         found = {
-            sheet.title: _Sheet.read(sheet, formulas[sheet.title]) for sheet in values.worksheets
+            sheet.title: _Sheet.read(sheet, formulas[sheet.title], f"{file}:{sheet.title}")
+            for sheet in values.worksheets
         }
         lines = {title: sheet.lines() for title, sheet in found.items()}
         title = _meant(lines, file, find)
@@ -108,30 +110,26 @@ class _Sheet:
     formulas: list[tuple[str, Any]]  # place, value
 
     @classmethod
-    def read(cls, values: Any, formulas: Any) -> _Sheet:
+    def read(cls, values: Any, formulas: Any, where: str) -> _Sheet:
         """Both from the same sheet, opened for values and for formulas."""
         for sheet in (values, formulas):
             sheet.reset_dimensions()  # what a file says of its size may be wrong
         cells, found = [], []
         for shown, written in zip(values.iter_rows(), formulas.iter_rows(), strict=False):
-            line = []
+            line: list[str] = []
+            _refuse_stray(written, where)
             for value, cell in zip(shown, written, strict=False):
                 is_formula = getattr(cell, "data_type", "") == "f"
                 truth = _TRUTHS.get(str(cell.value)) if is_formula else None
                 line.append(_text(value) if truth is None else truth)
                 if is_formula and truth is None:
                     found.append((cell.coordinate, value.value))
-            cells.append(line)
-        return cls(cells, found)
+            cells.append(line[: _end_of(line)])
+        return cls(cells[: _end_of(cells)], found)
 
     def lines(self) -> list[tuple[int, list[str]]]:
-        """The lines up to the last with something in it; all as long as the longest."""
-        width = count = 0
-        for number, line in enumerate(self.cells, 1):
-            if any(cell.strip() for cell in line):
-                width, count = max(width, len(line)), number
-        found = ([*line, *[""] * width][:width] for line in self.cells[:count])
-        return list(enumerate(found, 1))
+        """The lines up to the last with something in it, each up to its last such cell."""
+        return list(enumerate(self.cells, 1))
 
     def formula_notes(self, where: str) -> list[str]:
         """What to say about formulas, whose values were worked out by whoever saved the file."""
@@ -145,6 +143,24 @@ class _Sheet:
             )
         count = several(len(self.formulas), "formula")
         return [f"{count}, taken by the values they had when it was saved"]
+
+
+def _end_of(items: Sequence[str | list[str]]) -> int:
+    """Return the place behind the last item with something in it."""
+    end = len(items)
+    while end and not (item.strip() if isinstance(item := items[end - 1], str) else item):
+        end -= 1
+    return end
+
+
+def _refuse_stray(row: Sequence[Any], where: str) -> None:
+    """Raise if a row goes on far to the right of any table."""
+    if len(row) > _WIDEST and (stray := [cell for cell in row[_WIDEST:] if cell.value is not None]):
+        raise HistoryError(
+            f"{where}!{stray[-1].coordinate} has something in it, and a table has at most "
+            f"{_WIDEST} columns. Delete the columns to the right of the table, or save it as CSV. "
+            "Nothing was recorded."
+        )
 
 
 def _text(cell: Any) -> str:

@@ -336,8 +336,8 @@ def _(patch: Patch) -> None:
 @_defect("a key says nothing of its kind")
 def _(patch: Patch) -> None:
     def made_by(self: Logbook, key: str, _: Any) -> Any:
-        made = self._made.get(key)
-        return None if made is None else [self.history.trial(i) for i in made]
+        sent = self._messages.get(key)
+        return None if sent is None else [self.history.trial(i) for i in sent.made]
 
     patch.setattr(Logbook, "made_by", made_by)
 

@@ -97,7 +97,7 @@ def check_limits_do_not_count_waiting(folder: Path) -> None:
         time.sleep(1.0)
         return point["x"]
 
-    run = {"batch": 3, "rounds": 1, "workers": 3, "seed": 0, "retries": Retries(lost=0)}
+    run = {"batch": 3, "rounds": 1, "workers": 3, "seed": 0, "retries": Retries(lost=0, killed=0)}
     with suppress(CoveyError):
         covey.minimize(f, SPACE, **run, timeout=2.0, journal=folder / "run.jsonl")
     filling.join()
@@ -153,7 +153,7 @@ def check_the_next_run_has_it(folder: Path) -> None:
     runner.wait()
     time.sleep(2.0)  # their limit is over
     (disk / "filler").unlink()
-    subprocess.run(words, check=True, timeout=60)
+    subprocess.run(words, check=True, timeout=300)
     demand(statuses(disk) == ["told"] * 2, LOST, statuses(disk))
     demand(calls.read_text() == "xx", "an evaluation was repeated", calls.read_text())
 
@@ -213,7 +213,13 @@ def check_chatter(folder: Path, kind: str) -> None:
     watcher.start()
     try:
         with suppress(CoveyError):
-            run = {"batch": 2, "rounds": 1, "workers": 2, "seed": 0, "retries": Retries(lost=0)}
+            run = {
+                "batch": 2,
+                "rounds": 1,
+                "workers": 2,
+                "seed": 0,
+                "retries": Retries(lost=0, killed=0),
+            }
             covey.minimize(evaluated, SPACE, **run, journal=folder / "run.jsonl")
     finally:
         done.set()

@@ -112,8 +112,7 @@ def everything(book: Logbook) -> tuple[object, ...]:
         [history.attempts(trial.id) for trial in history.trials],
         [(history.notes(t.id), history.reports(t.id), t.excluded) for t in history.trials],
         (history.asked_count, history.rounds, history.models),
-        repr(sorted(book._keys.items())),
-        sorted(book._made.items()),
+        sorted((key, repr(said.event), said.made) for key, said in book._messages.items()),
     )
 
 
@@ -122,7 +121,7 @@ def judge(folder: Path, sent: list[tuple[Event, str | None]]) -> None:
     once = (folder / "one").read_bytes()
     again = Logbook(SPACE, Journal.open(folder / "one"))
     demand(everything(again) == everything(live), "a replay differs from what was lived through")
-    keys = {id(event): key for key, event in again._keys.items()}
+    keys = {id(said.event): key for key, said in again._messages.items()}
     write(folder / "two", [(e, keys.get(id(e))) for e in again.history.events])
     demand((folder / "two").read_bytes() == once, "written again, it is another file")
     contents = read(folder / "one")

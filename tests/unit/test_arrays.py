@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
 import pytest
+import threadpoolctl
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import solve_triangular
 from scipy.stats import norm
 
+import covey
 from covey import arrays
 from covey.arrays import (
     _BLOCK,
@@ -24,7 +27,7 @@ from covey.arrays import (
     solve_lower,
     spread,
 )
-from covey.errors import NumericsError
+from covey.errors import MissingExtraError, NumericsError
 
 
 def test_cholesky_adds_jitter_only_where_it_must():
@@ -162,7 +165,7 @@ def test_the_number_of_cores_changes_nothing(monkeypatch):
 
 def test_chunks_are_worked_on_side_by_side(monkeypatch):
     monkeypatch.setattr(arrays, "cores", lambda: 2)
-    meet = threading.Barrier(2, timeout=10.0)  # broken unless two threads are inside at once
+    meet = threading.Barrier(2, timeout=60.0)  # broken unless two threads are inside at once
     rows = np.zeros(128)
     assert len(list(each_chunk(lambda part: meet.wait(), rows, 2**20))) == 2
 
@@ -225,3 +228,39 @@ def test_a_tree_beside_rows_by_the_ten_thousand(monkeypatch):
     found = close_to(at, points, least)
     assert 0 < found.sum() < 500
     assert np.array_equal(found, close_by_hand(at, points, least))
+
+
+# Threads, and packages that only torch needs
+
+
+def test_the_libraries_of_arithmetic_are_looked_for_once(monkeypatch):
+    made = []
+
+    class Counting(threadpoolctl.ThreadpoolController):
+        def __init__(self):
+            made.append(self)
+            super().__init__()
+
+    def threads():
+        return {one["num_threads"] for one in made[0].info() if one["user_api"] == "blas"}
+
+    arrays._libraries.cache_clear()
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        monkeypatch.setattr(threadpoolctl, "ThreadpoolController", Counting)
+        for _ in range(3):
+            with arrays.one_thread():
+                assert threads() == {1}
+            assert threads() == {2}
+    assert len(made) == 1
+    arrays._libraries.cache_clear()
+
+
+def test_a_study_needs_no_package_of_the_extra_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0)
+    for _ in range(2):
+        batch = study.ask(3)
+        study.tell(batch, [trial.point["x"] for trial in batch])
+    assert study.predict([{"x": 0.5}])[0] is not None
+    with pytest.raises(MissingExtraError, match=r"array-api-compat.*covey\[torch\]"):
+        arrays.namespace(object())

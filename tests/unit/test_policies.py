@@ -4,6 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from covey import policies
+from covey.arrays import log_normal_cdf
 from covey.errors import StrategyError
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
@@ -12,6 +14,7 @@ from covey.policies import (
     EST,
     UCB,
     Restless,
+    estimated_maximum,
     judge,
     log_improvement,
     practical_beta,
@@ -94,6 +97,26 @@ def test_est_frozen_at_a_belief_keeps_its_target(make_belief):
     frozen = EST().frozen_at(belief)
     later = belief.after_looking_at([1, 2])
     assert frozen.maximum(later) == EST().maximum(belief)
+
+
+def test_the_estimated_maximum_reads_no_level_that_is_certainly_exceeded(monkeypatch):
+    """Below a level where 1 - ΠΦ is 1 to the last bit it stays so: the integral is the same."""
+    rng = np.random.default_rng(0)
+    data = observe(rng.random((5, 4)), rng.standard_normal(5), np.full(5, np.nan))
+    model = Model(Matern52((0.05,) * 4, 1.0), 1e-2)
+    belief = condition((model,), data).belief(rng.random((20_000, 4)))
+    mean, std = belief.mean, belief.std
+    read = []
+    monkeypatch.setattr(
+        policies, "log_normal_cdf", lambda z: read.append(len(z)) or log_normal_cdf(z)
+    )
+    found = estimated_maximum(belief)
+    low, high = max(belief.best, float(mean.max())), float((mean + 8.0 * std).max())
+    levels = low + (high - low) * np.square(np.linspace(0.0, 1.0, 201))
+    exceeded = -np.expm1([log_normal_cdf((w - mean) / std).sum() for w in levels])
+    assert found == low + np.trapezoid(exceeded, levels)
+    assert len(read) < 110
+    assert len(read) > np.sum(exceeded < 1.0)
 
 
 def test_log_improvement_against_high_precision():

@@ -269,3 +269,23 @@ def test_an_ask_makes_three_beliefs_and_encodes_its_results_once(monkeypatch):
     assert len(beliefs) == 3
     assert beliefs[0] == 20 < min(beliefs[1:])
     assert encoded.count(20) == 2  # for the fit, and as what is not to be proposed again
+
+
+@pytest.mark.parametrize("strategy", ["auto", "est-dpp-sample", "est-dpp-max", "b-est"])
+def test_of_all_candidates_on_a_device_little_is_fetched_or_worked_out_here(strategy, monkeypatch):
+    """A few numbers a candidate come to the host, and no distribution function is taken there."""
+    torch = pytest.importorskip("torch", reason="install torch to test tensors")
+    import scipy.special
+
+    rows = np.random.default_rng(0).random((3000, 6))
+    pool = covey.Pool(rows)
+    study = covey.Study(pool, seed=1, strategy=strategy, precision="float32")  # torch's, on a host
+    study.add([pool.point(i) for i in range(40)], np.sin(6.0 * rows[:40]).sum(axis=1))
+    study.ask(2, strategy="random")  # under way
+    left, fetched, here = len(rows) - 42, [], []
+    numpy, log_ndtr = torch.Tensor.numpy, scipy.special.log_ndtr
+    monkeypatch.setattr(torch.Tensor, "numpy", lambda t: fetched.append(t.numel()) or numpy(t))
+    monkeypatch.setattr(scipy.special, "log_ndtr", lambda z: here.append(np.size(z)) or log_ndtr(z))
+    study.ask(4)
+    assert sum(count for count in fetched if count >= left) <= 8 * left
+    assert not [count for count in here if count >= left]

@@ -338,6 +338,7 @@ def test_all_failed_or_excluded_gives_a_design_and_an_error_without_a_model():
 # Batches.
 
 
+@pytest.mark.usefixtures("few_candidates")
 @pytest.mark.parametrize(
     "strategy",
     [

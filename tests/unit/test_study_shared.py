@@ -12,11 +12,10 @@ import pytest
 from tests.play import SPACE, f
 
 import covey
-from covey.errors import (
-    HistoryError,
-    JournalError,
-)
+from covey.errors import HistoryError, JournalError, SpaceError
 from covey.history import Asked, Noted, Point
+from covey.log.journal import Journal
+from covey.log.log import Message
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ class Thoughtful:
     def choose(self, belief, k, rng):
         self.times += 1
         self.thinks.set()
-        self.may_answer.wait(30)
+        self.may_answer.wait(300)
         return rng.choice(len(belief), size=k, replace=False).tolist()
 
 
@@ -44,12 +43,12 @@ def thinking(study, strategy, made, k=2):
     """Another thread asks; inside it thinks, afterwards it has answered."""
     thread = threading.Thread(target=lambda: made.extend(study.ask(k, strategy=strategy)))
     thread.start()
-    assert strategy.thinks.wait(30)
+    assert strategy.thinks.wait(300)
     try:
         yield
     finally:
         strategy.may_answer.set()
-        thread.join(30)
+        thread.join(300)
     assert not thread.is_alive()
 
 
@@ -101,16 +100,16 @@ def test_a_batch_comes_again_from_the_log_it_was_chosen_from(tmp_path):
 
     def slowly(*given):
         started.set()
-        told.wait(30)
+        told.wait(300)
         return real(*given)
 
     study.proposer = slowly
     thread = threading.Thread(target=lambda: made.extend(study.ask(3)))
     thread.start()
-    started.wait(30)
+    started.wait(300)
     study.tell(first[6:], [9.0, -9.0])
     told.set()
-    thread.join(60)
+    thread.join(300)
     asked = study.history.events[-1]
     assert asked.after == 2
     cut = tmp_path / "cut.jsonl"
@@ -234,13 +233,106 @@ class TestAKeyNamesOneBatch:
         """It says how many and by what; what was held shows in the points, and only there."""
         study = covey.Study(SPACE, strategy="random", seed=0, journal=tmp_path / "run.jsonl")
         study.note(Asked((Point(x=0.5, y=0.1), Point(x=0.5, y=0.2)), "random"))
-        study._log._keys["old"], study._log._made["old"] = study.history.events[0], range(2)
+        study._log._messages["old"] = Message(study.history.events[0], range(2), SPACE)
         assert len(study.ask(2, key="old")) == 2
         assert len(study.ask(2, key="old", fixed={"x": 0.5})) == 2
         with pytest.raises(HistoryError, match="used before"):
             study.ask(2, key="old", fixed={"x": 0.7})
         with pytest.raises(HistoryError, match="used before"):
             study.ask(3, key="old")
+
+
+class TestAMessageSentAgainAfterAnExtension:
+    """It is what it was: read in the space of its time, it is acknowledged; another is refused."""
+
+    NARROW, WIDE = (
+        covey.Space({"x": covey.Real(0.0, 0.5)}),
+        covey.Space({"x": covey.Real(0.0, 1.0)}),
+    )
+    MORE = covey.Space({"x": covey.Real(0.0, 1.0), "p": covey.Real(0.0, 5.0)})
+
+    @pytest.fixture(params=["this", "another"])
+    def sent(self, request, tmp_path):
+        """A study extended since the messages; this process sent them, or another one."""
+
+        def begin(space, values):
+            path = tmp_path / "run.jsonl"
+            study = covey.Study(self.WIDE, strategy="random", seed=0, journal=path)
+            study.add([{"x": 0.75}], [1.0], key="added")
+            study.enqueue([{"x": 0.25}], key="enqueued")
+            study.tell([1], [2.0], key="told")
+            study.tell(study.ask(1, key="asked", fixed={"x": 0.875}), [3.0])
+            study.extend(space, "it grew", values=values, key="extended")
+            return study if request.param == "this" else covey.Study.load(path)
+
+        return begin
+
+    @pytest.mark.parametrize(("to", "values"), [("NARROW", None), ("MORE", {"p": 1.0})])
+    def test_the_same_is_acknowledged(self, sent, to, values):
+        study = sent(getattr(self, to), values)
+        before = study.journal.read_bytes()
+        assert [t.id for t in study.add([{"x": 0.75}], [1.0], key="added")] == [0]
+        assert [t.id for t in study.enqueue([{"x": 0.25}], key="enqueued")] == [1]
+        study.tell([1], [2.0], key="told")
+        assert [t.id for t in study.ask(1, key="asked", fixed={"x": 0.875})] == [2]
+        study.extend(getattr(self, to), "it grew", values=values, key="extended")
+        assert study.journal.read_bytes() == before
+
+    def test_another_is_refused(self, sent):
+        study = sent(self.MORE, {"p": 1.0})
+        before = study.journal.read_bytes()
+        for send in (
+            lambda: study.add([{"x": 0.75}], [1.5], key="added"),
+            lambda: study.enqueue([{"x": 0.5}], key="enqueued"),
+            lambda: study.enqueue([{"x": 0.25}], key="added"),
+            lambda: study.ask(1, key="asked", fixed={"x": 0.5}),
+            lambda: study.extend(self.MORE, "it grew", values={"p": 2.0}, key="extended"),
+            lambda: study.extend(self.MORE, "why not", values={"p": 1.0}, key="extended"),
+            lambda: study.extend(self.NARROW, "it grew", key="added"),
+        ):
+            with pytest.raises(HistoryError, match="used before"):
+                send()
+        assert study.journal.read_bytes() == before
+
+    def test_a_new_key_is_read_in_the_space_of_now(self, sent):
+        study = sent(self.MORE, {"p": 1.0})
+        with pytest.raises(SpaceError, match="has no 'p'"):
+            study.add([{"x": 0.75}], [1.0], key="new")
+        study.add([{"x": 0.75, "p": 2.0}], [1.0], key="new")
+
+
+def test_the_key_of_plates_is_none_of_a_batch():
+    study = covey.Study(SPACE, strategy="random", seed=0)
+    layout = covey.Layout(6)
+    (plate,) = study.ask_plates(1, layout, key="monday")
+    count = len(study.history)
+    assert [p.name for p in study.ask_plates(1, layout, key="monday")] == [plate.name]
+    with pytest.raises(HistoryError, match="1 plate by random in the layout"):
+        study.ask(count, key="monday")
+    study.ask(2, key="tuesday")
+    with pytest.raises(HistoryError, match="2 points by random"):
+        study.ask_plates(1, layout, key="tuesday")
+    assert len(study.history) == count + 2
+
+
+def test_a_study_is_opened_from_one_reading_of_its_journal(tmp_path, monkeypatch):
+    """So that an extension by another process, at any moment, is one that comes later."""
+    narrow, wide = (covey.Space({"x": covey.Real(0.0, high)}) for high in (1.0, 2.0))
+    other = covey.Study(narrow, seed=0, journal=tmp_path / "run.jsonl")
+    reads, read = [], Journal.read
+
+    def extended_before_the_second(self, since):
+        if self is not other._log.log:
+            reads.append(since)
+            if len(reads) == 2:
+                other.extend(wide, "warmer")
+        return read(self, since)
+
+    monkeypatch.setattr(Journal, "read", extended_before_the_second)
+    study = covey.Study.load(tmp_path / "run.jsonl")
+    assert (study.space.fingerprint, len(reads)) == (narrow.fingerprint, 1)
+    study.refresh()
+    assert study.space.fingerprint == wide.fingerprint
 
 
 def two_on(path):
@@ -292,7 +384,7 @@ class Slow:
     needs_model = False
     def choose(self, belief, k, rng):
         entered.set()
-        leave.wait(30)
+        leave.wait(300)
         return list(range(k))
 
 journal = sys.argv[1] or None
@@ -320,7 +412,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_child_forked_during_an_ask_does_not_wait_for_it(tmp_path, journal, code):
     """With a journal it is told to use its own; without one it has a copy of its own."""
     path = str(tmp_path / "run.jsonl") if journal else ""
-    done = subprocess.run([sys.executable, "-c", FORK, path], timeout=20, check=False)
+    done = subprocess.run([sys.executable, "-c", FORK, path], timeout=300, check=False)
     assert done.returncode == code
 
 

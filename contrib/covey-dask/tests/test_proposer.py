@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from covey.errors import ExhaustedError, SpaceError, StrategyError
 from covey.policies import EST, UCB
 from covey.strategies import DPP
 from covey_dask import DaskProposer, Spread, proposer, scatter
-from covey_dask.proposer import choose
 from covey_dask.scatter import Scattered, remote_belief
 from covey_dask.workers import Workers
 
@@ -31,7 +29,6 @@ N, K = 300, 8
 def few(monkeypatch):
     """Regions of more than forty rows are large."""
     monkeypatch.setattr(scatter, "LOCAL", 40)
-    monkeypatch.setattr("covey_dask.proposer._FEW", 64)
 
 
 def pool_of(n=N):
@@ -147,15 +144,15 @@ def test_a_key_names_a_batch(client, tmp_path):
 def test_who_wrote_meanwhile_is_heeded(client, tmp_path, monkeypatch):
     study = study_of(journal=tmp_path / "log.jsonl")
     other = Study.load(tmp_path / "log.jsonl", space=pool_of())
-    queued, choose = [], proposer.choose
+    queued, remote_belief = [], proposer.remote_belief
     wanted = [t.point for t in study_of().ask(3)]  # what would be chosen
 
     def slow(*args):
         if not queued:
             queued.extend(other.enqueue(wanted))
-        return choose(*args)
+        return remote_belief(*args)
 
-    monkeypatch.setattr(proposer, "choose", slow)
+    monkeypatch.setattr(proposer, "remote_belief", slow)
     with DaskProposer(study, client):
         mine = study.ask(3)
     assert not {t.point["name"] for t in mine} & {t.point["name"] for t in queued}
@@ -169,7 +166,7 @@ def test_an_interrupt_leaves_the_log_as_it_was(client, monkeypatch):
     def stop(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(proposer, "choose", stop)
+    monkeypatch.setattr(proposer, "remote_belief", stop)
     with DaskProposer(study, client), pytest.raises(KeyboardInterrupt):
         study.ask(3)
     assert study.history is before
@@ -195,18 +192,18 @@ def kill_a_worker(client):
 def test_workers_that_die_are_made_up_for(mortal, few, monkeypatch, caplog):
     """One between two asks, and one during the second."""
     alone, study = study_of("ucb-dpp-max"), study_of("ucb-dpp-max")
-    choose, deaths = proposer.choose, []
+    remote_belief, deaths = proposer.remote_belief, []
 
     def deadly(*args):
         if not deaths:
             deaths.append(kill_a_worker(mortal))
             time.sleep(0.2)
-        return choose(*args)
+        return remote_belief(*args)
 
     with DaskProposer(study, mortal, parts=4):
         first = study.ask(5)
         kill_a_worker(mortal)
-        monkeypatch.setattr(proposer, "choose", deadly)
+        monkeypatch.setattr(proposer, "remote_belief", deadly)
         second = study.ask(5)
     points = [t.point for t in (*alone.ask(5), *alone.ask(5))]
     assert [t.point for t in (*first, *second)] == points
@@ -231,14 +228,13 @@ def test_a_client_that_closes_during_an_ask_is_an_error_too(cluster, monkeypatch
     from distributed import Client
 
     study, client = study_of(), Client(cluster.scheduler_address)
-    before, choose = study.history, proposer.choose
+    before = study.history
 
-    def closing(strategy, belief, k, rng, team, checks):
+    def closing(team, *args):
         client.close()
         team.core_sets(3)
-        return choose(strategy, belief, k, rng, team, checks)
 
-    monkeypatch.setattr(proposer, "choose", closing)
+    monkeypatch.setattr(proposer, "remote_belief", closing)
     with DaskProposer(study, client), pytest.raises(StrategyError, match="client is closed"):
         study.ask(2)
     assert study.history is before
@@ -251,7 +247,7 @@ def test_workers_that_are_lost_again_and_again_end_the_ask(client, monkeypatch):
     def lost(*args):
         raise OSError("connection reset")
 
-    monkeypatch.setattr(proposer, "choose", lost)
+    monkeypatch.setattr(proposer, "remote_belief", lost)
     with DaskProposer(study, client), pytest.raises(StrategyError, match="lost workers 4 times"):
         study.ask(2)
     assert study.history is before
@@ -269,7 +265,7 @@ def test_workers_that_die_of_it_end_the_ask(client, monkeypatch):
         raise KilledWorker("task", worker, 3)
 
     study = study_of()
-    monkeypatch.setattr(proposer, "choose", deadly)
+    monkeypatch.setattr(proposer, "remote_belief", deadly)
     with DaskProposer(study, client), pytest.raises(StrategyError, match="want of memory"):
         study.ask(2)
 
@@ -282,7 +278,7 @@ def test_no_worker_in_sight_ends_the_ask(client, monkeypatch):
         raise OSError("connection reset")
 
     study = study_of()
-    monkeypatch.setattr(proposer, "choose", lost)
+    monkeypatch.setattr(proposer, "remote_belief", lost)
     monkeypatch.setattr(client, "wait_for_workers", nobody)
     with DaskProposer(study, client), pytest.raises(StrategyError, match="lost all its workers"):
         study.ask(2)
@@ -328,16 +324,17 @@ def case(plain, members=1, parts=3):
     rows, posterior = uniform(N), posterior_of(members)
     team = Workers.of(plain, Scattered(plain, rows, parts), np.arange(N), posterior, 2**30)
     plain.tasks.clear()
-    return posterior.belief(rows, 2), remote_belief(team, posterior, rows, 2, 2**30), team
+    far = remote_belief(team, posterior, rows, 2, 2**30)
+    return posterior.belief(rows, 2), far.by(team, 16, [])
 
 
 @pytest.mark.parametrize("members", [1, 2])
 @pytest.mark.parametrize("name", MODELLED)
 def test_every_strategy_chooses_what_it_would_on_one_machine(name, members, plain, few):
-    belief, far, team = case(plain, members)
+    belief, far = case(plain, members)
     strategy = STRATEGIES[name]()
     here = strategy.choose(belief, K, np.random.default_rng(5))
-    there = choose(strategy, far, K, np.random.default_rng(5), team, 16)
+    there = strategy.choose(far, K, np.random.default_rng(5))
     assert there.indices == here.indices
     assert there.width == pytest.approx(here.width)
     assert (there.sampler, there.error) == (here.sampler, here.error)
@@ -348,77 +345,60 @@ def test_every_strategy_chooses_what_it_would_on_one_machine(name, members, plai
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
 def test_however_many_parts_there_are(parts, plain, few):
-    belief, far, team = case(plain, parts=parts)
+    belief, far = case(plain, parts=parts)
     strategy = DPP(UCB(), then="max")
     here = strategy.choose(belief, 20, np.random.default_rng(0))
-    assert choose(strategy, far, 20, np.random.default_rng(0), team, 16).indices == here.indices
+    assert strategy.choose(far, 20, np.random.default_rng(0)).indices == here.indices
 
 
 def test_greedy_on_a_large_region_goes_by_core_sets(plain, few):
-    _, far, team = case(plain)
-    found = choose(DPP(UCB(), then="max"), far, K, np.random.default_rng(0), team, 16)
+    _, far = case(plain)
+    found = DPP(UCB(), then="max").choose(far, K, np.random.default_rng(0))
     assert found.sampler == "greedy"
     assert {"region", "core_set", "check"} <= set(plain.tasks)
 
 
 def test_copies_are_put_back_as_on_one_machine(plain, few):
-    belief, far, team = case(plain)
+    belief, far = case(plain)
     coarse = np.full(belief.at.shape[1], 0.5)
     strategy = DPP(UCB(), then="max")
-    before = choose(strategy, far, K, np.random.default_rng(0), team, 16)
+    before = strategy.choose(far, K, np.random.default_rng(0))
     here = strategy.choose(replace(belief, resolution=coarse), K, np.random.default_rng(0))
     rough = replace(far, resolution=coarse)
-    there = choose(strategy, rough, K, np.random.default_rng(0), team, 16)
+    there = strategy.choose(rough, K, np.random.default_rng(0))
     assert there.indices == here.indices
     assert there.indices != before.indices  # there were some
     assert len(there.reasons) == len(before.reasons) == K
 
 
 def test_a_small_region_is_chosen_from_here(plain):
-    _, far, team = case(plain)
-    choose(DPP(UCB(), then="max"), far, K, np.random.default_rng(0), team, 16)
+    _, far = case(plain)
+    DPP(UCB(), then="max").choose(far, K, np.random.default_rng(0))
     assert "core_set" not in plain.tasks
 
 
-def test_without_checks_it_says_what_it_did(plain, few):
-    _, far, team = case(plain)
-    found = choose(DPP(UCB(), then="max"), far, K, np.random.default_rng(0), team, 0)
-    assert found.sampler == f"greedy on core-sets, the first 0 of {K - 1} picks proven"
-    assert len(set(found.indices)) == K
-    assert "check" not in plain.tasks
+def test_without_checks_it_says_what_it_did(client, few):
+    study = study_of("ucb-dpp-max")
+    with DaskProposer(study, client, checks=0):
+        found = study.ask(K)
+    sampler = f"greedy on core-sets, the first 0 of {K - 1} picks proven"
+    assert study.diagnostics.sampler == sampler
+    assert len({t.point["name"] for t in found}) == K
 
 
 @pytest.mark.parametrize("then", ["max", "sample"])
 @pytest.mark.parametrize("k", [1, 2])
 def test_batches_of_one_and_two(k, then, plain, few):
-    belief, far, team = case(plain)
+    belief, far = case(plain)
     strategy = DPP(EST(), then=then)
     here = strategy.choose(belief, k, np.random.default_rng(5))
-    there = choose(strategy, far, k, np.random.default_rng(5), team, 16)
+    there = strategy.choose(far, k, np.random.default_rng(5))
     assert there.indices == here.indices
 
 
-@pytest.mark.parametrize(("found", "method"), [("walk", "walk"), ("mixture", "auto")])
-def test_a_few_rows_tell_how_a_large_region_is_drawn_from(found, method, plain, few, monkeypatch):
-    """To try the mixture on all rows takes hundreds of columns, one by one."""
-    tried = []
-    prepare = dpp.prepare
-
-    def spy(kernel, k, how="auto", **options):
-        tried.append((len(kernel.diagonal), k, how))
-        return SimpleNamespace(method=found) if len(tried) == 1 else prepare(kernel, k, how)
-
-    monkeypatch.setattr(dpp, "prepare", spy)
-    _, far, team = case(plain)
-    drawn = choose(DPP(UCB()), far, K, np.random.default_rng(0), team, 16)
-    assert tried == [(64, K - 1, "auto"), (len(drawn.region) - 1, K - 1, method)]
-    assert drawn.sampler.startswith("walk") == (method == "walk")
-    assert drawn.error <= 0.01
-
-
 def test_what_is_drawn_by_name_is_drawn_so(plain, few):
-    _, far, team = case(plain)
-    found = choose(DPP(UCB(), method="spectral"), far, K, np.random.default_rng(0), team, 16)
+    _, far = case(plain)
+    found = DPP(UCB(), method="spectral").choose(far, K, np.random.default_rng(0))
     assert found.sampler == "spectral"
 
 
@@ -428,9 +408,9 @@ def test_draws_of_a_large_region_follow_the_kernel(plain, monkeypatch):
     rows, posterior = uniform(9), posterior_of(noise=1e-3)
     belief = posterior.belief(rows, 2)
     team = Workers.of(plain, Scattered(plain, rows, 2), np.arange(9), posterior, 2**30)
-    far = remote_belief(team, posterior, rows, 2, 2**30)
+    far = remote_belief(team, posterior, rows, 2, 2**30).by(team, 16, [])
     draws = [
-        choose(DPP(UCB(), method="walk"), far, 3, np.random.default_rng(i), team, 16).indices
+        DPP(UCB(), method="walk").choose(far, 3, np.random.default_rng(i)).indices
         for i in range(600)
     ]
     head = draws[0][0]

@@ -9,7 +9,7 @@ from cases import Plain, posterior_of, uniform
 from covey.errors import StrategyError
 from covey.large.lowrank import HeldRows
 from covey_dask import scatter
-from covey_dask.scatter import RemoteLayer, Scattered, remote_belief, shuffled_parts
+from covey_dask.scatter import RemoteLayer, Scattered, Summary, remote_belief, shuffled_parts
 
 
 @given(st.integers(1, 60), st.integers(1, 9))
@@ -77,7 +77,7 @@ class Rows:
         self.asked = []
 
     def summary(self):
-        return [(part.mean, part.explained.squares) for part in self.parts]
+        return Summary([(part.mean, part.explained.squares) for part in self.parts], None)
 
     def columns(self, member, cols):
         self.asked.append(("columns", len(cols)))

@@ -24,7 +24,7 @@ def test_a_share_is_about_the_rows_that_are_left(posterior):
     share = Shard.of(rows, packed(left), posterior, 2**30)
     belief = posterior.belief(rows[left])
     np.testing.assert_array_equal(share.belief.at, rows[left])
-    for (mean, squares), part in zip(share.summary(), belief.parts, strict=True):
+    for (mean, squares), part in zip(share.summary().moments, belief.parts, strict=True):
         np.testing.assert_allclose(mean, part.mean, rtol=1e-12)
         np.testing.assert_allclose(squares, part.explained.squares, rtol=1e-12)
 
@@ -80,7 +80,7 @@ def case(posterior, plain):
 def test_together_they_know_every_row_in_its_place(case):
     team, belief, _ = case
     assert (len(team), team.size) == (4, 57)
-    for (mean, squares), part in zip(team.summary(), belief.parts, strict=True):
+    for (mean, squares), part in zip(team.summary().moments, belief.parts, strict=True):
         np.testing.assert_allclose(mean, part.mean, rtol=1e-12)
         np.testing.assert_allclose(squares, part.explained.squares, rtol=1e-12)
 
@@ -105,7 +105,7 @@ def test_a_region_is_a_team_of_its_own(case):
     region = team.region(inside, belief.on([7]))
     seen = belief.after_looking_at([7], on=inside)
     assert region.size == 30
-    for (_, squares), part in zip(region.summary(), seen.parts, strict=True):
+    for (_, squares), part in zip(region.summary().moments, seen.parts, strict=True):
         np.testing.assert_allclose(squares, part.explained.squares, rtol=1e-9)
 
 

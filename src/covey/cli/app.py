@@ -107,7 +107,8 @@ def covey(
     Data goes to stdout, messages to stderr.
 
     Exit codes: 0 done, 1 failed, 2 usage, 3 conflict or not found, 5 invalid input (nothing
-    recorded), 6 journal damaged, 7 nothing to do, 130 Ctrl-C.
+    recorded), 6 journal damaged, 7 nothing to do, 130 stopped (Ctrl-C, or
+    SIGTERM during a run).
     """
 
 

@@ -256,8 +256,8 @@ def _on_journal(settings: Settings, *, dry_run: bool) -> Study:
     from covey.log.log import MemoryLog
 
     kept = reopen(settings.journal, read_only=True)
-    copy = MemoryLog(_without(kept.header, ("covey", "min_reader", "created", "crc")))
-    for number, event in enumerate(kept.read(0)):
+    copy = MemoryLog(_without(kept.log.header, ("covey", "min_reader", "created", "crc")))
+    for number, event in enumerate(kept.lines):
         copy.append(_without(event, ("seq", "crc")), number)
     return settings.on(copy)
 

@@ -52,6 +52,9 @@ def run_command(
     ] = None,
     per_gpu: Annotated[int | None, typer.Option(min=1, help="Evaluations on each GPU.")] = None,
     timeout: Annotated[float | None, typer.Option(min=0.0, help="Seconds per evaluation.")] = None,
+    retries: Annotated[
+        int | None, typer.Option(min=0, help="Further tries of what a signal killed (1).")
+    ] = None,
     asynchronous: Annotated[
         bool, typer.Option("--async", help="Ask again as soon as a worker is free.")
     ] = False,
@@ -85,7 +88,7 @@ def run_command(
     said: dict[str, Any] = {"rounds": rounds, "workers": workers, "timeout": timeout}
     said |= {"gpus": gpus, "per_gpu": per_gpu, "evaluations": evaluations, "hours": hours}
     said |= {"cost": _cost(cost), "target": _target(target), "plateau": plateau}
-    said |= {"stopping": stopping}
+    said |= {"stopping": stopping, "retries": retries}
     given = {name: value for name, value in said.items() if value is not None}
     plan = replace(_without_the_other(settings.run, given), **given)
     plan = replace(
@@ -149,7 +152,7 @@ def _checked(settings: Settings, plan: RunSettings, batch: int) -> tuple[Command
 def _plan(plan: RunSettings, batch: int) -> Plan:
     from covey.run.loop import Plan
 
-    names = ["asynchronous", "timeout", "gpus", "per_gpu"]
+    names = ["asynchronous", "timeout", "retries", "gpus", "per_gpu"]
     names += ["evaluations", "hours", "cost", "target", "plateau", "stopping"]
     return Plan.of(batch, plan.rounds, {name: getattr(plan, name) for name in names})
 

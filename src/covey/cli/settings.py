@@ -18,6 +18,7 @@ from covey.tables import bounded
 
 if TYPE_CHECKING:  # help is quick: covey.Space and the like are loaded when first used
     from covey.learn import Goal
+    from covey.log.header import OpenedLog
     from covey.outcomes import Outcomes
     from covey.space import Implies, Parameter, Pool, Space
     from covey.space.constraints import Constraint
@@ -61,6 +62,7 @@ _RUN = {
     "gpus": (int, str, list),
     "per_gpu": int,
     "timeout": (int, float),
+    "retries": int,
     "evaluations": int,
     "hours": (int, float),
     "cost": (str, dict),
@@ -82,6 +84,7 @@ class RunSettings:
     gpus: int | str | Sequence[int | str] | None = None
     per_gpu: int = 1
     timeout: float | None = None
+    retries: int = 1
     asynchronous: bool = False
     evaluations: int | None = None
     hours: float | None = None
@@ -160,11 +163,9 @@ class Settings:
 
         return self.in_its_own_space(reopen(self.journal))
 
-    def in_its_own_space(self, log: Any) -> Study:
+    def in_its_own_space(self, opened: OpenedLog) -> Study:
         """The study on a log, in the space that the log has."""
-        from covey.log.header import space_in
-
-        return replace(self, space=space_in(log, like=self.space)).on(log)
+        return replace(self, space=opened.space(like=self.space)).on(opened)
 
     def differences(self, study: Study) -> list[str]:
         """What the file has otherwise than the space of a study, in words."""

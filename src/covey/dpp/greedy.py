@@ -36,7 +36,9 @@ def maximize(L: KernelLike, k: int) -> list[int]:
     [1, 2]
     """
     kernel = adapt(L)
-    return greedy_picks(kernel, check_count(k, len(kernel.diagonal))).picks.tolist()
+    k = check_count(k, len(kernel.diagonal))
+    own = getattr(L, "maximize", None)
+    return list(own(k)) if own is not None else greedy_picks(kernel, k).picks.tolist()
 
 
 def greedy_picks(kernel: Covariance, k: int, *, large: int = LARGE) -> GreedyPicks:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from covey.errors import HistoryError, StrategyError, did_you_mean
+from covey.errors import HistoryError, StrategyError, did_you_mean, is_whole
 from covey.kernels import KERNELS, Kernel
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from covey.arrays import Array
 
+
+_MOST_SAMPLES = 1000  # each takes some hundred likelihoods
 
 # Priors on hyper-parameters θ, as densities of t = log θ.
 #
@@ -127,7 +129,7 @@ class GP:
         mean: "constant" (learnt) or "zero" (the paper's), of standardised outcomes.
         noise: standard deviation of one observation in the user's units; None learns it.
         samples: 0 takes the most probable hyper-parameters; m > 0 draws m of them by slice
-            sampling and averages over them (the paper's mode uses 10).
+            sampling and averages over them (the paper's mode uses 10); at most 1000.
         priors: "scaled" (length-scales grow with dimension) or "paper".
         warp: whether outcomes may be warped to look Gaussian before they are modelled, which is
             done where it makes them more probable. They are not where a noise or a standard error
@@ -161,8 +163,11 @@ class GP:
             raise StrategyError(
                 f"noise must be a standard deviation >= 0, or None to learn it; got {self.noise!r}."
             )
-        if not isinstance(self.samples, int) or self.samples < 0:
-            raise StrategyError(f"samples is a whole number, 0 for none; got {self.samples!r}.")
+        if not is_whole(self.samples, 0) or self.samples > _MOST_SAMPLES:
+            raise StrategyError(
+                f"samples is a whole number from 0, for none, to {_MOST_SAMPLES}; got "
+                f"{self.samples!r}."
+            )
 
     def describe(self) -> dict[str, Any]:
         """Plain data for a log."""

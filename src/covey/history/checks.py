@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsFloat, SupportsIndex
 
@@ -14,6 +15,7 @@ from covey.errors import HistoryError, is_whole, several
 from covey.history.trial import Point
 
 MOST = 1e100  # largest absolute value or error: squares must not overflow
+_SURROGATE = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
 
 
 def _real_number(value: object, what: str) -> float:
@@ -124,6 +126,24 @@ def non_empty_text(value: object, what: str) -> str:
     return text(value, what)
 
 
+def legible(value: str) -> str:
+    """Return a text with U+FFFD for what no file in UTF-8 can hold.
+
+    A name of a file that is not UTF-8 has such letters, and comes with the errors that name it.
+    """
+    return value if value.isascii() else _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
+
+
+def prose(value: object, what: str) -> str:
+    """A string for people to read."""
+    return legible(text(value, what))
+
+
+def non_empty_prose(value: object, what: str) -> str:
+    """A string for people to read that is not empty."""
+    return legible(non_empty_text(value, what))
+
+
 def whole(value: object, what: str) -> int:
     """A whole number that is not negative."""
     if not is_whole(value, 0):
@@ -176,10 +196,11 @@ def sized(items: Iterable[object], size: int, of: str, what: str) -> tuple[objec
     return out
 
 
-def plain_object(given: object, what: str) -> dict[str, Any]:
-    """A dict as JSON holds it."""
+def plain_object(given: object, what: str, *, for_people: bool = False) -> dict[str, Any]:
+    """A dict as JSON holds it; texts ``for_people`` are `legible`."""
     try:
-        plain = json.loads(json.dumps(given, allow_nan=False))
+        written = json.dumps(given, allow_nan=False, ensure_ascii=not for_people)
+        plain = json.loads(legible(written))
     except (TypeError, ValueError, RecursionError) as error:
         raise HistoryError(f"{what} must be plain JSON with finite numbers: {error}.") from error
     if not isinstance(plain, dict):
@@ -196,7 +217,7 @@ def plain_metrics(
         return (None,) * len(ids)
     sized(given, len(ids), "trial", "metric")
     # Empty objects are dropped: the log then has no such field.
-    return tuple(plain_object(one, "metrics") if one else None for one in given)
+    return tuple(plain_object(one, "metrics", for_people=True) if one else None for one in given)
 
 
 def plain_models(models: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:

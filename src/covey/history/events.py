@@ -14,12 +14,14 @@ from covey.history.checks import (
     checked_goal,
     finite_value,
     frozen_point,
+    non_empty_prose,
     non_empty_text,
     outcome,
     plain_metrics,
     plain_models,
     plain_object,
     points_of,
+    prose,
     sized,
     standard_error,
     standard_errors,
@@ -141,9 +143,9 @@ class Failed:
     told: bool | None = None
 
     def __post_init__(self) -> None:
-        reason = text(self.reason, "reason")
+        reason = prose(self.reason, "reason")
         if self.told:
-            reason = non_empty_text(reason, "reason")
+            reason = non_empty_prose(reason, "reason")
         _assign(self, ids=trial_ids(self.ids), reason=reason, told=True if self.told else None)
 
 
@@ -155,7 +157,7 @@ class Cancelled:
     reason: str | None = None
 
     def __post_init__(self) -> None:
-        _assign(self, ids=trial_ids(self.ids), reason=text(self.reason or "", "reason") or None)
+        _assign(self, ids=trial_ids(self.ids), reason=prose(self.reason or "", "reason") or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,8 @@ class Amended:
 
     def __post_init__(self) -> None:
         (trial,) = trial_ids([self.id])
-        if not text(self.reason, "reason").strip():
+        reason = prose(self.reason, "reason")
+        if not reason.strip():
             raise HistoryError(
                 f"trial {trial}: say why the value changes: study.amend({trial}, value, reason)."
             )
@@ -177,6 +180,7 @@ class Amended:
             self,
             id=trial,
             value=trial_outcome(self.value, trial),
+            reason=reason,
             sem=standard_error(self.sem, f"trial {trial}"),
         )
 
@@ -192,7 +196,7 @@ class Moved:
     def __post_init__(self) -> None:
         ids = trial_ids(self.ids)
         points = points_of(sized(self.points, len(ids), "trial", "point"))
-        _assign(self, ids=ids, points=points, reason=non_empty_text(self.reason, "reason"))
+        _assign(self, ids=ids, points=points, reason=non_empty_prose(self.reason, "reason"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +226,7 @@ class Lost:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        _assign(self, ids=trial_ids(self.ids), reason=text(self.reason, "reason"))
+        _assign(self, ids=trial_ids(self.ids), reason=prose(self.reason, "reason"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +251,7 @@ class Excluded:
     reason: str
 
     def __post_init__(self) -> None:
-        _assign(self, ids=trial_ids(self.ids), reason=non_empty_text(self.reason, "reason"))
+        _assign(self, ids=trial_ids(self.ids), reason=non_empty_prose(self.reason, "reason"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +262,7 @@ class Included:
     reason: str
 
     def __post_init__(self) -> None:
-        _assign(self, ids=trial_ids(self.ids), reason=non_empty_text(self.reason, "reason"))
+        _assign(self, ids=trial_ids(self.ids), reason=non_empty_prose(self.reason, "reason"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +283,7 @@ class Noted:
     text: str
 
     def __post_init__(self) -> None:
-        _assign(self, ids=trial_ids(self.ids), text=non_empty_text(self.text, "text"))
+        _assign(self, ids=trial_ids(self.ids), text=non_empty_prose(self.text, "text"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +323,7 @@ class Extended:
             self,
             space=plain_object(self.space, "space"),
             fingerprint=non_empty_text(self.fingerprint, "fingerprint"),
-            reason=non_empty_text(self.reason, "reason"),
+            reason=non_empty_prose(self.reason, "reason"),
             before=None if self.before is None else non_empty_text(self.before, "before"),
             values=frozen_point(self.values) if self.values else None,
             having=plain_object(self.having, "having") if self.having else None,

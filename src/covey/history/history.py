@@ -8,12 +8,12 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import repeat, zip_longest
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from covey.errors import HistoryError, is_whole
 from covey.history.checks import trial_ids
@@ -47,6 +47,7 @@ from covey.history.wells import Measured, PlateBook, Revised
 if TYPE_CHECKING:
     import pandas as pd
 
+_T = TypeVar("_T")
 
 _CHANGES: dict[type[Event], Mapping[str, Any]] = {  # to each trial of an event
     Failed: {
@@ -212,12 +213,31 @@ def _corrected(event: Amended | Moved, trials: Sequence[Trial]) -> list[Trial]:
     return [replace(t, point=point) for t, point in zip(trials, event.points, strict=True)]
 
 
+def _stopped_in(ledger: Ledger) -> dict[int, int]:
+    """Return the last step of each told trial whose evaluation was stopped early."""
+    last = {i: (m.get("stopped"), ledger.reports.get(i)) for i, m in ledger.metrics.items()}
+    # One that came to its end all the same has been given the value it had there.
+    return {
+        i: int(step)
+        for i, (step, reports) in last.items()
+        if is_whole(step, 0) and reports and reports[-1].step == step
+        if reports[-1].value == ledger.trials[i].value
+    }
+
+
+def _trials_named(event: Event, book: PlateBook) -> Iterable[int]:
+    """Return the ids of existing trials that an event is about, by their wells too."""
+    if isinstance(event, Measured | Revised):
+        return book.trials_in(event.plate, event.wells)
+    return ids_in(event)
+
+
 class History:
     """What was asked and what was told, in order; nothing in it ever changes.
 
     ``then`` costs O(size of the event): all views of one study share a ledger, and the newest view
-    reads it directly. An older view replays its own part of the events when it is next read
-    (O(its length), once); ``then`` on an older view forks, so neither branch sees the other.
+    reads it directly. An older view replays its events when it is first read, and keeps the ledger
+    they lead to; ``then`` on an older view forks, so neither branch sees the other.
 
     >>> from covey.history import Asked, Point, Told
     >>> asked = History().then(Asked((Point(x=0.1), Point(x=0.9)), "random"))
@@ -228,13 +248,17 @@ class History:
     ({'x': 0.9}, None)
     """
 
-    __slots__ = ("_asked_count", "_count", "_ledger", "_length", "_models", "_rounds", "_trials")
+    __slots__ = (
+        *("_asked_count", "_count", "_ledger", "_length", "_models", "_replayed", "_rounds"),
+        "_trials",
+    )
 
     def __init__(self, events: Iterable[Event] = (), times: Iterable[datetime | None] = ()) -> None:
         self._stamp(Ledger(events, times))
 
     def _stamp(self, ledger: Ledger) -> History:
         self._ledger = ledger
+        self._replayed: Ledger | None = None  # of this view alone, once it is an older one
         self._length = len(ledger.events)
         self._count = len(ledger.trials)
         self._asked_count = ledger.asked_count
@@ -243,48 +267,61 @@ class History:
         self._trials: tuple[Trial, ...] | None = None
         return self
 
-    @property
-    def _newest(self) -> bool:
-        """Whether nothing was appended since; call it only while holding the ledger's lock."""
-        return len(self._ledger.events) == self._length
+    def _read(self, look: Callable[[Ledger], _T]) -> _T:
+        """Return what `look` finds in the ledger as it stood after the last event of this view."""
+        with self._ledger.lock:
+            if len(self._ledger.events) == self._length:
+                return look(self._ledger)
+            if self._replayed is None:
+                self._replayed = Ledger(self.events, self.times)
+            return look(self._replayed)
 
     def check(self, event: Event) -> None:
         """Raise HistoryError unless the event may come next; changes nothing."""
-        with self._ledger.lock:
-            self._as_it_stood().check(event)
+        self._read(lambda ledger: ledger.check(event))
 
     def then(self, event: Event, at: datetime | None = None) -> History:
-        """This history and one more event, which was logged at this time.
+        """Return this history and one more event, which was logged at this time.
 
         Raises:
             HistoryError: The event does not fit; this history goes on as it was.
         """
+        self.check(event)
+        return self.then_checked(event, at)
+
+    def then_checked(self, event: Event, at: datetime | None = None) -> History:
+        """Return this history and one more event, which `check` has passed on this very view."""
         with self._ledger.lock:
-            ledger = self._as_it_stood()
-            ledger.check(event)
+            newest = len(self._ledger.events) == self._length
+            ledger = self._ledger if newest else Ledger(self.events, self.times)
             ledger.apply(event, at)
             return History.__new__(History)._stamp(ledger)
+
+    def changed_since(self, earlier: History) -> tuple[Trial, ...]:
+        """Return the trials that the events after an earlier view created or name, as of now."""
+        with self._ledger.lock:
+            events = self._ledger.events[earlier._length : self._length]
+            book = self._ledger.plates  # which only gains plates
+            named = {id for event in events for id in _trials_named(event, book)}
+        return tuple(map(self.trial, sorted(named.union(range(len(earlier), len(self))))))
 
     @property
     def trials(self) -> tuple[Trial, ...]:
         """Every trial, in the order of ids."""
         if self._trials is None:
-            with self._ledger.lock:
-                self._trials = tuple(self._as_it_stood().trials)
+            self._trials = self._read(lambda ledger: tuple(ledger.trials))
         return self._trials
 
     def trial(self, id: int) -> Trial:
         """The trial of this id, as it stands."""
-        with self._ledger.lock:
-            if self._newest and 0 <= id < self._count:
-                return self._ledger.trials[id]
-        return known(id, self.trials)
+        if self._trials is not None:
+            return known(id, self._trials)
+        return self._read(lambda ledger: known(id, ledger.trials))
 
     def attempts(self, trial: Trial | int) -> tuple[Dispatched, ...]:
         """How often this trial was handed to an engine, and under which names."""
         id = self._id(trial)
-        with self._ledger.lock:
-            return tuple(self._as_it_stood().attempts.get(id, ()))
+        return self._read(lambda ledger: tuple(ledger.attempts.get(id, ())))
 
     def reason(self, trial: Trial | int) -> str:
         """Why it failed, was lost, cancelled, stopped early, amended or is excluded; empty if not.
@@ -296,44 +333,45 @@ class History:
     def metrics(self, trial: Trial | int) -> dict[str, Any]:
         """What was recorded beside the values of this trial."""
         id = self._id(trial)
-        with self._ledger.lock:
-            return dict(self._as_it_stood().metrics.get(id, {}))
+        return self._read(lambda ledger: dict(ledger.metrics.get(id, {})))
 
     def notes(self, trial: Trial | int) -> tuple[str, ...]:
         """What people wrote about this trial, in order."""
         id = self._id(trial)
-        with self._ledger.lock:
-            return tuple(self._as_it_stood().notes.get(id, ()))
+        return self._read(lambda ledger: tuple(ledger.notes.get(id, ())))
 
     def reports(self, trial: Trial | int) -> tuple[Reported, ...]:
         """Intermediate values of this trial, in the order they came."""
         id = self._id(trial)
-        with self._ledger.lock:
-            return tuple(self._as_it_stood().reports.get(id, ()))
+        return self._read(lambda ledger: tuple(ledger.reports.get(id, ())))
 
     @property
     def batches(self) -> tuple[Batch, ...]:
         """Which event made which trials: every batch asked for, enqueued or added, in order."""
-        with self._ledger.lock:
-            return tuple(self._as_it_stood().batches)
+        return self._read(lambda ledger: tuple(ledger.batches))
 
     def batch(self, trial: Trial | int) -> int | None:
         """The number of the batch this trial was asked for in, from 1; None if it was not."""
-        id = self._id(trial)
-        with self._ledger.lock:
-            batches = self._as_it_stood().batches
-            return batches[bisect_right(batches, id, key=attrgetter("first")) - 1].round
+        return self._batch_of(self._id(trial)).round
 
     def point_asked(self, trial: Trial | int) -> Point:
         """The point that was asked for, enqueued or added; a trial may have been run at another."""
-        id, batches = self._id(trial), self.batches
-        batch = batches[bisect_right(batches, id, key=attrgetter("first")) - 1]
+        id = self._id(trial)
+        batch = self._batch_of(id)
         return batch.points[id - batch.first]
 
     def why(self, trial: Trial | int) -> str:
         """Why this trial is in its batch, in words; empty if the log does not say."""
-        id, batches = self._id(trial), self.batches
-        return batches[bisect_right(batches, id, key=attrgetter("first")) - 1].why(id)
+        id = self._id(trial)
+        return self._batch_of(id).why(id)
+
+    def _batch_of(self, id: int) -> Batch:
+        """The event that made this trial."""
+
+        def last_begun(ledger: Ledger) -> Batch:
+            return ledger.batches[bisect_right(ledger.batches, id, key=attrgetter("first")) - 1]
+
+        return self._read(last_begun)
 
     @property
     def corrections(self) -> tuple[Correction, ...]:
@@ -344,21 +382,16 @@ class History:
     @property
     def plates(self) -> PlateBook:
         """The plates of the log, with what stands in their wells and what was measured there."""
-        with self._ledger.lock:
-            return self._as_it_stood().plates.snapshot()
+        return self._read(lambda ledger: ledger.plates.snapshot())
 
     def _id(self, trial: Trial | int) -> int:
         (id,) = trial_ids([trial.id if isinstance(trial, Trial) else trial])
-        return known(id, self.trials).id
-
-    def _as_it_stood(self) -> Ledger:
-        """The ledger up to the length of this view; call it only while holding the lock."""
-        return self._ledger if self._newest else Ledger(self._prefix(), self.times)
+        return self.trial(id).id
 
     @property
     def events(self) -> tuple[Event, ...]:
         """Every event, in order; ``History(history.events)`` is this history again."""
-        return self._prefix()
+        return tuple(self._ledger.events[: self._length])
 
     @property
     def times(self) -> tuple[datetime | None, ...]:
@@ -425,16 +458,7 @@ class History:
     @property
     def stopped(self) -> dict[int, int]:
         """The told trials whose evaluation was stopped early, each with its last step."""
-        with self._ledger.lock:
-            ledger = self._as_it_stood()
-            said = {i: (m.get("stopped"), ledger.reports.get(i)) for i, m in ledger.metrics.items()}
-            # One that came to its end all the same has been given the value it had there.
-            return {
-                i: int(step)
-                for i, (step, reports) in said.items()
-                if is_whole(step, 0) and reports and reports[-1].step == step
-                if reports[-1].value == ledger.trials[i].value
-            }
+        return self._read(_stopped_in)
 
     @property
     def ended(self) -> tuple[Trial, ...]:
@@ -469,11 +493,7 @@ class History:
         """
         from covey.history.frame import frame_of
 
-        with self._ledger.lock:
-            return frame_of(self._as_it_stood())
-
-    def _prefix(self) -> tuple[Event, ...]:
-        return tuple(self._ledger.events[: self._length])
+        return self._read(frame_of)
 
     def _having(self, status: Status) -> tuple[Trial, ...]:
         return tuple(trial for trial in self.trials if trial.status == status)

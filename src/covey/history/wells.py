@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from covey.errors import HistoryError, did_you_mean, is_whole, several
-from covey.history.checks import non_empty_text, outcome, plain_object, sized, text
+from covey.history.checks import non_empty_prose, non_empty_text, outcome, plain_object, sized, text
 from covey.history.trial import Point, Trial
 
 _GIVEN_UP = "every well of it was marked"
@@ -54,7 +54,7 @@ class Measured:
         if len({*wells}) < len(wells):
             twice = next(well for i, well in enumerate(wells) if well in wells[:i])
             raise HistoryError(f"plate {plate}: well {twice} was given twice; give each once.")
-        marks = {well: non_empty_text(said, "a mark") for well, said in self.marks.items()}
+        marks = {well: non_empty_prose(said, "a mark") for well, said in self.marks.items()}
         for well in marks:
             if well not in wells:
                 raise HistoryError(
@@ -76,7 +76,7 @@ class Measured:
             ("values", tuple(checked)),
             ("marks", marks),
             ("goal", None if self.goal is None else text(self.goal, "goal")),
-            ("day", None if self.day is None else non_empty_text(self.day, "day")),
+            ("day", None if self.day is None else non_empty_prose(self.day, "day")),
         ):
             object.__setattr__(self, name, found)
 
@@ -101,7 +101,7 @@ class Revised:
 
     def __post_init__(self) -> None:
         plate = non_empty_text(self.plate, "the name of a plate")
-        reason = non_empty_text(self.reason, "reason")
+        reason = non_empty_prose(self.reason, "reason")
         values = {}
         for well, value in (self.values or {}).items():
             name = f"plate {plate}, well {non_empty_text(well, 'a well')}"

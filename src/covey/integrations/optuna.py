@@ -68,7 +68,7 @@ def status_of(trial: FrozenTrial, *, several: bool = False) -> FinalStatus:
     """
     if not trial.state.is_finished():
         return "pending"
-    if not all(abs(value) <= _MOST for value in trial.constraints.values()):
+    if not all(abs(value) <= _MOST for value in _constraints(trial).values()):
         return "failed"
     if trial.state.name == "PRUNED":
         last = max(trial.intermediate_values, default=-1)
@@ -96,7 +96,11 @@ def outcomes_of(study: Study, trials: Sequence[FrozenTrial]) -> Outcomes | None:
 
 
 def _constraints(trial: FrozenTrial) -> dict[str, float]:
-    return {f"constraint {name}": value for name, value in trial.constraints.items()}
+    """The constraints of a trial by name; before Optuna 5 they are a list without names."""
+    named = getattr(trial, "constraints", None)
+    if named is None:
+        named = dict(enumerate(trial.system_attrs.get("constraints") or ()))
+    return {f"constraint {name}": value for name, value in named.items()}
 
 
 def _goal(direction: StudyDirection) -> Goal:

@@ -29,8 +29,12 @@ from covey.errors import CoveyError, JournalError
 _log = logging.getLogger("covey")
 _PATIENCE = 5.0  # seconds of waiting for a lock before a warning
 _LOCKS = Path("/proc/locks")
-# Windows has no flock (there two writers are noticed, but not serialised) and no O_DIRECTORY.
+# Windows has no flock but locks of a range of bytes, and no O_DIRECTORY. Where there are neither
+# locks, two writers are noticed, but not serialised.
 _fcntl: ModuleType | None = import_module("fcntl") if find_spec("fcntl") else None
+_msvcrt: ModuleType | None = import_module("msvcrt") if find_spec("msvcrt") else None
+_BYTE = 2**31 - 2  # what Windows locks, beyond the end: nobody can read what is locked there
+_POLL = 0.02  # seconds between two tries there, where nothing waits in the kernel
 _DIRECTORY: int | None = getattr(os, "O_DIRECTORY", None)
 # Errors of file systems that cannot flush a folder at all.
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
@@ -57,56 +61,70 @@ def locked(fd: int, path: Path) -> Iterator[None]:
 
     After a long wait a warning names the holder, and the wait goes on.
     """
-    if _fcntl is None:
-        yield
-        return
     try:
         take_lock(fd, path)
         yield
     finally:
-        _fcntl.flock(fd, _fcntl.LOCK_UN)
+        _unlock(fd)
 
 
 def take_lock(fd: int, path: Path) -> None:
     """Wait for the file's lock, and hold it for as long as the file is open."""
-    if _fcntl is not None and not try_lock(fd):
-        with _told_after(_PATIENCE, fd, path):
+    if try_lock(fd):
+        return
+    with warning_late(lambda: _warn_of_lock(fd, path)):
+        if _fcntl is not None:
             _fcntl.flock(fd, _fcntl.LOCK_EX)
+            return
+        while not try_lock(fd):
+            time.sleep(_POLL)
 
 
 def try_lock(fd: int) -> bool:
     """Take the file's lock for as long as it is open, unless another process has it."""
-    if _fcntl is None:
-        return True
     try:
-        _fcntl.flock(fd, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-    except BlockingIOError:
+        if _fcntl is not None:
+            _fcntl.flock(fd, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+        elif _msvcrt is not None:
+            os.lseek(fd, _BYTE, os.SEEK_SET)
+            _msvcrt.locking(fd, _msvcrt.LK_NBLCK, 1)
+    except (BlockingIOError, PermissionError):  # the second is what Windows says
         return False
     return True
 
 
+def _unlock(fd: int) -> None:
+    if _fcntl is not None:
+        _fcntl.flock(fd, _fcntl.LOCK_UN)
+    elif _msvcrt is not None:
+        os.lseek(fd, _BYTE, os.SEEK_SET)
+        with suppress(PermissionError):  # it was not locked
+            _msvcrt.locking(fd, _msvcrt.LK_UNLCK, 1)
+
+
 def is_locked(fd: int) -> bool:
     """Whether another process has the file's lock; this call keeps none."""
-    if _fcntl is None:
-        return False
     try:
-        _fcntl.flock(fd, _fcntl.LOCK_SH | _fcntl.LOCK_NB)
+        if _fcntl is not None:
+            _fcntl.flock(fd, _fcntl.LOCK_SH | _fcntl.LOCK_NB)
+        elif not try_lock(fd):  # Windows cannot share a lock
+            return True
     except BlockingIOError:
         return True
-    _fcntl.flock(fd, _fcntl.LOCK_UN)
+    _unlock(fd)
     return False
 
 
 @contextmanager
-def _told_after(seconds: float, fd: int, path: Path) -> Iterator[None]:
+def warning_late(warn: Callable[[], None]) -> Iterator[None]:
     """Warn of a long wait from a second thread: waiting in the kernel is fair, polling is not."""
-    warn = threading.Timer(seconds, _warn_of_lock, (fd, path))
-    warn.daemon = True
-    warn.start()
+    timer = threading.Timer(_PATIENCE, warn)
+    timer.daemon = True
+    timer.start()
     try:
         yield
     finally:
-        warn.cancel()
+        timer.cancel()
 
 
 def _warn_of_lock(fd: int, path: Path) -> None:
@@ -146,6 +164,18 @@ def open_existing(path: Path, mode: int) -> int:
         kind = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
         raise JournalError(f"{path} is {kind}; a journal is a file.")
     return os.open(path, mode | _FLAGS)
+
+
+def read_at(fd: int, offset: int, most: int) -> bytes:
+    """Read from a place in an open file; Windows has no `os.pread`."""
+    os.lseek(fd, offset, os.SEEK_SET)
+    return os.read(fd, most)
+
+
+def write_at(fd: int, offset: int, data: bytes) -> None:
+    """Write at a place in an open file; Windows has no `os.pwrite`."""
+    os.lseek(fd, offset, os.SEEK_SET)
+    os.write(fd, data)
 
 
 def is_at(fd: int, path: Path) -> bool:
@@ -408,17 +438,18 @@ def write_whole(path: Path, text: str | bytes) -> None:
     place = Path(os.path.realpath(path))
     # An unpredictable name that must be free: no link is ever written through.
     draft = place.with_name(f".covey-{secrets.token_hex(8)}.tmp")
-    with draft.open("xb") as file:
-        try:
+    file = draft.open("xb")
+    try:
+        with file:
             if mode is not None:
                 draft.chmod(stat.S_IMODE(mode) & 0o777)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            draft.replace(place)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        draft.replace(place)  # once it is closed: Windows renames no open file
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 # Times, as journals and locks hold them.

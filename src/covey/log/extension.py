@@ -166,9 +166,9 @@ def new_names(now: Space | Pool, space: Space | Pool) -> list[str]:
 
 
 def require_possible(
-    event: Extended, now: Space | Pool, after: Space | Pool, history: History
+    event: Extended, now: Space | Pool, after: Space | Pool, trials: Sequence[Trial]
 ) -> None:
-    """Raise, and say what to do, unless the trials so far allow this extension.
+    """Raise, and say what to do, unless these trials allow this extension.
 
     Raises:
         JournalConflict: The space was extended since the event was made.
@@ -186,14 +186,14 @@ def require_possible(
     values: Mapping[str, Any] = event.values or {}
     if isinstance(now, Space) and isinstance(after, GrownSpace):
         _require_written(now, after)
-        _require_branches_gone(now, after, history.trials)
-        _require_values(now, after, values, history.trials)
+        _require_branches_gone(now, after, trials)
+        _require_values(now, after, values, trials)
     for name in values:
         after.check({name: values[name]}, partial=True)
     if isinstance(after, Space):
-        _require_sums(after, values, history.trials)
-    _require_places(after, history.trials)
-    _require_pending(now, after, history.pending)
+        _require_sums(after, values, trials)
+    _require_places(after, trials)
+    _require_pending(now, after, [trial for trial in trials if trial.status == "pending"])
 
 
 def completed_by(event: Extended, after: Space | Pool, history: History) -> Extended:
@@ -352,7 +352,7 @@ def preview(
     """
     event, space = extension(now, space, "preview", values or None)
     after = extended(event, now, space)
-    require_possible(event, now, after, history)
+    require_possible(event, now, after, history.trials)
     kept = _possible(after, [trial.point for trial in history.told])
     outside = [trial.id for trial, one in zip(history.told, kept, strict=True) if not one]
     return differences(now, space), outside

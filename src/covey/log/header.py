@@ -192,9 +192,39 @@ class OpenedStudy:
     book: Logbook
 
 
-def open_study(wanted: StudyArguments, journal: str | Path | Log | None, find: Find) -> OpenedStudy:
+@dataclass(frozen=True)
+class OpenedLog:
+    """A log and its events so far, read once: a study that is opened rests on these alone.
+
+    What others append from then on is read later, as by any study that is open.
+    """
+
+    log: Log
+    lines: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, log: Log) -> OpenedLog:
+        """Read all of a log."""
+        return cls(log, log.read(0))
+
+    def space(self, like: Space | Pool | None = None) -> Space | Pool:
+        """Return the space that the study of the log searches.
+
+        ``like`` is the one that it will be extended to: then what a log cannot hold may be missing.
+        """
+        last = stages(self.log.header, self.lines)[-1]
+        if like is None:
+            return space_from_description(last.description)
+        return former_space(last, like)
+
+
+def open_study(
+    wanted: StudyArguments, journal: str | Path | Log | OpenedLog | None, find: Find
+) -> OpenedStudy:
     """Start a study, or resume one from its log; a read-only log makes it read-only."""
     if isinstance(journal, Log):
+        return _resume(wanted, OpenedLog.of(journal), find)
+    if isinstance(journal, OpenedLog):
         return _resume(wanted, journal, find)
     path = checked_path(journal)
     if path is not None and exists(path):
@@ -213,7 +243,7 @@ def open_study(wanted: StudyArguments, journal: str | Path | Log | None, find: F
     return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log))
 
 
-def reopen(path: str | Path, *, read_only: bool = False) -> Log:
+def reopen(path: str | Path, *, read_only: bool = False) -> OpenedLog:
     """Open the journal of a study; ``read_only``: what it holds up to the first damage."""
     at = checked_path(path)
     if at is None or not exists(at):
@@ -222,17 +252,17 @@ def reopen(path: str | Path, *, read_only: bool = False) -> Log:
         log = ReadOnlyLog(str(at), read(at, prefix=True)) if read_only else Journal.open(at)
     try:
         require_study(log.header, at)
+        return OpenedLog.of(log)
     except JournalError:
         log.close()
         raise
-    return log
 
 
-def _resume(wanted: StudyArguments, log: Log, find: Find) -> OpenedStudy:
+def _resume(wanted: StudyArguments, opened: OpenedLog, find: Find) -> OpenedStudy:
     """Resume from a log, which must belong to the same study; a read-only one is not written."""
+    log, lines = opened.log, opened.lines
     try:
         require_study(log.header, log.name)
-        lines = log.read(0)
         recipe = recipe_in(log.header, wanted.resuming(log.header), wanted.seed, wanted.gp, lines)
         if isinstance(log, ReadOnlyLog) and wanted.strategy is None:
             name, strategy = log.header["strategy"]["name"], find("auto")[1]
@@ -240,16 +270,7 @@ def _resume(wanted: StudyArguments, log: Log, find: Find) -> OpenedStudy:
             chosen = strategy_in(log.header) if wanted.strategy is None else wanted.strategy
             name, strategy = find(chosen)
         with no_collector():
-            return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log))
+            return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log, lines))
     except CoveyError:
         log.close()
         raise
-
-
-def space_in(log: Log, like: Space | Pool | None = None) -> Space | Pool:
-    """The space that the study of a log searches now.
-
-    ``like`` is the one that it will be extended to: then what a log cannot hold may be missing.
-    """
-    last = stages(log.header, log.read(0))[-1]
-    return space_from_description(last.description) if like is None else former_space(last, like)

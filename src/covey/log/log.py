@@ -8,15 +8,14 @@ from __future__ import annotations
 import gc
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 from covey.arrays import among
-from covey.errors import HistoryError, JournalConflict, JournalError, SpaceError
+from covey.errors import HistoryError, JournalConflict, JournalError, SpaceError, several
 from covey.history import (
     Added,
     Asked,
@@ -47,7 +46,6 @@ from covey.space import Pool, Space
 from covey.space.extending import former_spaces
 
 if TYPE_CHECKING:
-    from covey.plates.choosing import PlateOrder
     from covey.propose import Request
 
 
@@ -196,18 +194,36 @@ class LogState(NamedTuple):
     space: Space | Pool  # as it is after these events
 
 
-class Logbook:
-    """The log of one study and its history. An event is checked, then logged, then applied."""
+class Message(NamedTuple):
+    """What was logged under a key."""
 
-    def __init__(self, space: Space | Pool, log: Log | None = None) -> None:
+    event: Event
+    made: range  # ids of the trials that the event created
+    space: Space | Pool  # just before the event, in which a repeated message is read
+
+
+class Logbook:
+    """The log of one study and its history. An event is checked, then logged, then applied.
+
+    ``lines`` are the events of the log that are read already; None reads all there are.
+    """
+
+    def __init__(
+        self,
+        space: Space | Pool,
+        log: Log | None = None,
+        lines: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
         self._given = space  # the latest that the user gave, known by its fingerprint
         self._log: Log = MemoryLog() if log is None else log
         # One value, so that an interrupt finds it before an event or after it. What was logged and
         # not applied is read from the log the next time.
         self.state = LogState(History(), 0, space)
-        self._keys: dict[str, Event] = {}
-        self._made: dict[str, range] = {}  # key -> ids of the trials its event created
-        self.refresh()
+        self._messages: dict[str, Message] = {}  # by key
+        if lines is None:
+            self.refresh()
+        else:
+            self.state = self._replayed(lines)
 
     @property
     def history(self) -> History:
@@ -223,54 +239,45 @@ class Logbook:
         """The log that events are written to."""
         return self._log
 
+    def space_for(self, key: str | None) -> Space | Pool:
+        """Return the space in which a message is read: that of its time, if the key was used."""
+        if key is not None and key not in self._messages:
+            self.refresh()
+        sent = None if key is None else self._messages.get(key)
+        return self._space if sent is None else sent.space
+
     def made_by(self, key: str, request: Request) -> list[Trial] | None:
         """The trials of the batch of this key; None if the key was not used.
 
         Raises:
             HistoryError: The key was used for something else than this batch.
         """
-        if key not in self._keys:
+        if key not in self._messages:
             return None
-        held = self._space.to_json(request.fixed)
-        if request.plates is None:
-            self._require_batch(key, request.k, request.name, held)
-        else:
-            self._require_plates(key, request.plates, request.name, held)
-        return [self.history.trial(i) for i in self._made[key]]
+        held, order = self._messages[key].space.to_json(request.fixed), request.plates
+        layout = None if order is None else order.layout.describe()
+        size = request.k if order is None else order.count
+        return self._made_again(key, BatchTerms(size, request.name, held, layout))
 
-    def _require_batch(self, key: str, k: int, strategy: str, fixed: Mapping[str, Any]) -> None:
-        """Refuse a key that was used for a batch with other arguments."""
-        first = self._keys[key]
+    def _made_again(self, key: str, now: BatchTerms) -> list[Trial]:
+        """Return the trials of a key that is used again, or refuse one used on other terms."""
+        first, made, space = self._messages[key]
         if not isinstance(first, Asked):
             raise _used(key)
-        if first.fixed is None:  # of an older version, which did not log fixed values
-            points = [self._space.to_json(point) for point in first.points]
-            held = all(point.get(name) == fixed[name] for point in points for name in fixed)
-        else:
-            held = first.fixed == fixed
-        if (len(first.points), first.strategy, held) != (k, strategy, True):
-            then = _in_words(len(first.points), first.strategy, first.fixed)
-            raise HistoryError(
-                f"the key {key!r} was used before, for another batch: {then}, not "
-                f"{_in_words(k, strategy, fixed)}. Give each batch a key of its own, and repeat a "
-                "key only to repeat its ask."
+        then = BatchTerms.of(first)
+        same = then == now
+        if then.fixed is None:  # of an older version, which did not log fixed values
+            held, points = now.fixed or {}, [space.to_json(point) for point in first.points]
+            same = now._replace(fixed=None) == then and all(
+                point.get(name) == value for point in points for name, value in held.items()
             )
-
-    def _require_plates(
-        self, key: str, order: PlateOrder, strategy: str, fixed: Mapping[str, Any]
-    ) -> None:
-        """Refuse a key that was used for other plates, or for something else."""
-        first = self._keys[key]
-        if not isinstance(first, Asked) or first.plates is None:
-            raise _used(key)
-        wanted, then = order.layout.describe(), first.plates["layout"]
-        count = len({row[0] for row in (*first.plates["wells"], *first.plates["controls"])})
-        if (then, count, first.strategy, first.fixed) != (wanted, order.count, strategy, fixed):
+        if not same:
             raise HistoryError(
-                f"the key {key!r} was used before, for other plates ({count} by {first.strategy} "
-                f"in the layout {then}). Give each request a key of its own, and repeat a key only "
-                "to repeat its request."
+                f"the key {key!r} was used before, for another batch: {then.in_words()}, not "
+                f"{now.in_words()}. Give each batch a key of its own, and repeat a key only to "
+                "repeat its ask."
             )
+        return [self.history.trial(i) for i in made]
 
     def refresh(self) -> None:
         """Read what others have appended to the log."""
@@ -301,21 +308,27 @@ class Logbook:
             JournalConflict: Others have asked since, or taken a point of this batch.
         """
         chosen_from = self.state if chosen_from is None else chosen_from
+        # What an earlier round of the loop has looked at is not looked at again: in a long log
+        # others write quicker than all of it is read, and the event would never get in.
+        seen = chosen_from.history if isinstance(event, Asked) else History()
+        depends = isinstance(event, Asked | Extended)  # on trials that it does not name
         while True:
             self.refresh()
-            if isinstance(event, Asked) and self._overtaken(event, chosen_from):
+            changed = self.history.changed_since(seen) if depends else ()
+            if isinstance(event, Asked) and self._overtaken(event, chosen_from, changed):
                 raise JournalConflict(
                     f"{self._log.name}: somebody else has asked, or taken a point of this batch, "
                     "since it was chosen; nothing was written. Ask again."
                 )
-            if key is not None and key in self._keys:
+            if key is not None and key in self._messages:
                 return self._repeated(event, key)
             if require is not None:
                 require(self.history)
             if isinstance(event, Asked | Told):
                 self.verify()
-            event = self._fitting(event)
+            event = self._fitting(event, changed)
             self.history.check(event)
+            seen = self.history
             try:
                 return self._append(event, key, chosen_from.seq)
             except JournalConflict:  # others wrote after the refresh: read it and check again
@@ -330,25 +343,24 @@ class Logbook:
     ) -> None:
         """Go on in another space, or raise and change nothing; see `Study.extend`."""
         self.refresh()
-        if key is not None and key in self._keys:
-            first = self._keys[key]
-            now = (space.fingerprint, reason)
-            same = isinstance(first, Extended) and (first.fingerprint, first.reason) == now
-            if not same:
-                raise _used(key)
+        event, space = extension(self.space_for(key), space, reason, values)
+        if key is not None and key in self._messages:
+            self._repeated(event, key)
             return
-        event, space = extension(self._space, space, reason, values)
         if not event.changes:
             raise SpaceError("the study has this space already; nothing was written.")
         self._given = space
         self.commit(event, key)
 
-    def _fitting(self, event: Event) -> Event:
-        """The event, if it is one of the space as it is now."""
+    def _fitting(self, event: Event, changed: Sequence[Trial]) -> Event:
+        """Check the event against the space as it is now, and complete it.
+
+        An extension is checked against the trials in ``changed`` only.
+        """
         if isinstance(event, Extended):
             after = extended(event, self._space, self._given)
             require_known(after, self._given, event.reason)
-            require_possible(event, self._space, after, self.history)
+            require_possible(event, self._space, after, changed)
             event = completed_by(event, after, self.history)
             return replace(event, before=self._space.fingerprint)
         if isinstance(event, Enqueued | Added | Moved) and former_spaces(self._space):
@@ -356,7 +368,7 @@ class Logbook:
             return replace(event, points=tuple(Point(self._space.check(p)) for p in event.points))
         return event
 
-    def _overtaken(self, asked: Asked, chosen_from: LogState) -> bool:
+    def _overtaken(self, asked: Asked, chosen_from: LogState, changed: Sequence[Trial]) -> bool:
         """Whether events since make a batch invalid that was chosen from an earlier state.
 
         Another batch does: it may hold the same points, and was drawn with the same random numbers.
@@ -364,41 +376,32 @@ class Logbook:
         too; so does a trial that was given up, and so free to be proposed again, if it was told
         after all.
         """
-        now, then = self.history, chosen_from.history
-        if now is then:
-            return False
-        if now.rounds != then.rounds or self._space is not chosen_from.space:
+        then, free = chosen_from.history, ("cancelled", "lost")
+        if self.history.rounds != then.rounds or self._space is not chosen_from.space:
             return True
-        free = {trial.id for trial in then.trials if trial.status in ("cancelled", "lost")}
         taken = [
             trial.point
-            for trial in now.trials
-            if (trial.id >= len(then) or trial.id in free)
-            and trial.status not in ("cancelled", "lost")
+            for trial in changed
+            if trial.status not in free
+            and (trial.id >= len(then) or then.trial(trial.id).status in free)
         ]
         encode = self._space.encode
         return bool(taken) and bool(among(encode(asked.points), encode(taken)).any())
 
     def _append(self, event: Event, key: str | None, chosen_from_seq: int) -> list[Trial]:
-        history, seq, space = self.state
+        history, seq, before = self.state
         if isinstance(event, Asked) and event.after is None and chosen_from_seq != seq:
             event = replace(event, after=chosen_from_seq)
-        if isinstance(event, Extended):
-            space = extended(event, space, self._given)
+        space = extended(event, before, self._given) if isinstance(event, Extended) else before
         at = now()
         line = {"at": at, **event_to_json(event, space.to_json, len(history))}
         seq = self._log.append(line if key is None else {**line, "key": key}, seq)
-        self._apply(event, key, seq, time_of(at))
-        return [self.history.trial(i) for i in range(len(history), len(self.history))]
-
-    def _apply(self, event: Event, key: str | None, seq: int, at: datetime | None = None) -> None:
-        first, history, space = len(self.history), self.history.then(event, at), self._space
-        if isinstance(event, Extended):
-            space = extended(event, space, self._given)
+        after = history.then_checked(event, time_of(at))
+        made = range(len(history), len(after))
         if key is not None:
-            self._keys[key] = event
-            self._made[key] = range(first, len(history))
-        self.state = LogState(history, seq, space)
+            self._messages[key] = Message(event, made, before)
+        self.state = LogState(after, seq, space)
+        return [after.trial(i) for i in made]
 
     def _replayed(self, lines: Iterable[Mapping[str, Any]]) -> LogState:
         history, seq, space = self.state
@@ -411,6 +414,7 @@ class Logbook:
             event = event_from_json(line, space.from_json, count)
             if event is None:
                 continue
+            before = space
             if isinstance(event, Extended):
                 event = self._decoded(event, space)
                 space, reason = extended(event, space, self._given), event.reason
@@ -418,8 +422,7 @@ class Logbook:
             times.append(time_of(line.get("at")))
             made = len(event.points) if isinstance(event, Asked | Enqueued | Added) else 0
             if (key := _key_in(line)) is not None:
-                self._keys[key] = event
-                self._made[key] = range(count, count + made)
+                self._messages[key] = Message(event, range(count, count + made), before)
             count += made
         require_known(space, self._given, reason)
         if not self.state.seq:  # all at once, which is quicker for a long log
@@ -444,11 +447,39 @@ class Logbook:
         return replace(event, values=Point(values))
 
     def _repeated(self, event: Event, key: str) -> list[Trial]:
+        """Return the trials of a key that is used again; an error if its message was another."""
         if isinstance(event, Asked):  # chosen anew, so hardly the same points
-            self._require_batch(key, len(event.points), event.strategy, event.fixed or {})
-        elif self._keys[key] != event:
+            return self._made_again(key, BatchTerms.of(event)._replace(fixed=event.fixed or {}))
+        first, made, _ = self._messages[key]
+        if isinstance(first, Extended):  # completed by the trials of its time
+            first = replace(first, having=None)
+        if first != event:
             raise _used(key)
-        return [self.history.trial(i) for i in self._made[key]]
+        return [self.history.trial(i) for i in made]
+
+
+class BatchTerms(NamedTuple):
+    """What an ask wants: so many points, or plates of a layout."""
+
+    size: int
+    strategy: str
+    fixed: Mapping[str, Any] | None  # as JSON; None where a log does not say
+    layout: Mapping[str, Any] | None  # of plates
+
+    @classmethod
+    def of(cls, asked: Asked) -> BatchTerms:
+        """Return what a logged batch was asked for."""
+        if asked.plates is None:
+            return cls(len(asked.points), asked.strategy, asked.fixed, None)
+        plates = {row[0] for row in (*asked.plates["wells"], *asked.plates["controls"])}
+        return cls(len(plates), asked.strategy, asked.fixed, asked.plates["layout"])
+
+    def in_words(self) -> str:
+        """Say it for a message."""
+        what = several(self.size, "point" if self.layout is None else "plate")
+        laid_out = "" if self.layout is None else f" in the layout {self.layout}"
+        held = f" with {dict(self.fixed)!r} held" if self.fixed else " with nothing held"
+        return f"{what} by {self.strategy}{laid_out}{'' if self.fixed is None else held}"
 
 
 @contextmanager
@@ -486,11 +517,6 @@ def _used(key: str) -> HistoryError:
         f"the key {key!r} was used before, for something else; give each event a key of its own, "
         "and repeat a key only to repeat its event."
     )
-
-
-def _in_words(k: int, strategy: str, fixed: Mapping[str, Any] | None) -> str:
-    held = f" with {dict(fixed)!r} held" if fixed else " with nothing held" if fixed == {} else ""
-    return f"{k} point{'' if k == 1 else 's'} by {strategy}{held}"
 
 
 def _key_in(line: Mapping[str, Any]) -> str | None:

@@ -19,12 +19,15 @@ from covey.log.disk import (
     forget_staged,
     is_locked,
     now,
+    read_at,
     reporting,
     take_lock,
     try_lock,
+    write_at,
 )
 
-_FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
+_NAMED = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
+FLAGS = sum(getattr(os, flag, 0) for flag in _NAMED)  # of a file beside a journal
 _LOOKS, _MOMENT = 20, 0.01  # how often a lock that is held is tried again, and after how long
 _MOST = 4096  # bytes of the entry
 _WORDS = 240  # characters of why a run ended
@@ -66,7 +69,7 @@ def running(journal: Path, since: str = "") -> Iterator[None]:
             began = since or now("seconds")
             who = {"pid": os.getpid(), "host": socket.gethostname(), "since": began}
             os.ftruncate(file.fd, 0)
-            os.pwrite(file.fd, json.dumps(who).encode(), 0)
+            write_at(file.fd, 0, json.dumps(who).encode())
         yield
     finally:
         file.close()
@@ -81,7 +84,7 @@ def turn_path(journal: Path) -> Path:
 def is_asked(journal: Path) -> bool:
     """Whether somebody has the turn to choose a batch now."""
     try:
-        fd = os.open(turn_path(journal), os.O_RDONLY | _FLAGS)
+        fd = os.open(turn_path(journal), os.O_RDONLY | FLAGS)
     except OSError:  # there are no turns
         return False
     try:
@@ -100,7 +103,7 @@ def asking(journal: Path) -> Iterator[None]:
     """
     path = turn_path(journal)
     try:
-        file = Descriptor(os.open(path, os.O_RDONLY | os.O_CREAT | _FLAGS, 0o666))
+        file = Descriptor(os.open(path, os.O_RDONLY | os.O_CREAT | FLAGS, 0o666))
     except OSError:  # another user's folder, or a link
         yield
         return
@@ -132,7 +135,7 @@ class Holder:
 def holder(journal: Path) -> Holder | None:
     """The process that runs a journal now, or None; the check does not disturb it."""
     try:
-        fd = os.open(lock_path(journal), os.O_RDONLY | _FLAGS)
+        fd = os.open(lock_path(journal), os.O_RDONLY | FLAGS)
     except OSError:  # there is none, it is a link, or it may not be read
         return None
     try:
@@ -149,7 +152,7 @@ def holder(journal: Path) -> Holder | None:
 def last_run(journal: Path) -> Holder | None:
     """The last process that has run a journal, whether it still does or not; None if unknown."""
     try:
-        fd = os.open(lock_path(journal), os.O_RDONLY | _FLAGS)
+        fd = os.open(lock_path(journal), os.O_RDONLY | FLAGS)
     except OSError:
         return None
     try:
@@ -177,13 +180,13 @@ def note_end(journal: Path, why: str) -> None:
 
 def _note(journal: Path, more: Mapping[str, Any]) -> None:
     with suppress(OSError):
-        fd = os.open(lock_path(journal), os.O_RDWR | _FLAGS)
+        fd = os.open(lock_path(journal), os.O_RDWR | FLAGS)
         try:
             who = _holder(fd)
             entry = {"pid": who.pid, "host": who.host, "since": who.since, "plan": dict(who.plan)}
             data = json.dumps({**entry, **more}).encode()
             if who.pid == os.getpid() and len(data) <= _MOST:
-                os.pwrite(fd, data, 0)
+                write_at(fd, 0, data)
         finally:
             os.close(fd)
 
@@ -193,7 +196,7 @@ def _opened(path: Path) -> int:
     if path.is_symlink():
         raise _not_ours(path, "is a link")
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o666)
+        return os.open(path, os.O_RDWR | os.O_CREAT | FLAGS, 0o666)
     except OSError:
         if path.is_symlink():  # made just now
             raise _not_ours(path, "is a link") from None
@@ -224,7 +227,7 @@ def _require_ours(path: Path, found: os.stat_result, journal: Path) -> None:
 
 def _require_lock(path: Path, fd: int) -> None:
     """Refuse to overwrite what no run wrote; a killed run may have left an incomplete entry."""
-    start = os.pread(fd, len(_SIGNED), 0)
+    start = read_at(fd, 0, len(_SIGNED))
     if not _SIGNED.startswith(start):
         raise _not_ours(path, "holds something else than a lock")
 
@@ -254,7 +257,7 @@ def _require_one_name(journal: Path) -> None:
 
 def _holder(fd: int) -> Holder:
     try:
-        who = json.loads(os.pread(fd, _MOST, 0))
+        who = json.loads(read_at(fd, 0, _MOST))
         pid, host, since = int(who["pid"]), str(who["host"]), str(who["since"])
         plan = who.get("plan")
         end = str(who.get("ended", "")), str(who.get("why", ""))

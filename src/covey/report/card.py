@@ -43,6 +43,7 @@ from covey.report.predictions import (
 )
 from covey.report.slices import Diversity, Edge, Slice, diversity, edges, model_slices
 from covey.report.tradeoff import TradeOff, front_headline, trade_off
+from covey.report.trainings import Trainings, trainings_of
 from covey.space import Space
 from covey.space.extending import allows, former_spaces
 
@@ -61,7 +62,7 @@ def headline(
     """How much of the last batch is in, and how the best value compares with earlier ones."""
     asked = [batch for batch in batches if batch.round is not None]
     best = history.best(goal)
-    first = _arrived(asked[-1], history.trials) if asked else _before_any(batches)
+    first = _arrived(asked[-1], history) if asked else _before_any(batches)
     if best is None or best.value is None:
         why = "Every result is excluded" if history.told else "Nothing has been told"
         return f"{first} {why}, so there is no best yet."
@@ -72,9 +73,11 @@ def headline(
     return f"{first} {found}{change}{_expected(home, past.get(best.id))}."
 
 
-def _arrived(batch: Batch, trials: Sequence[Trial]) -> str:
+def _arrived(batch: Batch, history: History) -> str:
+    trials, stopped = history.trials, history.stopped.keys() & set(batch.ids)
     statuses = [trials[i].status for i in batch.ids]
-    rest = [
+    rest = [f"{len(stopped)} of them stopped early"] if stopped else []
+    rest += [
         f"{statuses.count(status)} {status}"
         for status in ("pending", "failed", "cancelled", "lost")
         if status in statuses
@@ -195,6 +198,7 @@ class Dot:
     value: float | None
     best: float | None
     excluded: bool = False
+    stopped: int | None = None  # the step at which its evaluation was stopped early
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +218,7 @@ class Row:
     excluded: bool = False
     why: str = ""  # it is in the batch, in words; empty where the log does not say
     seconds: float | None = None  # that its evaluation took, where a run started it
+    stopped: int | None = None  # the step at which it was stopped early; its value is of that step
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +235,7 @@ class Card:
         excluded: the latest results that are excluded, newest first, and why.
         corrections: the latest of what was corrected by hand, newest first, and why.
         plates: what stands on each and how far it is shifted; None without plates.
+        trainings: what evaluations reported on their way; None if none did.
         remarks: the latest notes about trials, newest first.
         calibration: predicted against measured, of the last batches.
         diversity: of ``rows``.
@@ -260,6 +266,7 @@ class Card:
     trade_off: TradeOff | None = None
     corrections: tuple[Correction, ...] = ()
     plates: Plates | None = None
+    trainings: Trainings | None = None
     remarks: tuple[Remark, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -292,7 +299,7 @@ def _card_of_several(
     own = history_of_outcome(history, first)
     made = _card(own, recipe.of(first), commands, None if leader is None else own[leader.id])
     asked = [batch for batch in history.batches if batch.round is not None]
-    arrived = _arrived(asked[-1], history.trials) if asked else _before_any(history.batches)
+    arrived = _arrived(asked[-1], history) if asked else _before_any(history.batches)
     standing = replace(_standing(history, recipe, history.batches), outcome=first)
     standing = replace(standing, goal=recipe.of(first).goal)
     return replace(
@@ -322,7 +329,8 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
         still_open=bool(history.pending),
         rows=_rows(history, recipe, shown, past),
         **fates(history),
-        calibration=calibrate(window, trials, past),
+        trainings=trainings_of(history),
+        calibration=calibrate(window, trials, past, history.stopped),
         diversity=diversity(recipe.space, trials, ids),
         slices=() if best is None or today is None else model_slices(today, recipe, best.point),
         best=None if best is None else best.id,
@@ -374,14 +382,17 @@ def _standing(history: History, recipe: Recipe, batches: tuple[Batch, ...]) -> S
 def _way(history: History, goal: Goal, batches: tuple[Batch, ...]) -> tuple[Dot, ...]:
     better = max if goal == "max" else min
     best: float | None = None
-    ended = {trial.id for trial in history.ended}
+    ended, stopped = {trial.id for trial in history.ended}, history.stopped
     dots: list[Dot] = []
     for place, batch in enumerate(batches):
         members = history.trials[batch.first : batch.first + len(batch.ids)]
         values = [t.value for t in members if t.value is not None and t.id in ended]
         best = better([*values, *([] if best is None else [best])], default=None)
         dots += [
-            Dot(t.id, place, batch.round, t.origin, t.status, t.value, best, t.excluded)
+            Dot(
+                *(t.id, place, batch.round, t.origin, t.status, t.value, best, t.excluded),
+                stopped=stopped.get(t.id),
+            )
             for t in members
         ]
     return tuple(dots)
@@ -392,7 +403,7 @@ def _rows(
 ) -> tuple[Row, ...]:
     space, trials = recipe.space, history.trials
     again = repeats(space, trials, [i for batch in batches for i in batch.ids]) if trials else {}
-    rows = []
+    rows, stopped = [], history.stopped
     for batch in batches:
         for i in batch.ids:
             trial, seen = trials[i], past.get(i)
@@ -406,12 +417,13 @@ def _rows(
                     texts=tuple(shown(trial.point.get(name, "")) for name in space.names),
                     expected=expected,
                     value=trial.value,
-                    error=_error(expected, trial.value),
+                    error=None if i in stopped else _error(expected, trial.value),
                     reason=reason(trial, i in again, seen),
                     chance=None if seen is None else seen.chance,
                     excluded=trial.excluded,
                     why=_why(batch, i, again.get(i)),
                     seconds=trial.seconds,
+                    stopped=stopped.get(i),
                 )
             )
     return tuple(rows)

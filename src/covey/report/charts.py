@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from covey.report.predictions import Pair
     from covey.report.slices import Slice
     from covey.report.tradeoff import OutcomeDot, TradeOff
+    from covey.report.trainings import Training
 
 
 # SVG text of the plotting library, cleaned for use inside a page.
@@ -119,15 +120,13 @@ def way_chart(dots: Sequence[Dot]) -> str:
     with _drawing(5.4, 3.2) as (figure, axes):
         x = _spread_out(dots)
         for label, origin, colour, marker in _KINDS:
-            valued = [i for i, d in enumerate(dots) if d.value is not None and d.origin == origin]
-            told = [i for i in valued if not dots[i].excluded]
-            if told:
-                values = np.array([dots[i].value for i in told], dtype=float)
-                axes.plot([x[i] for i in told], values, marker, **_filled(colour), label=label)
-        excluded = [i for i, d in enumerate(dots) if d.excluded and d.value is not None]
-        if excluded:
-            values = np.array([dots[i].value for i in excluded], dtype=float)
-            axes.plot([x[i] for i in excluded], values, "X", **_hollow(_SOFT), label="excluded")
+            those = [d.origin == origin and not d.excluded and d.stopped is None for d in dots]
+            _plot_values(axes, (x, dots, those), marker, **_filled(colour), label=label)
+        excluded = [d.excluded for d in dots]
+        drawn = _plot_values(axes, (x, dots, excluded), "X", **_hollow(_SOFT), label="excluded")
+        stopped = [d.stopped is not None and not d.excluded for d in dots]
+        look = _hollow(_SOFT)
+        drawn |= _plot_values(axes, (x, dots, stopped), "v", **look, label="stopped early")
         for status, colour, marker in _UNTOLD:
             without = [x[i] for i, d in enumerate(dots) if d.status == status]
             if without:  # without a value, drawn along the bottom
@@ -147,12 +146,46 @@ def way_chart(dots: Sequence[Dot]) -> str:
             axes.plot(*corners, color=_RED, linewidth=1.8, zorder=3, label="best so far")
         axes.set(xlabel="batch", ylabel="value")
         axes.margins(y=0.1)  # keeps values off the bottom
-        axes.yaxis.set_visible(bool(steps or excluded))
+        axes.yaxis.set_visible(bool(steps) or drawn)
         _name_batches(axes, dots)
         _plain_numbers(axes.yaxis)
         if axes.get_legend_handles_labels()[0]:  # all trials may be cancelled
             figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.2)
         return _svg(figure, "way")
+
+
+def _plot_values(
+    axes: Axes, of: tuple[list[float], Sequence[Dot], list[bool]], marker: str, **look: Any
+) -> bool:
+    """Draw the values of those of the dots; whether there are any."""
+    chosen = [
+        (x, d.value) for x, d, those in zip(*of, strict=True) if those and d.value is not None
+    ]
+    if chosen:
+        places, values = zip(*chosen, strict=True)
+        axes.plot(places, np.array(values, dtype=float), marker, **look)
+    return bool(chosen)
+
+
+def trainings_chart(each: Sequence[Training]) -> str:
+    """The values that evaluations reported by step, and where those that were stopped ended."""
+    with _drawing(5.4, 3.2) as (figure, axes):
+        groups = (
+            ("came to its end", [t for t in each if t.ended], _BLUE, "-", "o"),
+            ("stopped early", [t for t in each if t.stopped], _RED, "-", "x"),
+            ("goes on", [t for t in each if not t.ended and not t.stopped], _SOFT, "--", "^"),
+        )
+        for label, group, colour, line, marker in groups:
+            for place, one in enumerate(group):
+                style = {"color": colour, "linewidth": 1.0, "alpha": 0.7, "markersize": 4.5}
+                style |= {"label": label} if place == 0 else {}
+                axes.plot(one.steps, one.values, line, marker=marker, markevery=[-1], **style)
+        axes.set(xlabel="step", ylabel="value reported")
+        _plain_numbers(axes.xaxis, 6)
+        axes.locator_params(axis="x", integer=True)
+        _plain_numbers(axes.yaxis)
+        figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.4)
+        return _svg(figure, "trainings")
 
 
 def agreement_chart(pairs: Sequence[Pair], latest: int) -> str:

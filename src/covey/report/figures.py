@@ -12,12 +12,14 @@ from covey.report.charts import (
     attained_chart,
     front_chart,
     slice_chart,
+    trainings_chart,
     way_chart,
 )
 from covey.report.format import plus_minus, share_of, shown, significant
 from covey.report.predictions import Calibration
 from covey.report.slices import Slice
 from covey.report.tradeoff import TradeOff, of_attained, of_front
+from covey.report.trainings import Trainings, of_trainings, rows_of
 
 if TYPE_CHECKING:
     from covey.report.slices import Diversity
@@ -43,13 +45,18 @@ def of_way(card: Card) -> str:
     return (
         f"Over {several(card.way[-1].lot + 1, 'lot')} of points the best value {went} "
         f"({'larger' if card.standing.goal == 'max' else 'smaller'} is better); "
-        f"{counts['told']} told{_excluded(card)}{without}."
+        f"{counts['told']} told{_excluded(card)}{_stopped(card)}{without}."
     )
 
 
 def _excluded(card: Card) -> str:
     count = sum(dot.excluded for dot in card.way)
     return f" ({count} excluded)" if count else ""
+
+
+def _stopped(card: Card) -> str:
+    count = sum(dot.stopped is not None for dot in card.way)
+    return f" ({count} stopped early)" if count else ""
 
 
 def of_calibration(calibration: Calibration) -> str:
@@ -144,6 +151,15 @@ def front_figures(found: TradeOff | None) -> list[Figure]:
     return made
 
 
+def trainings_figure(found: Trainings | None) -> Figure | None:
+    """What evaluations reported by step; None if none did."""
+    if found is None:
+        return None
+    head = ("trial", "batch", "first value", "last value", "what became of it")
+    svg = trainings_chart(found.each)
+    return Figure("trainings", svg, of_trainings(found), head, rows_of(found.each))
+
+
 def agreement_figure(calibration: Calibration) -> Figure | None:
     """Predicted against measured; None while there is nothing to compare."""
     pairs, words = calibration.pairs[-_MOST_PAIRS:], of_calibration(calibration)
@@ -189,7 +205,8 @@ def slice_figure(one: Slice, place: int) -> Figure:
 def _dot_row(dot: Dot) -> tuple[str, ...]:
     batch = dot.origin if dot.batch is None else str(dot.batch)
     status = "told, excluded" if dot.excluded else dot.status
-    return str(dot.id), batch, status, _maybe(dot.value), _maybe(dot.best)
+    early = "" if dot.stopped is None else f", stopped at step {dot.stopped}"
+    return str(dot.id), batch, status + early, _maybe(dot.value), _maybe(dot.best)
 
 
 def _maybe(value: float | None) -> str:

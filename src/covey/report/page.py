@@ -14,6 +14,7 @@ from covey.report.figures import (
     front_figures,
     of_diversity,
     slice_figure,
+    trainings_figure,
     way_figure,
 )
 from covey.report.format import plus_minus, share_of, shown, significant
@@ -90,6 +91,7 @@ def _context(card: Card) -> dict[str, Any]:
         "card": card,
         "way": way_figure(card) if card.way else None,
         "agreement": agreement_figure(card.calibration),
+        "trainings": trainings_figure(card.trainings),
         "front": front_figures(card.trade_off),
         "slices": [
             (one, slice_figure(one, place)) for place, one in enumerate(card.slices, start=1)

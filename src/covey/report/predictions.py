@@ -7,7 +7,7 @@ alone; `calibrate` compares that with what was measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -178,32 +178,53 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Every pair, the coverage of the two bands, and a sentence about it."""
+    """Every pair, the coverage of the two bands, and a sentence about it.
+
+    ``stopped`` are the trials that are left out, since their evaluations were stopped early.
+    """
 
     pairs: tuple[Pair, ...]
     coverage: tuple[Coverage, ...]
     note: str
+    stopped: tuple[int, ...] = ()
 
 
 def calibrate(
-    batches: Sequence[Batch], trials: Sequence[Trial], past: Mapping[int, PastForecast]
+    batches: Sequence[Batch],
+    trials: Sequence[Trial],
+    past: Mapping[int, PastForecast],
+    stopped: Collection[int] = (),
 ) -> Calibration:
     """Compare what these batches were expected to give with what they gave.
 
-    Excluded results are left out: they say nothing about the model.
+    Excluded results are left out: they say nothing about the model. So are those of trials that
+    were ``stopped`` early: the model expected their value at the end.
     """
-    pairs = tuple(
-        Pair(i, batch.round, past[i].forecast, value, error_of(past[i].forecast, value))
+    known = [
+        (batch, i)
         for batch in batches
         for i in batch.ids
-        if i in past and batch.round is not None and not trials[i].excluded
+        if i in past and not trials[i].excluded and trials[i].value is not None
+    ]
+    pairs = tuple(
+        Pair(i, batch.round, past[i].forecast, value, error_of(past[i].forecast, value))
+        for batch, i in known
+        if i not in stopped and batch.round is not None
         if (value := trials[i].value) is not None
     )
     coverage = tuple(
         Coverage(band, sum(_inside(pair, band) for pair in pairs), len(pairs))
         for band in (HALF, MOST)
     )
-    return Calibration(pairs, coverage, _note(coverage))
+    early = tuple(i for _, i in known if i in stopped)
+    return Calibration(pairs, coverage, _note(coverage) + _left_out(len(early)), early)
+
+
+def _left_out(stopped: int) -> str:
+    if not stopped:
+        return ""
+    results = several(stopped, "result")
+    return f" Left out: {results} of trials stopped early, of which the end was predicted."
 
 
 def error_of(expected: Forecast, measured: float) -> float:

@@ -10,14 +10,21 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
-from covey.errors import CoveyError, EvaluationError, StrategyError, did_you_mean, several
+from covey.errors import (
+    CoveyError,
+    EvaluationError,
+    StrategyError,
+    WorkFolderError,
+    did_you_mean,
+    several,
+)
 from covey.gp import GP
 from covey.history import Trial
 from covey.learn import Goal
@@ -35,7 +42,7 @@ from covey.run.remote import FuturesEngine
 from covey.run.slots import gpu_slots
 from covey.run.standing import last_attempts
 from covey.run.stopping import rule_of
-from covey.run.task import Call, Engine, Function, pack
+from covey.run.task import Call, Engine, Function, pack, retries_of
 from covey.selection import Strategy
 from covey.space import Pool, Space
 from covey.study import Study
@@ -139,7 +146,7 @@ def _engine(workers: int | Executor | Client, journal: Path | None) -> Engine:
     if not isinstance(workers, int):
         return DaskEngine(workers)
     if find_spec("fcntl") is None:
-        _log.warning("no file locks on this system: evaluations run in threads of this process")
+        _log.warning("this system cannot fork: evaluations run in threads of this process")
         return FuturesEngine(ThreadPoolExecutor(workers, "covey"), owned=True)
     return LocalEngine(workers, None if journal is None else work_folder(journal))
 
@@ -189,8 +196,8 @@ def run(
     next point at once, chosen with regard to those still out.
 
     What was asked before counts, and what is pending is evaluated first, so a run that was broken
-    off goes on by the same call. What was lost or cancelled does not count. Ctrl-C stops what runs
-    and leaves it pending.
+    off goes on by the same call. What was lost or cancelled does not count. Ctrl-C and SIGTERM stop
+    what runs and leave it pending.
 
     Args:
         study: where results go; its journal is held against a second run.
@@ -202,7 +209,8 @@ def run(
             `concurrent.futures`, a Dask client, or an engine such as `RayEngine()`. What is given
             stays open. None: 4, or one for each slot of ``gpus``.
         **options: asynchronous; join, True to share the journal with runs elsewhere; timeout, in
-            seconds from the start of an evaluation; retries, a `Retries`; watch, called with a
+            seconds from the start of an evaluation; retries, how often one that is killed is
+            tried again (1), or a `Retries`; watch, called with a
             `Progress` now and then; gpus, how many or which, and per_gpu, how many evaluations
             share one; progress, False to show no bar. The budget: evaluations; hours; cost,
             {"dollars": 50}, something that is returned beside the value; target, a value that is
@@ -238,13 +246,21 @@ def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
             if not peers.living:
                 engine.tidy(_told_attempts(study), calls=not plan.join)
             busy = engine.busy()
-        dispatcher = Dispatcher(study, engine, call, plan.timeout, plan.retries, crew.gpus)
+        retries = retries_of(plan.retries)
+        dispatcher = Dispatcher(study, engine, call, plan.timeout, retries, crew.gpus)
         dispatcher.rule, dispatcher.peers = rule_of(plan.stopping), peers
+        dispatcher.is_stopping = lambda: interrupt.pressed
         dispatcher.withdraw_strays(busy - _awaited(study))
         if study.journal is not None:
             note_plan(study.journal, peers.note(_described(plan, engine.slots)))
         loop = Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch)
-        return _to_the_end(study, plan, loop, peers)
+        try:
+            return _to_the_end(study, plan, loop, peers)
+        finally:
+            peers.look(now=True)
+            if isinstance(engine, LocalEngine) and not peers.living:
+                with suppress(OSError, WorkFolderError):  # the next run tries again
+                    engine.tidy(_told_attempts(study))
 
 
 def _to_the_end(study: Study, plan: Plan, loop: Loop, peers: Peers) -> Result:
@@ -274,7 +290,7 @@ def _done(study: Study, plan: Plan) -> str:
 def _broken_off(error: BaseException) -> str:
     """Why a run ended before its time."""
     if isinstance(error, KeyboardInterrupt):
-        return "Ctrl-C"
+        return str(error) or "Ctrl-C"
     return str(error) if isinstance(error, CoveyError) else f"{type(error).__name__}: {error}"
 
 

@@ -48,8 +48,8 @@ class Command:
     The value is the last line of standard output that is not empty (``result="stdout"``) or what
     is in the file (``result="file"``): a number, or ``{"value": 1.5, "sem": 0.1}``, and whatever
     else is in it goes into the log beside the value. Lines ``step value``, or JSON objects with
-    both, are intermediate values. A program that ends with another status than 0 has failed, one
-    killed by a signal is lost.
+    both, are intermediate values. A program that ends with another status than 0 has failed; one
+    that is killed by a signal is tried again, as `Retries` says.
 
     >>> command = Command(["train", "--lr={x.lr}", "{x.net}"])
     >>> command.words({"lr": -0.5, "net": "a b; rm"}, trial=0, seed=1)
@@ -203,7 +203,7 @@ class Command:
         log = (output + errors)[-TAIL:]
         if code < 0:
             reason = f"the command was killed by signal {_signal_name(-code)}"
-            return Outcome(task.name, "lost", reason=reason, log=log)
+            return Outcome(task.name, "killed", reason=reason, log=log)
         if code > 0:
             last = "\n".join((errors or output).strip().splitlines()[-5:])[-_WORDS:]
             reason = f"the command ended with status {code}" + (f": {last}" if last else "")

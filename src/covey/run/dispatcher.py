@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -58,6 +58,7 @@ class Dispatcher:
         self._used: dict[int, Counter[str]] = {}  # retries in this run
         self._unkept: set[str] = set()  # names of returned values that were warned of
         self.rule: stopping.StoppingRule | None = None  # which evaluations to stop early
+        self.is_stopping: Callable[[], bool] = lambda: False  # whether the run is to end at once
         self._settling = False  # whether outcomes may not be in the log yet
         # Failures that are not logged yet, by trial id; see `_hold_back`.
         self._held: dict[int, tuple[Task, Outcome]] = {}
@@ -412,6 +413,8 @@ class Dispatcher:
         """Try again, or log that the trial failed or was lost."""
         if not self._pending(task.id) or self._is_superseded(task):
             return
+        if outcome.status == "killed" and self.is_stopping():
+            return  # whoever stops the run, such as SLURM, may have killed this too: it is pending
         used = self._used.setdefault(task.id, Counter())
         if self._retries.left(outcome.status, used[outcome.status]):
             rng = np.random.default_rng([self._study.seed, task.id, task.attempt])

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from covey.errors import JournalConflict, JournalError, StrategyError, SupersededError
 from covey.history import Dispatched, History, Reported
-from covey.log.disk import Descriptor, is_at, is_locked, now, reporting, take_lock
+from covey.log.disk import Descriptor, is_at, is_locked, now, reporting, take_lock, write_at
 from covey.log.log import Requirement
-from covey.log.running import Holder, holder, last_run, note_end, running
+from covey.log.running import FLAGS, Holder, holder, last_run, note_end, running
 from covey.run.task import Task
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ _log = logging.getLogger("covey")
 BEAT = 5.0  # seconds between two counts
 LEASE = 60.0  # seconds without a count after which a run is dead
 LOOK = 0.5  # seconds between two looks at the others
-_FLAGS = sum(getattr(os, flag, 0) for flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
 _RUN = re.compile(r"[0-9a-f]{8}")
 _MOST = 8192  # bytes of a file
 _COUNT = 20  # digits of the count
@@ -85,10 +84,11 @@ class Heartbeat:
         finally:
             self._over.set()
             self._thread.join()
-            if self._file is not None and is_at(self._file.fd, self._path):
-                self._path.unlink(missing_ok=True)
             if self._file is not None:
-                self._file.close()
+                own = is_at(self._file.fd, self._path)
+                self._file.close()  # first: Windows removes no open file
+                if own:
+                    self._path.unlink(missing_ok=True)
             with suppress(OSError):  # others are there
                 self._path.parent.rmdir()
 
@@ -112,14 +112,14 @@ class Heartbeat:
                 take_lock(self._file.fd, self._path)  # first, or it would look like one left behind
             self._count += 1
             data = f"{self._count:0{_COUNT}d}\n".encode() + json.dumps(self._entry).encode()
-            os.pwrite(self._file.fd, data, 0)
+            write_at(self._file.fd, 0, data)
             os.fsync(self._file.fd)  # or other machines do not see it
 
     def _opened(self) -> int:
         for _ in range(_TRIES):
             with suppress(FileNotFoundError):  # another run, which ends, has removed the folder
                 self._path.parent.mkdir(mode=0o700, exist_ok=True)
-                return os.open(self._path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+                return os.open(self._path, os.O_RDWR | os.O_CREAT | FLAGS, 0o600)
         raise JournalError(f"{self._path.parent} is removed again and again; look who does that.")
 
 
@@ -365,7 +365,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any], bool] | None:
     if not _RUN.fullmatch(path.name):
         return None
     try:
-        fd = os.open(path, os.O_RDONLY | _FLAGS)
+        fd = os.open(path, os.O_RDONLY | FLAGS)
     except FileNotFoundError:
         return None
     except OSError:  # it cannot be read now: it may live

@@ -131,7 +131,7 @@ class LocalEngine:
         return {task.name for task in tasks if task.name in self._open}
 
     def tidy(self, told: Collection[str], *, calls: bool = True) -> None:
-        """Remove what a killed run has left: folders of attempts whose trials are told.
+        """Remove what runs have left: folders of attempts whose trials are told, and packed calls.
 
         Folders in which an evaluation runs stay, and the packed calls with them.
         """
@@ -178,7 +178,8 @@ class LocalEngine:
 
     def _with_its_log(self, outcome: Outcome, process: Process) -> Outcome:
         """The outcome, naming the log file of a crash, which is kept."""
-        if not self._lasting or outcome.status != "lost" or not _is_kept(outcome, process):
+        crashed = outcome.status in ("killed", "lost")
+        if not self._lasting or not crashed or not _is_kept(outcome, process):
             return outcome
         return replace(outcome, reason=f"{outcome.reason}; its log is {process.log}")
 
@@ -232,8 +233,8 @@ class LocalEngine:
 
 
 def _is_kept(outcome: Outcome, process: Process) -> bool:
-    """Whether to keep its log: if it failed or was lost, and was not cancelled."""
-    if outcome.status == "lost":
+    """Whether to keep its log: if it failed, was killed or was lost, and was not cancelled."""
+    if outcome.status in ("killed", "lost"):
         return bool(outcome.log.strip()) and not process.cancelled
     return outcome.status != "succeeded"
 

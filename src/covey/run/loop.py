@@ -1,13 +1,14 @@
 """`Loop`: ask, dispatch and wait until a plan is done, in batches or asynchronously.
 
 A `Plan` says how much to evaluate and how, `Progress` how far a run is, and `Interrupt` defers
-Ctrl-C to a point between two steps.
+Ctrl-C and SIGTERM to a point between two steps.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import os
 import signal
 import threading
 import time
@@ -34,30 +35,36 @@ from covey.run.dispatcher import Dispatcher
 from covey.run.slots import Gpus
 from covey.run.standing import Tempo, failing_alike, last_asked
 from covey.run.stopping import StoppingRule, rule_of
-from covey.run.task import Retries
+from covey.run.task import Retries, retries_of
 from covey.study import Study
 
-# Ctrl-C: the first one takes effect between two steps, the second at once.
+# Ctrl-C, or SIGTERM: the first one takes effect between two steps, the second at once.
 # There is no third: the second kills what runs, and that is not interrupted half way.
 
 _log = logging.getLogger("covey")
 
 
 class Interrupt:
-    """A context in which Ctrl-C does not interrupt the writing of the log.
+    """A context in which Ctrl-C and SIGTERM do not interrupt the writing of the log.
 
-    Signals reach only the main thread; elsewhere, and where Ctrl-C is ignored, it does nothing.
+    Signals reach only the main thread; elsewhere it does nothing, nor to Ctrl-C where that is
+    ignored, nor to SIGTERM where the program handles it itself.
     """
 
     def __init__(self) -> None:
         self.pressed = False
         self.twice = False
-        self._before: Any = None
+        self.name = "Ctrl-C"  # what ends the run
+        self._before: dict[int, Any] = {}
+        self._pid = os.getpid()
 
     def __enter__(self) -> Self:
-        main = threading.current_thread() is threading.main_thread()
-        if main and signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None):
-            self._before = signal.signal(signal.SIGINT, self._note)
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        if signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None):
+            self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._note)
+        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            self._before[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._note)
         return self
 
     def __exit__(
@@ -66,25 +73,30 @@ class Interrupt:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
+        while self._before:
+            signal.signal(*self._before.popitem())
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
+        """Raise KeyboardInterrupt if Ctrl-C was pressed, or SIGTERM came."""
         if self.pressed:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(self.name)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.twice:
             return
+        if number == signal.SIGTERM and os.getpid() != self._pid:
+            # This process was forked meanwhile, such as a worker of a pool, which ends it so.
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+        self.name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
         if self.pressed:
             self.twice = True
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt(self.name)
         self.pressed = True
         # While another line is written to the same stream, logging raises RuntimeError.
         with suppress(OSError, RuntimeError):
-            _log.warning("stopping; Ctrl-C again kills what runs at once")
+            _log.warning("stopping; %s again kills what runs at once", self.name)
 
 
 # How far a run is, in words and numbers.
@@ -113,7 +125,7 @@ class RunOptions(BudgetOptions, total=False):
 
     asynchronous: bool
     timeout: float | None
-    retries: Retries
+    retries: int | Retries
     watch: Callable[[Progress], None] | None
     gpus: Gpus | None
     per_gpu: int
@@ -130,7 +142,7 @@ class Plan:
     rounds: int | None = None  # None: 20, unless the budget ends the run
     asynchronous: bool = False
     timeout: float | None = None
-    retries: Retries = Retries()  # noqa: RUF009 - frozen
+    retries: int | Retries = Retries()  # noqa: RUF009 - frozen
     watch: Callable[[Progress], None] | None = None
     gpus: Gpus | None = None  # as many slots, or which
     per_gpu: int = 1
@@ -157,8 +169,7 @@ class Plan:
         limit = self.timeout
         if limit is not None and not (isinstance(limit, int | float) and 0.0 < limit < math.inf):
             raise StrategyError(f"timeout must be a number of seconds > 0, or None; got {limit!r}.")
-        if not isinstance(self.retries, Retries):
-            raise StrategyError(f"retries is a covey.run.Retries(lost=3); got {self.retries!r}.")
+        retries_of(self.retries)
         if self.watch is not None and not callable(self.watch):
             raise StrategyError(
                 f"watch is a function of a covey.run.Progress, or None; got {self.watch!r}."
@@ -488,8 +499,9 @@ def _nothing_came(count: int, which: str, where: str, dispatcher: Dispatcher) ->
     last, by_hand = dispatcher.last
     alike = dispatcher.postpone_failures() > 0
     one = count == 1
-    lost = "was lost" if one else "were lost"
-    verb = {"lost": lost, "timed-out": "timed out"}.get(last.status, "failed")
+    was = "was" if one else "were"
+    passive = {status: f"{was} {status}" for status in ("lost", "killed")}
+    verb = {**passive, "timed-out": "timed out"}.get(last.status, "failed")
     whose = f"the only evaluation{where}" if one else f"{which} {count} evaluations{where}"
     how = f"{verb} alike" if alike and not one else verb
     spared = _POSTPONED_ONE if one else _POSTPONED

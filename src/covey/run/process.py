@@ -269,7 +269,7 @@ class Process:
         if code < 0:
             hint = "; perhaps out of memory" if -code == signal.SIGKILL else ""
             reason = f"its process was killed by signal {-code}{hint}"
-            return Outcome(name, "lost", reason=reason, log=log)
+            return Outcome(name, "killed", reason=reason, log=log)
         last = log.strip().splitlines()[-1:] or [""]
         if self._place.worker is None or code == UNWRITTEN:
             reason = f"its process could not do its work: {last[0]}"

@@ -148,7 +148,7 @@ def _write(path: Path, line: str) -> None:
             os.close(fd)
 
 
-_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
 
 
 def report_in(line: str) -> tuple[int, Shown] | None:
@@ -273,7 +273,8 @@ class Reports:
         except OSError:
             return []
         try:
-            data = os.pread(fd, _MUCH, self._at)
+            os.lseek(fd, self._at, os.SEEK_SET)  # Windows has no `os.pread`
+            data = os.read(fd, _MUCH)
         finally:
             os.close(fd)
         whole, newline, _ = data.rpartition(b"\n")

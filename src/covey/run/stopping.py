@@ -8,10 +8,9 @@ the model makes of it is in `covey.curves`.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Protocol, runtime_checkable
 
 from covey.errors import StrategyError, did_you_mean, is_whole
@@ -64,15 +63,15 @@ class Halving:
 
     def stopped(self, reports: Iterable[Reported], sign: float) -> dict[int, int]:
         """The trials to stop, each with the step whose report shows it."""
-        rungs: dict[int, list[float]] = {}
+        rungs: dict[int, list[float]] = {}  # the values that came to each, sorted
         reached: dict[int, int] = {}  # trial -> its next rung, which it comes to once
         found: dict[int, int] = {}
         for report in reports:
             rung = reached.get(report.id, self.first)
             while report.step >= rung:
-                came = rungs.setdefault(rung, [])
-                came.append(sign * report.value)
-                better = sum(value > sign * report.value for value in came)
+                came, value = rungs.setdefault(rung, []), sign * report.value
+                insort(came, value)
+                better = len(came) - bisect_right(came, value)
                 if len(came) >= self.reduction and better >= -(-len(came) // self.reduction):
                     found.setdefault(report.id, report.step)
                 rung *= self.reduction
@@ -92,20 +91,70 @@ class _Shown:
 
     def __init__(self) -> None:
         self.best = -math.inf
+        self.last = -1  # the step of its last report
         self._steps: list[int] = []
         self._sums: list[float] = []
 
     def add(self, step: int, value: float) -> None:
         self.best = max(self.best, value)
+        self.last = step
         self._steps.append(step)
         self._sums.append(value + (self._sums[-1] if self._sums else 0.0))
 
     def mean(self, step: int) -> float | None:
         """Of the values up to a step; None if it has not come as far, or has none."""
         count = bisect_right(self._steps, step)
-        if self._steps[-1] < step or not count:
+        if self.last < step or not count:
             return None
         return self._sums[count - 1] / count
+
+
+class _Averages:
+    """The averages up to a step of all evaluations that came as far, sorted.
+
+    They are kept for steps that come again: where each evaluation reports at steps of its own,
+    keeping them for all would take the product of both.
+    """
+
+    def __init__(self) -> None:
+        self._shown: dict[int, dict[int, _Shown]] = {}  # by trial and attempt
+        self._seen: set[int] = set()
+        self._steps: list[int] = []  # those for which averages are kept, sorted
+        self._kept: dict[int, list[float]] = {}
+
+    def add(self, id: int, attempt: int, step: int, value: float) -> float:
+        """Take a report; the best value of its evaluation so far."""
+        own = self._shown.setdefault(id, {}).setdefault(attempt, _Shown())
+        begin = bisect_right(self._steps, own.last)
+        own.add(step, value)
+        for kept in self._steps[begin : bisect_right(self._steps, step)]:
+            if (mean := own.mean(kept)) is not None:
+                insort(self._kept[kept], mean)
+        return own.best
+
+    def median_of_others(self, id: int, step: int, least: int) -> float | None:
+        """The median over all trials but one; None if there are not as many."""
+        means = self._kept.get(step)
+        if means is None:
+            means = sorted(m for one in self._shown.values() for m in _means(one, step))
+            if step in self._seen:
+                insort(self._steps, step)
+                self._kept[step] = means
+            self._seen.add(step)
+        own = _means(self._shown[id], step)
+        for mean in own:
+            del means[bisect_left(means, mean)]
+        middle, odd = divmod(len(means), 2)
+        found = None
+        if len(means) >= least:
+            found = means[middle] if odd else (means[middle - 1] + means[middle]) / 2
+        for mean in own:
+            insort(means, mean)
+        return found
+
+
+def _means(attempts: Mapping[int, _Shown], step: int) -> list[float]:
+    return [m for one in attempts.values() if (m := one.mean(step)) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +181,13 @@ class MedianRule:
 
     def stopped(self, reports: Iterable[Reported], sign: float) -> dict[int, int]:
         """The trials to stop, each with the step whose report shows it."""
-        shown: dict[tuple[int, int], _Shown] = {}
-        found: dict[int, int] = {}
+        averages, found = _Averages(), dict[int, int]()
         for report in reports:
-            own = shown.setdefault((report.id, report.attempt), _Shown())
-            own.add(report.step, sign * report.value)
+            best = averages.add(report.id, report.attempt, report.step, sign * report.value)
             if report.step < self.first or report.id in found:
                 continue
-            others = (one for (id, _), one in shown.items() if id != report.id)
-            means = [m for one in others if (m := one.mean(report.step)) is not None]
-            if len(means) >= self.least and own.best < median(means):
+            median = averages.median_of_others(report.id, report.step, self.least)
+            if median is not None and best < median:
                 found[report.id] = report.step
         return found
 

@@ -23,7 +23,7 @@ from covey.errors import StrategyError, is_whole
 if TYPE_CHECKING:  # each evaluation process imports this module and needs little
     import numpy as np
 
-OutcomeStatus: TypeAlias = Literal["succeeded", "failed", "timed-out", "lost"]
+OutcomeStatus: TypeAlias = Literal["succeeded", "failed", "timed-out", "killed", "lost"]
 
 _NAME = re.compile(r"covey-([0-9a-f]{8})-([0-9]+)-a([0-9]+)")  # as `name_of` gives them
 _MOST = 1e100  # largest absolute value that the log takes
@@ -92,8 +92,9 @@ def evaluation_seed(seed: int, trial: int) -> int:
 class Outcome:
     """What became of one attempt.
 
-    ``failed`` and ``timed-out`` are put down to the point, ``lost`` to the machine: the evaluation
-    was killed, cancelled, never started, or forgotten.
+    ``failed`` and ``timed-out`` are put down to the point. So is ``killed`` if it happens again:
+    the evaluation died of a signal that its engine did not send, while its machine went on.
+    ``lost`` is put down to the machine: the evaluation was cancelled, never started, or forgotten.
     """
 
     name: str
@@ -336,7 +337,9 @@ _LONGEST = 60.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often to try again what was lost (the machine's fault), timed out, or failed.
+    """How often to try again what was lost (the machine's fault), was killed, timed out, or failed.
+
+    What was killed that often and once more has failed: it may need more memory than there is.
 
     The n-th retry waits for ``wait`` * 2^(n-1) seconds, at most 60, of which a random half is left
     out so that many evaluations that died together do not come back together.
@@ -349,9 +352,10 @@ class Retries:
     timed_out: int = 0
     failed: int = 0
     wait: float = 0.5
+    killed: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("lost", "timed_out", "failed"):
+        for name in ("lost", "killed", "timed_out", "failed"):
             number = getattr(self, name)
             if not is_whole(number, 0):
                 raise StrategyError(f"retries: {name} must be a whole number >= 0; got {number!r}.")
@@ -360,10 +364,28 @@ class Retries:
 
     def left(self, status: OutcomeStatus, used: int) -> bool:
         """Whether an attempt with this outcome may be retried, after ``used`` retries."""
-        allowed = {"lost": self.lost, "timed-out": self.timed_out, "failed": self.failed}
-        return used < allowed.get(status, 0)
+        return status != "succeeded" and used < getattr(self, status.replace("-", "_"))
 
     def delay(self, used: int, rng: np.random.Generator) -> float:
         """Seconds before the next retry."""
         longest = min(_LONGEST, self.wait * 2.0 ** min(used, 32))
         return longest * float(rng.uniform(0.5, 1.0))
+
+
+def retries_of(retries: int | Retries) -> Retries:
+    """Retries as they are, or a number of them for evaluations that are killed.
+
+    >>> retries_of(0) == Retries(killed=0)
+    True
+
+    Raises:
+        StrategyError: It is neither.
+    """
+    if isinstance(retries, Retries):
+        return retries
+    if is_whole(retries, 0):
+        return Retries(killed=retries)
+    raise StrategyError(
+        "retries says how often an evaluation that is killed is tried again, a whole number >= 0, "
+        f"or is a covey.run.Retries(killed=1, lost=3); got {retries!r}."
+    )

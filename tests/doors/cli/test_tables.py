@@ -2,6 +2,9 @@
 
 import csv
 import io
+import logging
+import os
+import threading
 
 import pytest
 from hypothesis import given
@@ -212,3 +215,31 @@ def test_what_is_no_sheet_at_all_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr("covey.tables.bounded", locked)
     with pytest.raises(HistoryError, match=r"denied\. If it is open in Excel .* close it there"):
         lines_in(tmp_path / "p1.xlsx", Expected())
+
+
+def test_a_pipe_that_nobody_writes_into_is_waited_for_with_a_word(tmp_path, monkeypatch):
+    monkeypatch.setattr("covey.log.disk._PATIENCE", 0.05)
+    path, said, rows = tmp_path / "sheet", [], []
+    os.mkfifo(path)
+    warned = threading.Event()
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            said.append(record.getMessage())
+            warned.set()
+
+    log, handler = logging.getLogger("covey"), Handler()
+    log.addHandler(handler)
+    reader = threading.Thread(
+        target=lambda: rows.extend(lines_in(path, Expected(("id", "value"))).cells), daemon=True
+    )
+    reader.start()
+    try:
+        assert warned.wait(60.0)
+        path.write_text("id,value\n0,1.5\n")
+        reader.join(60.0)
+    finally:
+        log.removeHandler(handler)
+    assert str(path) in said[0]
+    assert len(said) == 1
+    assert rows

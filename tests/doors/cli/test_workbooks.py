@@ -2,6 +2,7 @@
 
 import datetime
 import io
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 
 openpyxl = pytest.importorskip("openpyxl", reason="install it: pip install 'covey[excel]'")
 
+from covey import tables
 from covey.cli import sheets
 from covey.errors import HistoryError
 from covey.tables import Expected, table_of
+from covey.workbooks import lines_of_workbook
 
 
 def book(*sheets_, **named):
@@ -114,6 +117,35 @@ def test_rows_may_be_short_and_blank_lines_do_not_count():
     table = read(data_of(book([["id", "value", "note"], [0, 1], [None, None], [1, 2, "x"]])))
     assert [row.where for row in table.rows] == ["a.xlsx:2", "a.xlsx:4"]
     assert table.rows[0].cells["note"] == ""
+
+
+def with_stray(*places):
+    made = book([["id", "value", "note"], [0, 1.5], [1, 2.5, "x"]])
+    for row, column in places:
+        made.worksheets[0].cell(row=row, column=column).value = 1
+    return data_of(made)
+
+
+def test_a_stray_cell_far_away_is_named_and_takes_no_memory():
+    """Not even where another is far below: lines are as long as what is in them."""
+    data = with_stray((5_000, 16_384))
+    tracemalloc.start()
+    with pytest.raises(HistoryError, match=r"a\.xlsx:one!XFD5000 .* 2048 columns"):
+        read(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000  # 5,000 lines of 16,384 cells would take 650 MB
+
+
+def test_lines_of_a_sheet_are_as_long_as_what_is_in_them():
+    cells = lines_of_workbook(with_stray((2_000, 1_000)), "a.xlsx", lambda lines: 0)[0]
+    assert [len(line) for _, line in cells] == [3, 2, 3, *[0] * 1996, 1_000]
+
+
+def test_more_cells_than_a_table_has_are_refused_before_they_are_held(monkeypatch):
+    monkeypatch.setattr(tables, "_MOST_CELLS", 8)
+    with pytest.raises(HistoryError, match="3 columns and 2 rows, more than 8 cells"):
+        read(with_stray())
 
 
 def packed(**parts):

@@ -231,13 +231,13 @@ def test_the_environment_says_which_it_is(tmp_path):
     assert evaluate(python(code), tmp_path, id=100, seed=7).value == 114.0
 
 
-def test_a_status_is_a_failure_and_a_signal_is_not(tmp_path):
+def test_a_status_is_a_failure_and_a_signal_is_told_apart(tmp_path):
     code = "import sys; [print(i, file=sys.stderr) for i in range(9)]; sys.exit(3)"
     found = evaluate(python(code), tmp_path)
     assert found.status == "failed"
     assert found.reason == "the command ended with status 3: 4\n5\n6\n7\n8"
     killed = evaluate(python("import os; os.kill(os.getpid(), 9)"), tmp_path)
-    assert (killed.status, killed.reason) == ("lost", "the command was killed by signal SIGKILL")
+    assert (killed.status, killed.reason) == ("killed", "the command was killed by signal SIGKILL")
     odd = evaluate(python("import os; os.kill(os.getpid(), 40)"), tmp_path)
     assert odd.reason.endswith("signal 40")
 

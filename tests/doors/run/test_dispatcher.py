@@ -100,6 +100,30 @@ def test_lost_is_tried_again_with_the_same_seed_and_then_lost(study, caplog):
     assert caplog.text.count("node 7 died") == 3
 
 
+@pytest.mark.parametrize("retries", [0, 1, 2])
+def test_killed_is_tried_again_and_then_failed(study, retries):
+    """Unlike what the machine lost: the point may need more memory than there is."""
+    limits = Retries(killed=retries, lost=0, wait=0.0)
+    dispatcher, engine = dispatcher_of(study, say("killed", "by signal 9"), limits)
+    dispatcher.admit(study.ask(1))
+    for _ in range(5):
+        dispatcher.work(0.0)
+    assert [task.attempt for task in engine.tasks] == list(range(1, retries + 2))
+    assert len({task.seed for task in engine.tasks}) == 1
+    trial = study.history.trial(0)
+    assert (trial.status, trial.reason) == ("failed", "by signal 9")
+
+
+def test_what_is_killed_while_the_run_is_stopped_stays_pending(study):
+    """Whoever ends a job signals all of its processes."""
+    dispatcher, engine = dispatcher_of(study, say("killed"), Retries(killed=0))
+    dispatcher.is_stopping = lambda: True
+    dispatcher.admit(study.ask(2))
+    dispatcher.work(0.0)
+    assert len(engine.tasks) == 2
+    assert [trial.status for trial in study.history.trials] == ["pending"] * 2
+
+
 @pytest.mark.parametrize("status", ["failed", "timed-out"])
 def test_failed_is_not_tried_again(study, status):
     dispatcher, engine = dispatcher_of(study, say(status, "\ud800 odd"))

@@ -42,6 +42,25 @@ def test_in_batches_the_next_waits_for_the_last(study):
     assert max(seen) == 3
 
 
+def test_a_run_learns_where_evaluations_are_killed_and_goes_on_to_its_end():
+    """Half of the space takes too much memory, and its values would be the best."""
+    space = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
+    study = covey.Study(space, seed=0)
+
+    def answer(task):
+        x, y = task.point["x"], task.point["y"]
+        if x > 0.5:
+            return [Outcome(task.name, "killed", reason="by signal 9; perhaps out of memory")]
+        return [Outcome(task.name, "succeeded", x - (y - 0.3) ** 2)]
+
+    engine = Scripted(answer)
+    result = run(study, abs, batch=8, evaluations=24, workers=engine, retries=QUICK)
+    assert len(study.history.told) >= 18
+    assert len(study.history.told) + len(study.history.failed) == 24
+    assert len(engine.tasks) == 24 + len(study.history.failed)  # each of those twice
+    assert result.value > 0.4
+
+
 def test_asynchronously_all_are_kept_busy(study):
     engine = Scripted(value, slots=3, one_by_one=True)
     run(study, abs, batch=3, rounds=4, workers=engine, asynchronous=True)

@@ -85,4 +85,6 @@ def test_the_names_exist():
     said = re.search(r"`covey.run.Progress` \((.*?)\)", PAGE)[1]
     assert said.split(", ") == [field.name for field in fields(Progress)]
     assert f"up to {Retries().lost} times" in PAGE
+    assert Retries().killed == 1
+    assert "`covey run --retries 1`" in PAGE
     assert set(covey.run.__all__) <= set(dir(covey.run))

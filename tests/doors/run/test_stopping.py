@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from statistics import mean, median
+from types import SimpleNamespace
 
 import pytest
 from tests.doors.run.scripted import Scripted
@@ -195,6 +196,117 @@ def test_the_median_rule_by_a_referee():
             last_only.add(now.id)
     assert MedianRule(2, 3).stopped(reports, 1.0) == expected
     assert {*expected} < last_only
+
+
+def slow_halving(rule, reports, sign):
+    """The rule as it was before values were kept sorted: every report looks at all values."""
+    rungs, reached, found = {}, {}, {}
+    for now in reports:
+        rung = reached.get(now.id, rule.first)
+        while now.step >= rung:
+            came = rungs.setdefault(rung, [])
+            came.append(sign * now.value)
+            better = sum(value > sign * now.value for value in came)
+            if len(came) >= rule.reduction and better >= -(-len(came) // rule.reduction):
+                found.setdefault(now.id, now.step)
+            rung *= rule.reduction
+        reached[now.id] = rung
+    return found
+
+
+def slow_median(rule, reports, sign):
+    """The same for the median rule: every report looks at all evaluations."""
+    shown, found = {}, {}
+    for now in reports:
+        own = shown.setdefault((now.id, now.attempt), [])
+        own.append((now.step, sign * now.value))
+        if now.step < rule.first or now.id in found:
+            continue
+        means = []
+        for (id, _), curve in shown.items():
+            some = [value for step, value in curve if step <= now.step]
+            if id != now.id and curve[-1][0] >= now.step and some:
+                means.append(sum(some[1:], some[0]) / len(some))
+        if len(means) >= rule.least and max(v for _, v in own) < median(means):
+            found[now.id] = now.step
+    return found
+
+
+def any_log(rng):
+    """Reports that skip steps, begin anew, tie, and come in any order."""
+    count, scale = rng.randint(1, 25), rng.choice([1, 7, 100])
+    ends = {id: rng.randint(1, 12) for id in range(count)}
+    at, reports = {id: (1, 0) for id in ends}, []
+    while ends:
+        id = rng.choice(sorted(ends))
+        attempt, step = at[id]
+        if step and rng.random() < 0.05:
+            attempt, step = attempt + 1, 0
+        step += rng.randint(1, scale)
+        at[id] = attempt, step
+        value = rng.choice([rng.gauss(0.0, 1.0), float(rng.randint(-2, 2))])
+        reports.append(Reported(id, attempt, step, value))
+        ends[id] -= 1
+        if not ends[id]:
+            del ends[id]
+    return reports
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sorted_values_stop_what_a_look_at_all_of_them_stops(seed):
+    rng, stopped = random.Random(seed), 0
+    for _ in range(60):
+        reports, sign = any_log(rng), rng.choice([1.0, -1.0])
+        halving = Halving(rng.randint(1, 3), rng.randint(2, 4))
+        assert halving.stopped(reports, sign) == slow_halving(halving, reports, sign)
+        rule = MedianRule(rng.randint(1, 5), rng.randint(1, 5))
+        assert rule.stopped(reports, sign) == slow_median(rule, reports, sign)
+        stopped += len(rule.stopped(reports, sign)) + len(halving.stopped(reports, sign))
+    assert stopped > 300
+
+
+class Counted(float):
+    """A number that counts how often it, or what is computed of it, is compared."""
+
+    compared = 0
+
+    def __lt__(self, other):
+        Counted.compared += 1
+        return float(self) < float(other)
+
+    def __gt__(self, other):
+        Counted.compared += 1
+        return float(self) > float(other)
+
+    def __rmul__(self, other):
+        return Counted(float(self) * other)
+
+    def __add__(self, other):
+        return Counted(float(self) + other)
+
+    def __truediv__(self, other):
+        return Counted(float(self) / other)
+
+
+@pytest.mark.parametrize("rule", [Halving(), MedianRule()], ids=str)
+def test_comparisons_grow_with_the_reports_and_not_with_their_square(rule):
+    """Twice the trials: little more than twice the comparisons; the control, four times."""
+    slow = slow_halving if isinstance(rule, Halving) else slow_median
+
+    def compared(count, stopped):
+        rng, before = random.Random(0), Counted.compared
+        steps = [(id, step) for id in range(count) for step in (1, 3, 9)]
+        reports = [  # a Reported makes a plain number of its value
+            SimpleNamespace(id=id, attempt=1, step=step, value=Counted(rng.random()))
+            for id, step in steps
+        ]
+        stopped(reports)
+        return Counted.compared - before
+
+    few, many = (compared(count, lambda r: rule.stopped(r, 1.0)) for count in (100, 200))
+    assert 0 < many < 2.6 * few
+    few, many = (compared(count, lambda r: slow(rule, r, 1.0)) for count in (100, 200))
+    assert many > 3.4 * few
 
 
 @pytest.mark.parametrize(

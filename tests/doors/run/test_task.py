@@ -195,6 +195,7 @@ def test_an_answer_that_raises_when_it_is_read_is_a_failure():
 def test_the_default_forgives_machines_only():
     retries = Retries()
     assert [retries.left("lost", used) for used in range(5)] == [True] * 3 + [False] * 2
+    assert [retries.left("killed", used) for used in range(3)] == [True, False, False]
     assert not retries.left("failed", 0)
     assert not retries.left("timed-out", 0)
     assert not retries.left("succeeded", 0)
@@ -214,7 +215,9 @@ def test_those_that_died_together_do_not_come_back_together():
     assert len({round(delay, 3) for delay in delays}) > 25
 
 
-@pytest.mark.parametrize("wrong", [{"lost": -1}, {"failed": 1.5}, {"timed_out": True}])
+@pytest.mark.parametrize(
+    "wrong", [{"lost": -1}, {"failed": 1.5}, {"timed_out": True}, {"killed": -1}]
+)
 def test_bad_numbers_are_named(wrong):
     with pytest.raises(StrategyError, match=r"retries: .*got"):
         Retries(**wrong)

@@ -11,7 +11,7 @@ import covey
 def state_of(study: covey.Study) -> dict[str, Any]:
     """All that a journal decides."""
     history = study.history
-    made = study._log._made
+    made = {key: message.made for key, message in study._log._messages.items()}
     return {
         "goal": study.goal,
         "seed": study.seed,

@@ -164,3 +164,14 @@ def test_the_guarantee_is_not_claimed_for_a_start_among_few():
     L[1:, 1:] += 1e-3
     whole = greedy_start(adapt(Blocks(L)), 3).log_inverse_mass
     assert greedy_start(adapt(Blocks(L)), 3, large=1).log_inverse_mass > whole
+
+
+def test_a_kernel_kept_elsewhere_maximises_by_itself():
+    class Elsewhere(Blocks):
+        def maximize(self, k):
+            return [2, 0][:k]
+
+    assert maximize(Elsewhere(np.diag([1.0, 3.0, 2.0])), 2) == [2, 0]
+    assert maximize(Blocks(np.diag([1.0, 3.0, 2.0])), 2) == [1, 2]
+    with pytest.raises(NumericsError, match="4"):
+        maximize(Elsewhere(np.diag([1.0, 3.0, 2.0])), 4)

@@ -16,7 +16,7 @@ from covey.gp import (
     observe,
     outgrown,
 )
-from covey.gp.fit import most_probable, slice_step
+from covey.gp.fit import most_probable, plausibility, slice_step
 from covey.kernels import Matern52
 
 fitting = import_module("covey.gp.fit")  # of the same name as the function
@@ -185,6 +185,36 @@ def test_of_many_rows_a_few_are_fitted_and_compared(monkeypatch):
     assert [len(data) for data in seen] == [40, 40]
     assert np.array_equal(seen[0].at, seen[1].at)
     assert [data.scale for data in seen] == [data.scale for data in views]
+
+
+def test_a_first_fit_to_many_rows_reads_all_of_them_in_one_view_only(monkeypatch):
+    """A likelihood of all rows is what it costs; the view is chosen by a few, and as by all."""
+    monkeypatch.setattr(fitting, "_ONE_START", 60)
+    monkeypatch.setattr(fitting, "_DECIDING", 30)
+    read = []
+    value_and_gradient = Likelihood.value_and_gradient
+
+    def counted(self, theta):
+        read.append(len(self.data))
+        return value_and_gradient(self, theta)
+
+    monkeypatch.setattr(Likelihood, "value_and_gradient", counted)
+    rng = np.random.default_rng(0)
+    at = rng.random((90, 8))
+    smooth = np.sin(at @ np.linspace(4.0, 1.0, 8)) + 0.1 * rng.standard_normal(90)
+    for values in (np.exp(2.5 * smooth), smooth):
+        views = [
+            observe(at, values, np.full(90, np.nan), warped=warped) for warped in (True, False)
+        ]
+        by_all = [plausibility(view, fit(view, GP(), rng), GP()) for view in views]
+        read.clear()
+        best, models = fit_best(views, GP(), rng)
+        assert by_all[views.index(best)] > max(by_all) - 1.0
+        assert set(read) == {30, 90}
+        assert read.count(90) <= 40
+        read.clear()
+        fit_best(views, GP(), rng, models)  # from hyper-parameters in the log both are fitted
+        assert set(read) == {90}
 
 
 def test_bent_and_straight_compare_on_a_subset_as_on_all():

@@ -31,6 +31,8 @@ def test_a_gp_survives_a_log():
         ({"noise": float("nan")}, "got nan"),
         ({"samples": -1}, "got -1"),
         ({"samples": 1.5}, "whole number"),
+        ({"samples": True}, "got True"),
+        ({"samples": 2**31}, "to 1000; got 2147483648"),
         ({"noise": "low"}, "got 'low'"),
     ],
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -18,10 +19,14 @@ from covey.history import (
     Extended,
     Failed,
     Included,
+    Lost,
+    Measured,
+    Moved,
     Noted,
     Point,
     Reported,
     Retried,
+    Revised,
     Told,
 )
 from covey.history.checks import (
@@ -333,3 +338,34 @@ def test_reasons_are_one_for_each_point_or_none():
         Asked((X,), "auto", reasons=(3,))
     with refuses("nats: value must be finite"):
         Asked((X,), "auto", nats=(float("nan"),))
+
+
+NAME = os.fsdecode(b"data-\xff.csv")  # of a file, and not UTF-8
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (Failed((0,), NAME), "reason"),
+        (Failed((0,), NAME, told=True), "reason"),
+        (Cancelled((0,), NAME), "reason"),
+        (Lost((0,), NAME), "reason"),
+        (Amended(0, 1.0, NAME), "reason"),
+        (Excluded((0,), NAME), "reason"),
+        (Included((0,), NAME), "reason"),
+        (Moved((0,), (Point(x=0.5),), NAME), "reason"),
+        (Revised("p1", NAME, marked=("A1",)), "reason"),
+        (Extended({}, "f", NAME), "reason"),
+        (Noted((0,), NAME), "text"),
+        (Measured("p1", ("A1",), (1.0,), day=NAME), "day"),
+    ],
+)
+def test_what_no_file_can_hold_is_replaced_in_words_on_the_way_in(event, words):
+    assert getattr(event, words) == "data-\N{REPLACEMENT CHARACTER}.csv"
+
+
+def test_what_no_file_can_hold_is_replaced_in_marks_and_in_what_is_recorded():
+    legible = "data-\N{REPLACEMENT CHARACTER}.csv"
+    assert Measured("p1", ("A1",), marks={"A1": NAME}).marks == {"A1": legible}
+    told = Told((0,), (1.0,), metrics=({NAME: [NAME, {"n": 1}], "μ": "naïve"},))
+    assert told.metrics == ({legible: [legible, {"n": 1}], "μ": "naïve"},)

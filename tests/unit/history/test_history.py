@@ -21,6 +21,7 @@ from covey.history import (
     Point,
     Told,
 )
+from covey.history.history import Ledger
 
 A, B, C = Point(x=1.0), Point(x=2.0), Point(x=3.0)
 
@@ -37,6 +38,34 @@ def a_run() -> History:
             Added((B, C), (4.0, 4.0)),
         ]
     )
+
+
+def test_an_older_view_replays_its_events_once(monkeypatch):
+    """However often it is read, and whatever is read of it."""
+    applied, apply = [], Ledger.apply
+    old = a_run()
+    new = old.then(Told((2,), (0.5,)))
+    monkeypatch.setattr(
+        Ledger, "apply", lambda self, *given: applied.append(given) or apply(self, *given)
+    )
+    for _ in range(3):
+        assert old[2].status == "pending"
+        assert [old.why(t) + "".join(old.notes(t)) for t in old] == [""] * len(old)
+        assert [old.batch(i) for i in (0, 2, 3)] == [1, None, 2]
+        assert (old.metrics(0), old.reports(0), old.attempts(0), old.stopped) == ({}, (), (), {})
+        assert old.plates.records == {}
+    assert len(applied) == len(old.events)
+    assert new[2].value == 0.5
+
+
+def test_what_an_older_view_goes_on_to_is_no_part_of_it():
+    old = a_run()
+    old.then(Failed((2,)))
+    assert old[2].status == "pending"
+    other = old.then(Told((2,), (0.5,)))
+    assert (old.trial(2).status, other.trial(2).status) == ("pending", "told")
+    with pytest.raises(HistoryError, match="already told"):
+        other.then(Told((2,), (0.5,)))
 
 
 def test_an_empty_history():

@@ -34,6 +34,7 @@ from covey.integrations.spaces.optuna import space_from_optuna
 from covey.space.conditions import Condition
 
 ROOT = Path(__file__).parents[3]
+NAMED = hasattr(optuna.trial.FrozenTrial, "constraints")  # since Optuna 5
 
 # One worker.
 
@@ -140,13 +141,15 @@ def test_what_failed_is_not_tried_again():
     for state in states:
         study.tell(study.ask(space), state=state)
     violated = study.ask(space)
-    violated.set_constraint("weight", 0.5)
+    if NAMED:
+        violated.set_constraint("weight", 0.5)
     study.tell(violated, -100.0)
     study.tell(study.ask(space), math.inf)
     study.tell(study.ask(space), 1.0)
     assert len(set(points(study.trials))) == 5
 
 
+@pytest.mark.skipif(not NAMED, reason="constraints are set since Optuna 5")
 def test_a_violated_constraint_does_not_lure():
     """The best values are on the right, and forbidden there; the model never sees them."""
     study = optuna.create_study(sampler=CoveySampler(4, seed=0))
@@ -161,6 +164,7 @@ def test_a_violated_constraint_does_not_lure():
     assert sum(trial.params["x"] < 0.5 for trial in study.trials[9:]) > 8
 
 
+@pytest.mark.skipif(not NAMED, reason="constraints are set since Optuna 5")
 def test_a_constraint_is_modelled_so_that_its_edge_is_found():
     """The best lies where the constraint is just kept; trials beyond it show where that is."""
     study = optuna.create_study(sampler=CoveySampler(4, seed=0))

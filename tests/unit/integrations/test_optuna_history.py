@@ -9,7 +9,7 @@ import pytest
 optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 
 from optuna.distributions import FloatDistribution, IntDistribution
-from optuna.trial import TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from covey.integrations.optuna import history_of, outcomes_of, status_of
 from covey.integrations.optuna_batches import (
@@ -23,6 +23,15 @@ from covey.integrations.spaces.optuna import space_from_optuna
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 SPACE = space_from_optuna(X)
+
+
+NAMED = hasattr(FrozenTrial, "constraints")  # since Optuna 5; before, they are a list
+
+
+def constrained(values):
+    return (
+        {"constraints": values} if NAMED else {"system_attrs": {"constraints": [*values.values()]}}
+    )
 
 
 def trial_at(x, value=None, state=TrialState.COMPLETE, **more):
@@ -48,13 +57,13 @@ def pruned_at(x, reports, **more):
         (pruned_at(0.1, {1: 0.5, 2: math.nan}), "failed"),  # it diverged
         (pruned_at(0.1, {1: 0.5, 2: -math.inf}), "failed"),
         (pruned_at(0.1, {1: 1e200}), "failed"),
-        (pruned_at(0.1, {1: 0.5}, constraints={"a": 0.1}), "stopped"),
-        (pruned_at(0.1, {1: 0.5}, constraints={"a": math.inf}), "failed"),
+        (pruned_at(0.1, {1: 0.5}, **constrained({"a": 0.1})), "stopped"),
+        (pruned_at(0.1, {1: 0.5}, **constrained({"a": math.inf})), "failed"),
         (trial_at(0.1, state=TrialState.RUNNING, intermediate_values={1: 0.5}), "pending"),
         (trial_at(0.1, 1.5, intermediate_values={1: math.nan}), "told"),
-        (trial_at(0.1, 1.5, constraints={"a": -1.0, "b": 0.0}), "told"),
-        (trial_at(0.1, 1.5, constraints={"a": -1.0, "b": 0.1}), "told"),
-        (trial_at(0.1, 1.5, constraints={"a": -1.0, "b": math.inf}), "failed"),
+        (trial_at(0.1, 1.5, **constrained({"a": -1.0, "b": 0.0})), "told"),
+        (trial_at(0.1, 1.5, **constrained({"a": -1.0, "b": 0.1})), "told"),
+        (trial_at(0.1, 1.5, **constrained({"a": -1.0, "b": math.inf})), "failed"),
         (trial_at(0.1, 1.5, system_attrs={"constraints": [0.5]}), "told"),  # before Optuna 5
         (trial_at(0.1, state=TrialState.RUNNING), "pending"),
         (trial_at(0.1, state=TrialState.WAITING), "pending"),
@@ -102,9 +111,24 @@ def test_a_pruned_trial_is_told_as_our_own_runs_tell_what_they_stop(direction):
     assert [t.point["x"] for t in history.pending] == [0.4]
 
 
+def test_constraints_without_names_have_numbers(monkeypatch):
+    """As in Optuna 4, where samplers leave a list."""
+    monkeypatch.delattr(FrozenTrial, "constraints", raising=False)
+    study = optuna.create_study()
+    for x, values in ((0.1, [-1.0, 0.5]), (0.2, None), (0.3, [math.inf, 0.0])):
+        study.add_trial(trial_at(x, x, system_attrs={"constraints": values}))
+    trials = all_trials(study)
+    assert [status_of(trial) for trial in trials] == ["told", "told", "failed"]
+    outcomes = outcomes_of(study, trials)
+    assert list(map(str, outcomes.limits)) == ["constraint 0 <= 0", "constraint 1 <= 0"]
+    told = history_of(BatchStore(trials, SPACE), 9, outcomes).told
+    assert told[0].values == {"objective 0": 0.1, "constraint 0": -1.0, "constraint 1": 0.5}
+
+
+@pytest.mark.skipif(not NAMED, reason="constraints have names since Optuna 5")
 def test_constraints_are_told_by_name_of_complete_and_of_pruned_trials():
     study = optuna.create_study(direction="maximize")
-    study.add_trial(trial_at(0.1, 1.5, constraints={"a": -1.0, "b": 0.5}))
+    study.add_trial(trial_at(0.1, 1.5, **constrained({"a": -1.0, "b": 0.5})))
     study.add_trial(trial_at(0.2, 2.5))  # of which no constraint is known
     study.add_trial(pruned_at(0.3, {3: 0.5}, constraints={"b": -2.0}))
     trials = all_trials(study)

@@ -4,6 +4,7 @@ import errno
 import os
 import secrets
 import stat
+import subprocess
 import sys
 import threading
 import weakref
@@ -203,6 +204,23 @@ def test_whoever_waits_for_a_lock_is_told_for_whom_and_goes_on_waiting(
         assert f"process {os.getpid()} (" in said.getMessage()
 
 
+def test_a_script_without_any_logging_sees_what_it_waits_for(tmp_path):
+    """Which would else look as if it hung."""
+    path = tmp_path / "run"
+    mine = os.open(path, os.O_RDWR | os.O_CREAT)
+    assert disk.try_lock(mine)
+    script = (
+        "import sys; from pathlib import Path; from covey.log import disk\n"
+        "disk._PATIENCE = 0.05\n"
+        "with open(sys.argv[1], 'r+b') as file: disk.take_lock(file.fileno(), Path(sys.argv[1]))"
+    )
+    words = [sys.executable, "-c", script, str(path)]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as waiting:
+        assert f"{path} is locked by " in waiting.stderr.readline()
+        os.close(mine)
+    assert waiting.returncode == 0
+
+
 def test_a_short_wait_is_not_worth_a_word(tmp_path, caplog):
     path = tmp_path / "run"
     mine, theirs = (os.open(path, os.O_RDWR | os.O_CREAT) for _ in range(2))
@@ -359,7 +377,7 @@ def test_a_pipe_is_written_into_and_not_replaced(tmp_path):
     reader = threading.Thread(target=lambda: heard.append(pipe.read_text()))
     reader.start()
     write_whole(pipe, "new" * 100_000)
-    reader.join(timeout=30)
+    reader.join(timeout=300)
     assert heard == ["new" * 100_000]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

@@ -8,8 +8,22 @@ import covey
 from covey.catalog import strategy_of
 from covey.errors import HistoryError, JournalConflict, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
-from covey.history import Amended, Asked, Enqueued, Extended, History, Point, Told
+from covey.history import (
+    Added,
+    Amended,
+    Asked,
+    Cancelled,
+    Enqueued,
+    Extended,
+    History,
+    Noted,
+    Point,
+    Told,
+    event_to_json,
+)
+from covey.history.history import Ledger
 from covey.learn import Recipe
+from covey.log import extension
 from covey.log.header import gp_in, header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
 from covey.log.log import Logbook, MemoryLog, ReadOnlyLog
@@ -222,6 +236,93 @@ def test_a_batch_follows_on_results_that_it_does_not_know_and_says_so(path):
     theirs.commit(Enqueued((Point(x=0.7),)))
     with pytest.raises(JournalConflict, match="taken a point"):
         mine.commit(asked(0.6, 0.7), chosen_from=since)
+
+
+class Busy(MemoryLog):
+    """A log to which others write: one of their events comes before each append."""
+
+    others = ()
+
+    def append(self, event, after):
+        if self.others:
+            first, *self.others = self.others
+            super().append(event_to_json(first, dict, 0), len(self._lines))
+        return super().append(event, after)
+
+
+MANY, ROUNDS = 500, 40
+
+
+@pytest.fixture
+def busy():
+    """A book of many results, whose log others write to before each of the next appends."""
+    log = Busy()
+    book = Logbook(SPACE, log)
+    book.commit(Added(tuple(Point(x=i / MANY) for i in range(MANY)), (1.0,) * MANY))
+    book.commit(asked(0.1234, 0.5678))
+    book.commit(Cancelled((MANY,)))
+    log.others = [Noted((0,), "seen") for _ in range(ROUNDS)]
+    return book
+
+
+def test_a_batch_is_compared_with_what_is_new_and_not_with_all_trials_again(busy, monkeypatch):
+    """Else in a long log others write quicker than it is compared, and no ask is answered."""
+    read, trials = [], History.trials.fget
+    monkeypatch.setattr(
+        History, "trials", property(lambda self: read.append(len(self)) or trials(self))
+    )
+    assert [t.id for t in busy.commit(asked(0.0042))] == [MANY + 2]
+    assert len(busy.history.events) == ROUNDS + 4
+    assert sum(read) <= MANY
+
+
+@pytest.mark.parametrize("place", [0, 3])
+@pytest.mark.parametrize(
+    ("taking", "points"),
+    [
+        (Told((MANY,), (1.0,)), (0.1234,)),  # given up when the batch was chosen
+        (asked(0.9999), (0.0042,)),
+    ],
+)
+def test_a_batch_that_is_overtaken_while_it_is_appended_is_void(busy, place, taking, points):
+    busy.log.others[place] = taking
+    if isinstance(taking, Asked):
+        taking = event_to_json(taking, dict, MANY + 2)
+        busy.log.others = busy.log.others[:place]
+        real = busy.log.append
+
+        def append(event, after):
+            if not busy.log.others:
+                MemoryLog.append(busy.log, taking, len(busy.log._lines))
+                busy.log.append = real
+            return real(event, after)
+
+        busy.log.append = append
+    with pytest.raises(JournalConflict, match="taken a point"):
+        busy.commit(asked(*points))
+    assert len(busy.history.events) == 3 + place + 1  # nothing was written
+
+
+def test_an_extension_is_checked_against_what_is_new_and_not_against_all_trials_again(
+    busy, monkeypatch
+):
+    checked, check = [], extension._require_places
+    monkeypatch.setattr(
+        extension,
+        "_require_places",
+        lambda after, trials: checked.append(len(trials)) or check(after, trials),
+    )
+    busy.extend(covey.Space({"x": covey.Real(0.0, 2.0)}), "warmer")
+    assert checked == [MANY + 2, *[1] * ROUNDS]
+
+
+def test_an_event_is_checked_once_before_it_is_logged(monkeypatch):
+    book, checked, check = Logbook(SPACE), [], Ledger.check
+    monkeypatch.setattr(
+        Ledger, "check", lambda self, event: checked.append(event) or check(self, event)
+    )
+    book.commit(asked(0.1))
+    assert len(checked) == 1
 
 
 def test_a_key_is_taken_once(path):

@@ -7,18 +7,21 @@ are.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from covey.arrays import Array, Indices
 from covey.belief import Belief, Gaussian
+from covey.covariance import Information
 from covey.errors import StrategyError
 from covey.gp import Posterior
 from covey.kernels import KernelMatrix
 from covey.large.lowrank import ExplainedCovariance, HeldRows, Layer, StreamedRows
+from covey_dask.coreset import Shards, merge
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -79,11 +82,18 @@ class Scattered:
         self._sent = [None] * len(self.places)
 
 
+class Summary(NamedTuple):
+    """What is known of n candidates one by one."""
+
+    moments: Sequence[tuple[Array, Array]]  # of each member the mean (n,) and the squares of V (n,)
+    weight: Array | None  # (n,), as `Belief.weight`
+
+
 class RemoteRows(Protocol):
     """Those who keep V, for candidates that they call 0 to n - 1."""
 
-    def summary(self) -> Sequence[tuple[Array, Array]]:
-        """Of each member the mean (n,), and the squares (n,) of V summed over its rows."""
+    def summary(self) -> Summary:
+        """Means, variances and weights of all candidates."""
         ...
 
     def columns(self, member: int, cols: Indices) -> Array:
@@ -137,14 +147,110 @@ class RemoteLayer:
         return cols if self._names is None else self._names[cols]
 
 
+class Team(RemoteRows, Shards, Protocol):
+    """Keepers of V who can also look at a part of their candidates, and for the best of them."""
+
+    def region(self, inside: Indices, seen: Belief) -> Team:
+        """The keepers of some candidates (ascending), after looking at others."""
+        ...
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The belief about all candidates of an ask, and those who keep its V."""
+
+    belief: Belief
+    team: Team
+    checks: int  # most passes in which greedy's picks are compared with all candidates
+    unproven: list[str]  # what those passes left open, for a report
+
+
+@dataclass(frozen=True)
+class RemoteBelief(Belief):
+    """A belief whose V is kept elsewhere; of a large one determinants are maximised there too.
+
+    It remembers what was looked at, which is all that those who keep V have to be told.
+    """
+
+    origin: Origin | None = None  # None: none who could maximise a determinant
+    names: Indices | None = None  # (n,), of the candidates among those of the origin; None: all
+    batch: tuple[int, ...] = ()  # names of what was looked at since
+
+    @property
+    def members(self) -> tuple[Belief, ...]:
+        """One belief for each Gaussian."""
+        if len(self.parts) == 1:
+            return (self,)
+        return tuple(replace(self, parts=(part,), origin=None) for part in self.parts)
+
+    def on(self, indices: Sequence[int] | Indices) -> Self:
+        """The belief about a subset of the candidates."""
+        return replace(super().on(indices), names=self._named(indices))
+
+    def after_looking_at(
+        self, indices: Sequence[int] | Indices, on: Sequence[int] | Indices | None = None
+    ) -> Self:
+        """The belief after future observations of these candidates, whose values are unknown."""
+        seen = super().after_looking_at(indices, on)
+        names = self.names if on is None else self._named(on)
+        return replace(seen, names=names, batch=(*self.batch, *self._named(indices).tolist()))
+
+    def information(self) -> Information:
+        """The kernel of the DPP; of many candidates, one that knows who can maximise it."""
+        plain = super().information()
+        names = np.arange(len(self)) if self.names is None else self.names
+        if self.origin is None or len(self) <= LOCAL or not (np.diff(names) > 0).all():
+            return plain
+        own = partial(_by_core_sets, self, self.origin, names)
+        return RemoteInformation(plain.members, plain.noises, plain.room, own)
+
+    def by(self, team: Team, checks: int, unproven: list[str]) -> Self:
+        """This belief, whose determinants are maximised by a team that keeps its V."""
+        return replace(self, origin=Origin(_plain(self), team, checks, unproven))
+
+    def _named(self, indices: Sequence[int] | Indices) -> Indices:
+        some = np.asarray(indices, dtype=np.intp)
+        return some if self.names is None else self.names[some]
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteInformation(Information):
+    """The kernel of a belief kept elsewhere; `covey.dpp.maximize` calls its own ``maximize``."""
+
+    maximize: Callable[[int], list[int]] | None = None
+
+
+def _by_core_sets(seen: RemoteBelief, origin: Origin, names: Indices, k: int) -> list[int]:
+    """Greedy's picks among candidates of these names (ascending), by those who keep them."""
+    team: Shards = origin.team
+    if seen.batch or seen.names is not None:
+        team = origin.team.region(names, origin.belief.on(list(seen.batch)))
+    merged = merge(_plain(seen), k, team, origin.checks)
+    if merged.proven < k:
+        origin.unproven.append(f"the first {merged.proven} of {k} picks proven")
+    return [int(pick) for pick in merged.picks]
+
+
 def remote_belief(
     rows: RemoteRows, posterior: Posterior, at: Array, round: int, memory: int
-) -> Belief:
+) -> RemoteBelief:
     """What `Posterior.belief` says about the candidates (n, d), without a pass over them here."""
+    moments, weight = rows.summary()
     parts = []
-    each = zip(posterior.models, posterior.evidence, rows.summary(), strict=True)
+    each = zip(posterior.models, posterior.evidence, moments, strict=True)
     for member, (model, seen, (mean, squares)) in enumerate(each):
         near = StreamedRows(model.kernel, seen.at, seen.factor, at, memory // len(posterior.models))
         explained = ExplainedCovariance((RemoteLayer(near, rows, member),), squares, near.memory)
         parts.append(Gaussian(KernelMatrix(model.kernel, at), mean, explained, model.noise, seen))
-    return replace(posterior.belief(at[:1], round), at=at, parts=tuple(parts))
+    rest = _fields(posterior.belief(at[:1], round))
+    return RemoteBelief(**{**rest, "at": at, "parts": tuple(parts), "weight": weight})
+
+
+def _fields(belief: Belief) -> dict[str, Any]:
+    """What every belief has."""
+    return {field.name: getattr(belief, field.name) for field in fields(Belief)}
+
+
+def _plain(belief: Belief) -> Belief:
+    """The belief without what it knows of workers."""
+    return Belief(**_fields(belief))

@@ -27,7 +27,7 @@ from covey_dask.coreset import (
     core_set,
     stripped,
 )
-from covey_dask.scatter import Scattered
+from covey_dask.scatter import Scattered, Summary
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -64,9 +64,10 @@ class Shard:
         kernels = tuple(model.kernel for model in posterior.models)
         return Shard(posterior.belief(at, memory=memory), kernels)
 
-    def summary(self) -> list[tuple[Array, Array]]:
-        """Mean of each member, and what observations have explained of its variance."""
-        return [(part.mean, part.explained.squares) for part in self.belief.parts]
+    def summary(self) -> Summary:
+        """One number a candidate for each mean and variance, and for the weight."""
+        moments = [(part.mean, part.explained.squares) for part in self.belief.parts]
+        return Summary(moments, self.belief.weight)
 
     def columns(self, member: int, cols: Indices) -> Array:
         """Columns of V, (m, len(cols))."""
@@ -77,11 +78,11 @@ class Shard:
         explained = self.belief.parts[member].explained
         return explained.product(slice(None) if cols is None else cols, weights)
 
-    def region(self, inside: Bits, head: Belief) -> Shard:
-        """Of some of its candidates, once one that may be elsewhere will have been looked at."""
+    def region(self, inside: Bits, seen: Belief) -> Shard:
+        """Of some of its candidates, after looking at others, which may be elsewhere."""
         mask = unpacked(inside, len(self.belief))
         some = self.belief if mask.all() else self.belief.on(np.flatnonzero(mask))
-        return Shard(after_looking_elsewhere(self.kernels, some, head), self.kernels)
+        return Shard(after_looking_elsewhere(self.kernels, some, seen), self.kernels)
 
     def core_set(self, size: int) -> Indices:
         """The few that stand for all of it."""
@@ -148,13 +149,16 @@ class Workers:
         """Candidates in all."""
         return sum(map(len, self._where))
 
-    def summary(self) -> list[tuple[Array, Array]]:
-        """Of each member the mean (n,) and what was explained of the variance (n,)."""
-        said = self._gathered(Shard.summary, ((shard,) for shard in self._shards))
-        found = np.empty((len(said[0]), 2, self.size))
-        for at, members in zip(self._where, said, strict=True):
-            found[:, :, at] = members
-        return [(mean, squares) for mean, squares in found]
+    def summary(self) -> Summary:
+        """The summaries of all shards as one."""
+        each = self._gathered(Shard.summary, ((shard,) for shard in self._shards))
+        moments = np.empty((len(each[0].moments), 2, self.size))
+        weight = None if each[0].weight is None else np.empty(self.size)
+        for at, shard in zip(self._where, each, strict=True):
+            moments[:, :, at] = shard.moments
+            if weight is not None:
+                weight[at] = shard.weight
+        return Summary([(mean, squares) for mean, squares in moments], weight)
 
     def columns(self, member: int, cols: Indices) -> Array:
         """V[:, cols], (m, len(cols))."""
@@ -176,14 +180,14 @@ class Workers:
             out[one.into] = product
         return out
 
-    def region(self, inside: Indices, head: Belief) -> Workers:
-        """The workers of some candidates (ascending), once one of all will have been looked at."""
+    def region(self, inside: Indices, seen: Belief) -> Workers:
+        """The workers of some candidates (ascending), after looking at others."""
         mask = np.zeros(self.size, dtype=np.bool_)
         mask[inside] = True
         name = np.cumsum(mask) - 1
         parts = [(shard, at, mask[at]) for shard, at in zip(self._shards, self._where, strict=True)]
         parts = [part for part in parts if part[2].any()]
-        sent = self._sent(stripped(head))
+        sent = self._sent(stripped(seen))
         shards = [self._submit(Shard.region, shard, packed(some), sent) for shard, _, some in parts]
         return Workers(self._client, shards, [name[at[some]] for _, at, some in parts])
 

@@ -125,7 +125,7 @@ def test_rows_of_constraints():
         ("weights = {x = 1}\ntotal = 1", "no key 'total'"),
         ("total = 1", "needs weights, .*, or mixture, such as"),
         ("mixture = ['x', 'z']", "unknown parameter 'z'"),
-        ("mixture = ['x', 'y']\ntotal = 3", "sum to at most 2"),
+        ("mixture = ['x', 'y']\ntotal = 3", "Possible: 0 to 2 with 2 parts"),
     ],
 )
 def test_a_mistake_in_a_row_is_named(row, message):

@@ -78,6 +78,42 @@ def _volume(values: Array) -> float:
     )
 
 
+_DIRECTIONS = 64  # for two goals; four times as many for more
+
+
+def directions(m: int) -> Array:
+    """Directions (l, m) spread uniformly over the positive part of the unit sphere.
+
+    >>> directions(1)
+    array([[1.]])
+    """
+    if m == 1:
+        return np.ones((1, 1))
+    if m == 2:
+        angles = 0.5 * np.pi * (np.arange(_DIRECTIONS) + 0.5) / _DIRECTIONS
+        return np.column_stack([np.cos(angles), np.sin(angles)])
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    even = qmc.Sobol(m, rng=0).random(4 * _DIRECTIONS)
+    normal = np.abs(ndtri(0.5 + 0.5 * even))
+    return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
+
+
+def reaches(values: Array, along: Array, least: float) -> Array:
+    """How far sets of values (s, n, m) reach along directions (l, m), at least ``least``: (s, l).
+
+    Along λ a value reaches min_j y_j / λ_j, and of a set the one that reaches farthest counts.
+    """
+    reached = np.full((len(values), len(along)), least)
+    for i, direction in enumerate(along):
+        far = values[:, :, 0] / direction[0]
+        for j in range(1, values.shape[2]):
+            np.minimum(far, values[:, :, j] / direction[j], out=far)
+        reached[:, i] = far.max(axis=1, initial=least)
+    return reached
+
+
 @dataclass(frozen=True)
 class Boxes:
     """Disjoint boxes that fill what no value of a front dominates, above the worst values.

@@ -371,15 +371,7 @@ def understand_several(
     outcomes = outcomes.in_order
     each = understand_each(history, recipe, outcomes)
     goals = tuple(each[name] for name in outcomes.goals)
-    signs = dict(zip(each, (recipe.of(name).sign for name in each), strict=True))
-    limits = tuple(
-        Bound.of(
-            each[limit.name],
-            signs[limit.name] * limit.bound,
-            above=(limit.sign == ">=") == (signs[limit.name] > 0.0),
-        )
-        for limit in outcomes.limits
-    )
+    limits = bounds_of(each, recipe, outcomes)
     every = [t for t in history.told if not t.excluded and outcomes.goals.keys() <= {*t.values}]
     told = reachable_trials(recipe.space, every)
     at = recipe.space.encode([trial.point for trial in told or every])
@@ -398,6 +390,21 @@ def understand_several(
     made = Posteriors(tuple(outcomes.goals), goals, limits, others, scale, front, at, within)
     waiting = [t for t in history.trials if t.status == "pending" or _incomplete(t, outcomes)]
     return replace(made, front=_awaited(made, recipe, waiting)) if waiting else made
+
+
+def bounds_of(
+    each: Mapping[str, Posterior], recipe: Recipe, outcomes: Outcomes
+) -> tuple[Bound, ...]:
+    """The limits, on the posteriors of their outcomes."""
+    signs = {name: recipe.of(name).sign for name in each}
+    return tuple(
+        Bound.of(
+            each[limit.name],
+            signs[limit.name] * limit.bound,
+            above=(limit.sign == ">=") == (signs[limit.name] > 0.0),
+        )
+        for limit in outcomes.limits
+    )
 
 
 def reachable_trials(space: Space | Pool, trials: Sequence[Trial]) -> list[Trial]:

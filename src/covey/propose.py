@@ -28,7 +28,7 @@ from covey.candidates import (
 )
 from covey.design import covering, even, most_candidates
 from covey.diagnostics import Diagnostics, explain
-from covey.earlier import weights_of
+from covey.earlier import counts_of
 from covey.errors import StrategyError
 from covey.gp import Model, Posterior, Posteriors, Recall, success
 from covey.history import Asked, History, Point
@@ -49,7 +49,7 @@ from covey.plates.choosing import (
 from covey.plates.layout import Layout
 from covey.plates.offering import at_each_level, levels_to_try
 from covey.policies import counting
-from covey.selection import Selection, Strategy, Waits, checked_selection, crowded
+from covey.selection import Selection, Strategy, Waits, checked_selection, crowded, laxer
 from covey.space import Pool, Space
 from covey.space.extending import reachable
 
@@ -157,19 +157,28 @@ def propose(
     if isinstance(posterior, Posterior) and not history.pending and not history.failed:
         outcome = posterior.bound
     account = explain(belief, selection, request.name, outcome, watch.seconds)
-    left_out, penalties = len(every) - len(candidates), posterior.data.penalties
-    reasons = with_neighbours(belief, selection, history, recipe)
-    account = replace(account, left_out=left_out, penalties=penalties, reasons=reasons)
-    account = replace(account, note=noted(recipe), prior=_counted(recipe, posterior.models))
+    weights, influence = _counted(recipe, history, posterior.models)
+    account = replace(
+        account,
+        left_out=len(every) - len(candidates),
+        penalties=posterior.data.penalties,
+        reasons=with_neighbours(belief, selection, history, recipe),
+        note=noted(recipe),
+        prior=weights,
+        influence=influence,
+    )
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
-def _counted(recipe: Recipe, models: tuple[Model, ...]) -> dict[str, float] | None:
-    """The weight of each earlier study, averaged over the models; None if there are none."""
+def _counted(
+    recipe: Recipe, history: History, models: tuple[Model, ...]
+) -> tuple[dict[str, float] | None, dict[str, float] | None]:
+    """The weight and the influence of each earlier study; None if there are none."""
     if not recipe.earlier:
-        return None
-    weights = weights_of(recipe.earlier, [model.describe() for model in models])
-    return {name: float(np.mean(each)) for name, each in weights.items() if each}
+        return None, None
+    counts = counts_of(recipe, history, [model.describe() for model in models])
+    weights = {name: count.weight for name, count in counts.items()}
+    return weights, {name: count.influence for name, count in counts.items()}
 
 
 def learnt(
@@ -331,8 +340,8 @@ def _without_model(
 ) -> Proposal:
     """A batch by a strategy that needs no model, or an initial design for one that does.
 
-    The design of a continuous space is its Sobol sequence. In a finite set the first batch covers
-    the candidates (`covering`); if its results are not enough, later ones are random.
+    The design of a continuous space is its Sobol sequence, less copies. In a finite set the first
+    batch covers the candidates (`covering`); if its results are not enough, later are random.
     """
     k, left_out = request.k, 0
     if request.strategy.needs_model and isinstance(where, FiniteSet) and _counting(history):
@@ -349,8 +358,8 @@ def _without_model(
         picks = covering(candidates.at, k, rng, under_way)
         selection = Selection(tuple(picks), reasons=(f"{_STANDS}: {_TOO_FEW}",) * k)
     elif request.strategy.needs_model:
-        candidates = where.in_order(k)
-        selection = Selection(tuple(range(k)), reasons=(f"fills the space: {_TOO_FEW}",) * k)
+        candidates, picks = _design(where, history, recipe, k, rng)
+        selection = Selection(tuple(picks), reasons=(f"fills the space: {_TOO_FEW}",) * k)
     else:
         ordered = isinstance(request.strategy, Sobol)
         candidates = where.in_order(k) if ordered else where.scattered(k, rng)
@@ -361,6 +370,43 @@ def _without_model(
     account = Diagnostics(request.name, k, len(candidates), seconds={}, left_out=left_out)
     account = replace(account, reasons=selection.reasons)
     return Proposal(candidates.points(selection.indices), (), account)
+
+
+def _design(
+    where: CandidateSet, history: History, recipe: Recipe, k: int, rng: np.random.Generator
+) -> tuple[Candidates, list[int]]:
+    """The next k points of the Sobol sequence, and fresh points in the place of copies."""
+    candidates = where.in_order(k)
+    picks = _apart(candidates, history, recipe, k)
+    if len(picks) == k:
+        return candidates, picks
+    candidates = candidates.followed_by(where.scattered(k, rng))
+    return candidates, _apart(candidates, history, recipe, k, copies=True)
+
+
+def _apart(
+    candidates: Candidates, history: History, recipe: Recipe, k: int, *, copies: bool = False
+) -> list[int]:
+    """The first candidates, at most k, that are no copies of each other or of known points.
+
+    With ``copies``, k of them: where nothing else is left, as `laxer` allows.
+    """
+    known = [trial.point for trial in history.told]
+    seen_at = recipe.space.encode(known) if known else None
+    belief = resolved(Belief(candidates.at, (), best=0.0), history, recipe, seen_at=seen_at)
+    picks: list[int] = []
+    taken = crowded(belief, picks)
+    while len(picks) < k:
+        if not taken.all():
+            picks.append(int(np.argmin(taken)))
+            taken |= belief.copies_of(belief.at[picks[-1:]])
+            taken[picks[-1]] = True
+        elif copies and belief.resolution is not None:
+            belief = laxer(belief)
+            taken = crowded(belief, picks)
+        else:
+            break
+    return picks
 
 
 def _unlike_pending(candidates: Candidates, history: History, recipe: Recipe, k: int) -> Candidates:

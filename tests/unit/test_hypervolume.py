@@ -9,9 +9,11 @@ from covey.hypervolume import (
     Front,
     boxes,
     chebyshev,
+    directions,
     front_of,
     hypervolume,
     nondominated,
+    reaches,
     spread_over,
 )
 
@@ -147,3 +149,22 @@ def test_spread_over_takes_the_ends_first():
     assert set(spread_over(values, 2)) == {0, 49}
     assert len(set(spread_over(values, 7).tolist())) == 7
     assert spread_over(values[:3], 7).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("m", "share"), [(1, 1.0), (2, np.pi / 4), (3, np.pi / 6), (4, np.pi**2 / 32)]
+)
+def test_the_mean_power_of_what_is_reached_is_the_hypervolume(m, share):
+    """Up to a share of the volume of a ball, and to the number of directions."""
+    along, rng = directions(m), np.random.default_rng(m)
+    np.testing.assert_allclose(np.linalg.norm(along, axis=1), 1.0)
+    for _ in range(5):
+        values = rng.random((8, m))
+        reached = reaches(values[None], along, 0.0)[0]
+        volume = hypervolume(values, np.zeros(m))
+        assert share * np.power(reached, m).mean() == pytest.approx(volume, rel=0.05)
+
+
+def test_what_is_below_the_reference_point_reaches_nothing():
+    values = np.array([[[-1.0, 5.0], [-np.inf, -np.inf]]])
+    assert not reaches(values, directions(2), 0.0).any()

@@ -339,7 +339,7 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
         notes=(
             *(f"{_said(one)}." for one in extensions_in_words(history, recipe.space)),
             *_notes(batches, window, len(history.counted)),
-            *sentences_about(recipe.earlier, history.models or ()),
+            *sentences_about(recipe, history),
         ),
         plates=plates_of(history, recipe, today),
     )

@@ -479,7 +479,7 @@ def _under_layout(
 
     def pick(known: Belief, k: int) -> Sequence[int]:
         if posterior is None and strategy.needs_model:
-            return _design(recipe.space, known, k, rng, seen)
+            return _design_plate(recipe.space, known, k, rng, seen)
         if posterior is None:
             known = Belief(known.at, (), best=0.0)
         return checked_selection(strategy.choose(known, k, rng), k, len(known)).indices
@@ -506,10 +506,10 @@ def _seen(history: History, space: Space | Pool, *, pending: bool = False) -> Ar
     return space.encode([t.point for t in history.trials if t.status in wanted])
 
 
-def _design(
+def _design_plate(
     space: Space | Pool, known: Belief, k: int, rng: np.random.Generator, seen: Array
 ) -> list[int]:
-    """k candidates before there is a model: of a pool those that others are near, else an even set.
+    """Choose k candidates without a model: of a pool those that others are near, else an even set.
 
     ``seen`` (m, d) are points that are there, beside those under way.
     """

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LIKELY = 0.5  # probability from which on a known point is taken to keep the limits
 _STEP = 1e-5  # of the difference quotients, in standard deviations of an outcome
 _DESIGN = 10  # results that are taken for the first design, or 2d + 2
+_FENCE = 3.0  # interquartile ranges beyond a quartile from which on a result is far out
 _QUARTILE, _TAIL = 25.0, 10.0  # percentiles of a learnt scale: of one goal, and of a front
 _SHARE = 0.1  # what a step counts beyond the tail of a front
 _TOP = 0.9  # of a scale: where the tail ends at the latest
@@ -65,12 +66,15 @@ def learnt_scale(results: Array, values: Array, dimension: int) -> Scale:
 
     The reference point is never tighter than the front of the ``results`` (n, m), nor than the
     worst of the first design's, less their range: a front that is still short would keep it at its
-    own end, and so would never grow. The tail is what the worst tenth of the front has. ``values``
+    own end, and so would never grow. Results far out in the first design, such as a penalty, count
+    as its outer fence (Tukey 1977). The tail is what the worst tenth of the front has. ``values``
     (k, m) are those that the units are for.
     """
     if results.shape[1] == 1:
         return scaled(values, np.percentile(results, _QUARTILE, axis=0))
     front, first = front_of(results), results[: max(_DESIGN, 2 * dimension + 2)]
+    low, high = np.percentile(first, (25.0, 75.0), axis=0)
+    first = np.clip(first, low - _FENCE * (high - low), high + _FENCE * (high - low))
     worst = np.minimum(front.min(axis=0), first.min(axis=0) - np.ptp(first, axis=0))
     scale = scaled(values, worst)
     tail = np.percentile(front, _TAIL, axis=0)

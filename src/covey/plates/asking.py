@@ -119,6 +119,11 @@ class OnPlates:
         """
         record = _record(self, plate)
         name = record.name
+        if turned not in (True, False, None) or not isinstance(part, bool):
+            raise HistoryError(
+                f"turned is True, False or None, and part True or False; got turned={turned!r}, "
+                f"part={part!r}."
+            )
         placed = _plate(self, record, {})
         grid = placed.grid
         found = read_readings(readings, grid, _names(self), name)
@@ -213,6 +218,8 @@ def _as_dispensed(space: Space | Pool, trial: Trial, values: Mapping[str, float]
 def amendment(study: _Host, plate: str | Plate, values: Mapping[str, Any], reason: str) -> Revised:
     """The event that corrects readings of wells."""
     record = _record(study, plate)
+    if not isinstance(values, Mapping):
+        raise HistoryError(f"right readings are a dict by well, {{'A1': 0.93}}; got {values!r}.")
     given = [(_well(study, record, well), value) for well, value in values.items()]
     if len({well for well, _ in given}) < len(given):
         raise HistoryError(f"a well was given twice; give each once, got {', '.join(values)}.")
@@ -226,6 +233,8 @@ def marking(
     """The event that marks wells, or takes their marks back."""
     record = _record(study, plate)
     given = (wells,) if isinstance(wells, str) else wells
+    if not isinstance(given, Iterable):
+        raise HistoryError(f"wells are a name or a list of names, ['A1']; got {wells!r}.")
     names = tuple(_well(study, record, well) for well in given)
     made: dict[str, Any] = {"unmarked" if back else "marked": names, "goal": _goal(study)}
     return Revised(record.name, reason, **made)

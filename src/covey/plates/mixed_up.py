@@ -83,10 +83,10 @@ def mix_up(found: Readings, name: str, records: Mapping[str, PlateRecord]) -> Mi
     best: tuple[float, MixUp] | None = None
     for kind in kinds:
         numbers = dict(_numbers(new, kind))
-        as_told, usual = _Alike.of(numbers, name, records, kind), _usual(name, records, kind)
+        as_told, usual = _Alike.of(numbers, record), _usual(name, records, kind)
         for plate, turned in ways:
             moved = _turned(numbers, record) if turned else numbers
-            other = _Alike.of(moved, plate, records, kind)
+            other = _Alike.of(moved, records[plate])
             chance = as_told.chance_beside(other, usual)
             if chance * len(ways) * len(kinds) < _CHANCE and (best is None or chance < best[0]):
                 says = _in_words(as_told, other, turned, record)
@@ -124,19 +124,16 @@ class _Alike:
     freedom: int  # degrees of freedom of it
 
     @classmethod
-    def of(
-        cls, numbers: Numbers, name: str, records: Mapping[str, PlateRecord], kind: str
-    ) -> _Alike:
-        """Those of a plate; around the level of other plates, where a control has been read."""
-        groups = _groups(numbers, records[name])
-        controls = tuple(n for n in records[name].layout.get("controls", {}) if n in groups)
-        squares, freedom = 0.0, 0
-        for group, wells in groups.items():
-            some = np.array([*wells.values()])
-            level = _level_elsewhere(group, name, records, kind) if group in controls else None
-            squares += float(np.square(some - (some.mean() if level is None else level)).sum())
-            freedom += len(some) - (level is None)
-        return cls(groups, controls, squares, freedom)
+    def of(cls, numbers: Numbers, record: PlateRecord) -> _Alike:
+        """Group the readings of a plate by what should read alike.
+
+        Each group has a mean of its own: what a control reads on other plates says nothing, for
+        plates shift.
+        """
+        groups = _groups(numbers, record)
+        controls = tuple(n for n in record.layout.get("controls", {}) if n in groups)
+        squares = sum(float(np.var([*wells.values()])) * len(wells) for wells in groups.values())
+        return cls(groups, controls, squares, sum(len(wells) - 1 for wells in groups.values()))
 
     def chance_beside(self, other: _Alike, usual: tuple[float, int]) -> float:
         """How often chance would make the other so much more alike, were both noise alone.
@@ -168,26 +165,9 @@ def _usual(name: str, records: Mapping[str, PlateRecord], kind: str) -> tuple[fl
     squares, freedom = 0.0, 0
     for record in records.values():
         if record.name != name:
-            for wells in _groups(dict(_numbers(record.readings, kind)), record).values():
-                squares += float(np.var([*wells.values()])) * len(wells)
-                freedom += len(wells) - 1
+            alike = _Alike.of(dict(_numbers(record.readings, kind)), record)
+            squares, freedom = squares + alike.squares, freedom + alike.freedom
     return squares, freedom
-
-
-def _level_elsewhere(
-    control: str, name: str, records: Mapping[str, PlateRecord], kind: str
-) -> float | None:
-    """What a control reads on other plates; None if it was not read, or is not always the same."""
-    read: list[float] = []
-    for record in records.values():
-        given = record.layout.get("controls", {}).get(control, {}).get("at")
-        if given is not None and not {*record.layout.get("shared", {})} <= {*given}:
-            return None  # it has the value of its plate
-        if record.name != name:
-            mine = {w: v for w, v in record.readings.items() if record.uses[w].control == control}
-            counted = {well: value for well, value in mine.items() if well not in record.marks}
-            read += [value for _, value in _numbers(counted, kind)]
-    return float(np.mean(read)) if read else None
 
 
 def _in_words(as_told: _Alike, other: _Alike, turned: bool, record: PlateRecord) -> str:

@@ -102,7 +102,11 @@ def read_readings(
     if decimal not in (None, ".", ","):
         raise HistoryError(f"decimal is '.' or ',', or None to go by the file; got {decimal!r}.")
     if isinstance(source, Mapping):
-        given = {grid.name(grid.index(w)): v for w, v in source.items() if v is not None}
+        names = [grid.name(grid.index(well)) for well in source]
+        if len({*names}) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise HistoryError(f"well {twice} comes twice; give each once. Nothing was recorded.")
+        given = {n: v for n, v in zip(names, source.values(), strict=True) if v is not None}
         values = {well: _plain(value, well, outcomes) for well, value in given.items()}
         return Readings(values, where={well: f"well {well}" for well in values})
     if not isinstance(source, str | Path):

@@ -102,6 +102,10 @@ def marked_as_well(found: Readings, marks: Mapping[str, str], record: PlateRecor
     Raises:
         HistoryError: Nothing stands in such a well, so another one is meant, which would count.
     """
+    if not isinstance(marks, Mapping):
+        raise HistoryError(
+            f"marks say by well what went wrong there, {{'A1': 'bubble'}}; got {marks!r}."
+        )
     grid = Layout.from_description(record.layout).grid
     more = {grid.name(grid.index(well)): said for well, said in marks.items()}
     for well in more:

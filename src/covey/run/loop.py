@@ -204,14 +204,6 @@ class Plan:
 _ROUNDS = 20  # batches of a run, if nothing is said
 _ENDLESS = 2**60  # evaluations of a run that only time, cost or a plateau ends
 _TICK = 0.5  # seconds of waiting for the engine before Ctrl-C is checked
-_POSTPONED = (
-    " No value came before them, so it may be f: they stay pending, and the next run evaluates "
-    "them again. If it is their points, say so: study.fail(ids), or covey fail IDS."
-)
-_POSTPONED_ONE = (
-    " No value came before it, so it may be f: it stays pending, and the next run evaluates it "
-    "again. If it is its point, say so: study.fail(id), or covey fail ID."
-)
 _TALK = 60.0  # seconds between log messages about what is awaited
 
 
@@ -265,7 +257,6 @@ class Loop:
             self._keep_busy()
         else:
             self._in_batches()
-        self._dispatcher.record_failures()
         self._dispatcher.work(0.0)  # so that the engine knows that the last ones are logged
         self._count_failures()
 
@@ -336,7 +327,7 @@ class Loop:
         self._check_limits()
         self._report(something=self._dispatcher.settled > before)
         if self._dispatcher.hopeless:
-            raise _nothing_came(self._dispatcher.held, "the first", "", self._dispatcher)
+            raise _nothing_came(len(self._dispatcher.alike), "the first", "", self._dispatcher)
 
     def _ask(self, count: int) -> list[Trial]:
         """The next trials; fewer if fewer points of a finite space are left."""
@@ -426,7 +417,7 @@ class Loop:
         failed = ended.count("failed")
         done = ended.count("told") + failed
         later = 0 if self.over or self._plan.total is None else max(0, self._left())
-        total = done + later + len(self._dispatcher.awaited) + self._dispatcher.held
+        total = done + later + len(self._dispatcher.awaited)
         costly = self._plan.budget.costly
         return Progress(
             done,
@@ -497,15 +488,16 @@ def _are(count: int) -> str:
 
 def _nothing_came(count: int, which: str, where: str, dispatcher: Dispatcher) -> EvaluationError:
     last, by_hand = dispatcher.last
-    alike = dispatcher.postpone_failures() > 0
+    alike = dispatcher.alike
     one = count == 1
     was = "was" if one else "were"
     passive = {status: f"{was} {status}" for status in ("lost", "killed")}
     verb = {**passive, "timed-out": "timed out"}.get(last.status, "failed")
     whose = f"the only evaluation{where}" if one else f"{which} {count} evaluations{where}"
     how = f"{verb} alike" if alike and not one else verb
-    spared = _POSTPONED_ONE if one else _POSTPONED
-    why = f"{last.reason.rstrip('.')}.{spared if alike else ''} {by_hand}"
+    ids = ",".join(map(str, alike))
+    back = f" If it was f: study.retry({alike}), or covey retry {ids}, and run again."
+    why = f"{last.reason.rstrip('.')}.{back if alike else ''} {by_hand}"
     error = EvaluationError(f"{whose} {how}{'' if one else '; the last one'}: {why}")
     if last.log.strip():
         error.add_note(last.log[-2000:])

@@ -22,7 +22,6 @@ from covey.errors import (
     EvaluationError,
     StrategyError,
     WorkFolderError,
-    did_you_mean,
     several,
 )
 from covey.gp import GP
@@ -37,7 +36,7 @@ from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Dispatcher
 from covey.run.joining import Peers, entered
 from covey.run.local import LocalEngine
-from covey.run.loop import Interrupt, Loop, Plan, RunOptions
+from covey.run.loop import Interrupt, Loop, Plan, RunOptions, require_known
 from covey.run.remote import FuturesEngine
 from covey.run.slots import gpu_slots
 from covey.run.standing import last_attempts
@@ -223,7 +222,7 @@ def run(
         JournalConflict: Another run holds the journal, and this one was not to join it.
     """
     plan = Plan.of(batch, rounds, options)
-    plan.budget.check(study.recipe.outcomes)
+    plan.check(study.recipe.outcomes)
     require_reports(plan, workers, study.recipe.outcomes)
     call = as_call(f, study.space, study.recipe.outcomes)
     crew = crew_of(workers, plan, call)
@@ -314,16 +313,16 @@ def require_reports(plan: Plan, workers: Workers | None, outcomes: Outcomes | No
 def _described(plan: Plan, slots: int | None) -> dict[str, Any]:
     """What others should know of a run while it goes on."""
     until = None
-    if plan.budget.hours is not None:
-        until = (datetime.now(UTC) + timedelta(hours=plan.budget.hours)).isoformat()
+    if plan.hours is not None:
+        until = (datetime.now(UTC) + timedelta(hours=plan.hours)).isoformat()
     return {
         "total": plan.total,
         "batch": plan.batch,
         "asynchronous": plan.asynchronous,
         "slots": slots,
         "until": until,
-        "cost": plan.budget.costly,
-        "purse": plan.budget.purse if math.isfinite(plan.budget.purse) else None,
+        "cost": plan.costly,
+        "purse": plan.purse if math.isfinite(plan.purse) else None,
     }
 
 
@@ -495,7 +494,7 @@ def _optimize(
     goals = goal if named is None else named
     told = (of_study.get(name) for name in ("limits", "record", "worst"))
     outcomes = Outcomes.of(goals, *told)
-    plan.budget.check(outcomes)
+    plan.check(outcomes)
     require_reports(plan, workers, outcomes)
     call = as_call(f, space, outcomes)
     crew = crew_of(workers, plan, call)
@@ -506,10 +505,6 @@ def _optimize(
 def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The study's options, and the run's."""
     names = [*StudyOptions.__annotations__, *RunOptions.__annotations__]  # inherited ones too
-    for name in options:
-        if name not in names:
-            raise StrategyError(
-                f"unknown option {name!r}; there are {', '.join(names)}.{did_you_mean(name, names)}"
-            )
+    require_known(options, names)
     of_study = {name: options[name] for name in StudyOptions.__annotations__ if name in options}
     return of_study, {name: value for name, value in options.items() if name not in of_study}

@@ -12,9 +12,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -135,8 +135,8 @@ class RunOptions(BudgetOptions, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How much to evaluate, and how."""
+class Plan(Budget):
+    """How much to evaluate, and how: the options of a run, and their meaning."""
 
     batch: int = 8
     rounds: int | None = None  # None: 20, unless the budget ends the run
@@ -149,17 +149,17 @@ class Plan:
     progress: bool | None = None  # show a bar; None: on a terminal and in a notebook
     stopping: str | StoppingRule | None = None  # which evaluations to end early
     join: bool = False  # share the journal with other runs
-    budget: Budget = Budget()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
+        Budget.__post_init__(self)  # `super()` finds the class before it had slots
         for name, value in (("batch", self.batch), ("rounds", self.rounds or 1)):
             if not is_whole(value, 1) or self.rounds == 0:
                 raise StrategyError(
                     f"{name} must be a whole number >= 1; got {getattr(self, name)!r}."
                 )
-        if self.rounds is not None and self.budget.evaluations is not None:
+        if self.rounds is not None and self.evaluations is not None:
             raise StrategyError(
-                f"rounds={self.rounds} and evaluations={self.budget.evaluations} say the same in "
+                f"rounds={self.rounds} and evaluations={self.evaluations} say the same in "
                 "two ways; give one of them."
             )
         rule_of(self.stopping)
@@ -178,27 +178,26 @@ class Plan:
     @property
     def total(self) -> int | None:
         """Evaluations in all; None if only something else ends it."""
-        if self.budget.evaluations is not None:
-            return self.budget.evaluations
-        if self.rounds is None and self.budget.ends:
+        if self.evaluations is not None:
+            return self.evaluations
+        if self.rounds is None and self.ends:
             return None
         return self.batch * (_ROUNDS if self.rounds is None else self.rounds)
 
     @classmethod
     def of(cls, batch: int, rounds: int | None, options: Mapping[str, Any]) -> Plan:
         """A plan from the options that were passed; an unknown name is an error."""
-        own = ("batch", "rounds", "budget")
-        limits = [field.name for field in fields(Budget)]
-        known = [*(field.name for field in fields(cls) if field.name not in own), *limits]
-        for name in options:
-            if name not in known:
-                raise StrategyError(
-                    f"unknown option {name!r}; there are {', '.join(known)}."
-                    f"{did_you_mean(name, known)}"
-                )
-        budget = Budget(**{name: options[name] for name in limits if name in options})
-        given = {name: value for name, value in options.items() if name not in limits}
-        return cls(batch, rounds, budget=budget, **given)
+        require_known(options, RunOptions.__annotations__)
+        return cls(batch, rounds, **options)
+
+
+def require_known(options: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise StrategyError if a keyword argument is no option."""
+    for name in options:
+        if name not in known:
+            raise StrategyError(
+                f"unknown option {name!r}; there are {', '.join(known)}.{did_you_mean(name, known)}"
+            )
 
 
 _ROUNDS = 20  # batches of a run, if nothing is said
@@ -353,10 +352,10 @@ class Loop:
     def _check_limits(self) -> None:
         """Start nothing more once a limit of the budget is reached."""
         seconds, events = time.monotonic() - self._began, len(self._study.history.events)
-        hours = self._plan.budget.hours
+        hours = self._plan.hours
         if not self.over and (events != self._judged or hours is not None):
             self._judged = events
-            self.over = self._plan.budget.reached(self._study, seconds)
+            self.over = self._plan.reached(self._study, seconds)
             if self.over:
                 _log.info("nothing more begins: %s", self.over)
         if self.over:
@@ -418,7 +417,7 @@ class Loop:
         done = ended.count("told") + failed
         later = 0 if self.over or self._plan.total is None else max(0, self._left())
         total = done + later + len(self._dispatcher.awaited)
-        costly = self._plan.budget.costly
+        costly = self._plan.costly
         return Progress(
             done,
             total,
@@ -433,7 +432,7 @@ class Loop:
 
     def _time_left(self, later: int) -> float | None:
         """Seconds, by the time that evaluations took, and by the hours that the run may take."""
-        hours, total = self._plan.budget.hours, self._plan.total
+        hours, total = self._plan.hours, self._plan.total
         spare = None if hours is None else max(0.0, 3600.0 * hours - time.monotonic() + self._began)
         one = self._dispatcher.seconds
         if one is None or (total is None and not self.over):

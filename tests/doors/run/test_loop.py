@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 
 import pytest
 from tests.doors.run.scripted import Scripted, dies_of, nothing, value
@@ -14,7 +15,7 @@ from covey.history import Dispatched
 from covey.log.journal import Journal
 from covey.run import LocalEngine, Outcome
 from covey.run.api import run
-from covey.run.loop import Plan, Progress
+from covey.run.loop import Plan, Progress, RunOptions
 from covey.run.task import Retries
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
@@ -369,6 +370,14 @@ def test_one_is_not_spoken_of_as_many(study, batch, said):
 def test_a_plan_of_options():
     plan = Plan.of(4, 3, {"timeout": 2, "asynchronous": True})
     assert plan == Plan(4, 3, True, 2, Retries(), None)
+
+
+def test_every_option_of_a_run_is_a_field_of_its_plan():
+    assert {field.name for field in fields(Plan)} == {
+        "batch",
+        "rounds",
+        *RunOptions.__annotations__,
+    }
 
 
 @pytest.mark.parametrize(

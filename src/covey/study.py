@@ -32,7 +32,7 @@ from covey.space import Pool, Space
 
 if TYPE_CHECKING:
     from covey.run.api import Objective, Result, Workers
-    from covey.run.loop import RunOptions
+    from covey.run.plan import RunOptions
 
 Value: TypeAlias = float | Mapping[str, Any]
 """A result: a number; or outcomes by name, and what is recorded beside them."""

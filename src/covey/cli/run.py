@@ -23,7 +23,7 @@ from covey.errors import StrategyError, several
 if TYPE_CHECKING:
     from covey.run import Command, Progress
     from covey.run.api import Crew, Result
-    from covey.run.loop import Plan
+    from covey.run.plan import Plan
 
 _QUIET = 10.0  # seconds between lines without a terminal
 
@@ -150,7 +150,7 @@ def _plan(settings: Settings, batch: int, rounds: int | None, given: Mapping[str
 
     Rounds on the command line replace the evaluations of the file, and vice versa.
     """
-    from covey.run.loop import Plan
+    from covey.run.plan import Plan
 
     options = dict(settings.run.options)
     if rounds is not None:

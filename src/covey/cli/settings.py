@@ -265,7 +265,7 @@ def _run_settings(tables: Mapping[str, Any]) -> RunSettings:
 
 def _run_options() -> dict[str, Any]:
     """Return the types that TOML may give each option of a run, by the option's own type."""
-    from covey.run.loop import RunOptions
+    from covey.run.plan import RunOptions
 
     kinds = {}
     for name, hint in get_type_hints(RunOptions).items():

@@ -36,7 +36,8 @@ from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Dispatcher
 from covey.run.joining import Peers, entered
 from covey.run.local import LocalEngine
-from covey.run.loop import Interrupt, Loop, Plan, RunOptions, require_known
+from covey.run.loop import Interrupt, Loop
+from covey.run.plan import Plan, RunOptions, require_known
 from covey.run.remote import FuturesEngine
 from covey.run.slots import gpu_slots
 from covey.run.standing import last_attempts

@@ -17,7 +17,7 @@ import pytest
 
 import covey
 from covey.cli.run import Watch
-from covey.run.loop import Progress
+from covey.run.plan import Progress
 
 KILLS = int(os.environ.get("COVEY_KILLS", "8"))
 

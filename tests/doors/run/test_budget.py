@@ -16,7 +16,7 @@ from covey.history import Asked, Failed, History, Point, Told
 from covey.outcomes import Outcomes
 from covey.run import Outcome, Retries, run
 from covey.run.budget import Budget, ended_in_order, spent
-from covey.run.loop import Plan
+from covey.run.plan import Plan
 from covey.run.standing import Tempo, failing_alike
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})

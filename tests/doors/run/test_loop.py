@@ -15,7 +15,7 @@ from covey.history import Dispatched
 from covey.log.journal import Journal
 from covey.run import LocalEngine, Outcome
 from covey.run.api import run
-from covey.run.loop import Plan, Progress, RunOptions
+from covey.run.plan import Plan, Progress, RunOptions
 from covey.run.task import Retries
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})

@@ -17,6 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
+import numpy as np
+
 from covey.errors import (
     CoveyError,
     EvaluationError,
@@ -384,10 +386,14 @@ def as_call(f: Objective, space: Space | Pool, outcomes: Outcomes | None = None)
 
 
 def _examples(command: Command, space: Space | Pool) -> list[dict[str, Any]]:
-    """Points that together hold every value that may be hard to write as an argument."""
+    """Points with the ends of each range, which may be hard to write as an argument.
+
+    Of a pool those with the least numbers; the others are checked when they are asked for.
+    """
     if isinstance(space, Pool):
-        row = command.first_refused({name: space.column(name) for name in space.names})
-        return [] if row is None else [space.point(row)]
+        columns = [space.column(name) for name in command.parameters]
+        least = {int(np.argmin(column)) for column in columns if column.dtype.kind in "if"}
+        return [space.point(row) for row in sorted(least)]
     ends = {name: p.examples(2 if p.scale else p.size or 2) for name, p in space.parameters.items()}
     longest = max(map(len, ends.values()))
     points = [{name: row[i % len(row)] for name, row in ends.items()} for i in range(longest)]

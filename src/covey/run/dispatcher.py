@@ -14,7 +14,7 @@ import numpy as np
 from covey.errors import HistoryError, SupersededError
 from covey.history import Dispatched, Failed, Late, Lost, Point, Reported, Told, Trial
 from covey.run import stopping
-from covey.run.command import by_hand
+from covey.run.command import Command, by_hand
 from covey.run.joining import Peers, follows, is_last, is_newest, is_next
 from covey.run.reports import UNKEPT, UNSAID, of_goal
 from covey.run.slots import Places, Slot
@@ -120,8 +120,14 @@ class Dispatcher:
         return self.doubtful and not self._open
 
     def admit(self, trials: Iterable[Trial]) -> None:
-        """Queue these trials."""
-        now = time.monotonic()
+        """Queue these trials.
+
+        Raises:
+            StrategyError: The command cannot be written for a point; they stay pending.
+        """
+        now, trials = time.monotonic(), list(trials)
+        if isinstance(self._call, Command):
+            self._call.check(self._study.space.names, [trial.point for trial in trials])
         self._queue |= {trial.id: now for trial in trials}
 
     def adopt(self, trials: Iterable[Trial]) -> None:

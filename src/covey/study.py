@@ -15,13 +15,13 @@ from covey.arguments import Points, StudyArguments, Trials
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
+from covey.disk import Mutex
 from covey.errors import CoveyError, HistoryError, JournalConflict, JournalDamaged, JournalError
 from covey.gains import Advice
 from covey.gp import GP
 from covey.history import History, Trial, events
 from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, progress_bar
 from covey.learn import Goal, LastModel, Recipe
-from covey.log.disk import Mutex
 from covey.log.header import OpenedLog, open_study, reopen
 from covey.log.log import Log, LogState, ReadOnlyLog, Requirement
 from covey.outcomes import PLAIN, Outcomes

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
+from covey.disk import remove_staged
 from covey.errors import (
     CoveyError,
     EvaluationError,
@@ -29,7 +30,6 @@ from covey.errors import (
 from covey.gp import GP
 from covey.history import Trial
 from covey.learn import Goal
-from covey.log.disk import remove_staged
 from covey.log.running import note_plan
 from covey.outcomes import Outcomes, middle
 from covey.run.bar import with_bar

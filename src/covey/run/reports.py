@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeAlias
 
+from covey.disk import BESIDE
 from covey.errors import StrategyError, is_whole
 
 _log = logging.getLogger("covey")
@@ -146,14 +147,11 @@ def append(path: Path, step: int, value: Shown) -> None:
 
 def _write(path: Path, line: str) -> None:
     with suppress(OSError):
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _FLAGS, 0o600)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BESIDE, 0o600)
         try:
             os.write(fd, f"{line}\n".encode())
         finally:
             os.close(fd)
-
-
-_FLAGS = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
 
 
 def report_in(line: str) -> tuple[int, Shown] | None:
@@ -232,7 +230,7 @@ class Reports:
     def new(self) -> list[tuple[int, Shown]]:
         """Those since the last call, in order."""
         try:
-            fd = os.open(self._path, os.O_RDONLY | _FLAGS)
+            fd = os.open(self._path, os.O_RDONLY | BESIDE)
         except OSError:
             return []
         try:

@@ -16,9 +16,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from covey.disk import time_of
 from covey.errors import several
 from covey.history import Dispatched, Failed, History, Retried, Trial
-from covey.log.disk import time_of
 from covey.log.running import Holder
 from covey.run.budget import ended_in_order, spent
 from covey.run.task import run_of

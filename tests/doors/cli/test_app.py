@@ -312,7 +312,7 @@ def test_what_a_row_does_wrong_is_a_sentence_of_its_own(study):
 
 def test_a_command_that_waits_for_a_locked_journal_says_so(study, monkeypatch):
     study("ask", "--out", "batch.csv")
-    monkeypatch.setattr("covey.log.disk._PATIENCE", 0.05)
+    monkeypatch.setattr("covey.disk._PATIENCE", 0.05)
     theirs = os.open("covey.jsonl", os.O_RDWR)
     fcntl.flock(theirs, fcntl.LOCK_EX)
     threading.Timer(0.5, os.close, (theirs,)).start()

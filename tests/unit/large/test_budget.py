@@ -167,6 +167,13 @@ def test_on_a_device_the_pass_is_left_out():
     assert device.cost(5).seconds < host.cost(5).seconds
 
 
+@pytest.fixture
+def typical_machine(monkeypatch):
+    """Its speed is not measured, so that it does not depend on what else is done."""
+    monkeypatch.setattr(budget, "second_per_term", lambda: budget._TYPICAL)
+
+
+@pytest.mark.usefixtures("typical_machine")
 @pytest.mark.parametrize("strategy", ["auto", "random"])
 def test_many_options_cost_time_and_memory(strategy):
     """Choosing among 4000 options was seen to take 2 to 6 s and 0.8 GiB."""
@@ -202,6 +209,7 @@ def test_a_study_tells_what_an_ask_will_cost():
     assert len(one.history.events) == 1
 
 
+@pytest.mark.usefixtures("typical_machine")
 def test_it_knows_the_batch_the_strategy_and_the_budget():
     pool = Pool(np.random.default_rng(0).random((100_000, 2)))
     study, random = Study(pool, seed=0), Study(pool, seed=0, strategy="random")

@@ -15,13 +15,13 @@ from covey.arguments import Points, StudyArguments, Trials
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
+from covey.disk import Mutex
 from covey.errors import CoveyError, HistoryError, JournalConflict, JournalDamaged, JournalError
 from covey.gains import Advice
 from covey.gp import GP
 from covey.history import History, Trial, events
 from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, progress_bar
 from covey.learn import Goal, LastModel, Recipe
-from covey.log.disk import Mutex
 from covey.log.header import OpenedLog, open_study, reopen
 from covey.log.log import Log, LogState, ReadOnlyLog, Requirement
 from covey.outcomes import PLAIN, Outcomes
@@ -32,7 +32,7 @@ from covey.space import Pool, Space
 
 if TYPE_CHECKING:
     from covey.run.api import Objective, Result, Workers
-    from covey.run.loop import RunOptions
+    from covey.run.plan import RunOptions
 
 Value: TypeAlias = float | Mapping[str, Any]
 """A result: a number; or outcomes by name, and what is recorded beside them."""

@@ -23,8 +23,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from covey.disk import warning_late
 from covey.errors import HistoryError, SpaceError, did_you_mean, sentence, several
-from covey.log.disk import warning_late
 from covey.spreadsheets import days_in, decimal_mark, options_that_became, truth_in, unescaped
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 from covey.arrays import among
+from covey.disk import Mutex, now, time_of
 from covey.errors import HistoryError, JournalConflict, JournalError, SpaceError, several
 from covey.history import (
     Added,
@@ -30,7 +31,6 @@ from covey.history import (
     event_from_json,
     event_to_json,
 )
-from covey.log.disk import Mutex, now, time_of
 from covey.log.extension import (
     Stage,
     completed_by,

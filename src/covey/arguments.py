@@ -29,7 +29,7 @@ from covey.space import Frame, Pool, Space, records_of
 from covey.space.constraints import enforce
 
 _LONGEST = 1e9  # seconds of a time budget
-_MOST_POINTS = 10**6  # of a batch: their coordinates are drawn at once
+_MOST_POINTS = 10**5  # of a batch: their coordinates are drawn at once
 Points = Iterable[Mapping[str, Any]] | Frame
 Trials = Trial | int | Sequence[Trial | int]
 

@@ -247,3 +247,14 @@ def concave(point):
     """Two goals whose front is hollow: y = 0, and x from one end to the other."""
     rise = 1.0 + 9.0 * point["y"]
     return {"a": point["x"], "b": rise * (1.0 - (point["x"] / rise) ** 2)}
+
+
+def test_one_result_far_out_in_the_first_design_leaves_the_reference_point_near():
+    """A penalty of a million among values of order one counts as the outer fence of the rest."""
+    rng = np.random.default_rng(0)
+    results = rng.random((30, 2))
+    spoilt = results.copy()
+    spoilt[2, 1] = -1e6
+    plain, kept = (learnt_scale(some, some, dimension=2).low for some in (results, spoilt))
+    assert kept[0] == plain[0]
+    assert plain[1] - 10.0 < kept[1] <= plain[1]

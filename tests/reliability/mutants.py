@@ -22,7 +22,7 @@ from covey.history import codec
 from covey.log import journal
 from covey.log import journal as lines
 from covey.log.journal import Journal
-from covey.log.log import Logbook
+from covey.log.log import Logbook, LogState
 
 Patch = pytest.MonkeyPatch
 DEFECTS: dict[str, Callable[[Patch], None]] = {}
@@ -363,7 +363,8 @@ def _(patch: Patch) -> None:
             return real(self, event, key, since)
         except JournalError as error:
             if type(error) is JournalError:
-                self._apply(event, key, self.state.seq)
+                history, seq, space = self.state
+                self.state = LogState(history.then(event), seq, space)
             raise
 
     patch.setattr(Logbook, "_append", append)

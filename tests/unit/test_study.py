@@ -64,11 +64,11 @@ class TestAsking:
                 study.ask(k)
         assert len(study.history) == 0
 
-    @pytest.mark.parametrize("k", [1_000_001, 10**30])
+    @pytest.mark.parametrize("k", [100_001, 10**30])
     def test_more_points_than_can_be_drawn_at_once_are_refused(self, k):
         parts = {name: covey.Real(0.0, 1.0) for name in "abc"}
         blend = covey.Space(parts, where=[covey.Mixture([*parts], total=1.0)])
-        with pytest.raises(StrategyError, match=f"at most 1000000 points; got {k}"):
+        with pytest.raises(StrategyError, match=f"at most 100000 points; got {k}"):
             covey.Study(blend, seed=0).ask(k)
 
     @pytest.mark.parametrize(

@@ -131,6 +131,11 @@ def tell_plate(
     """
     from covey.plates.telling import what_wells_are
 
+    if turned and yes:
+        raise Stop(
+            ExitCode.USAGE,
+            "--turned turns the readings back, --yes keeps them as they are; give one.",
+        )
     settings = read_settings(config)
     if not settings.journal.exists():
         missing = f"there is no {settings.journal} yet; `covey plate ask` starts it."

@@ -86,6 +86,8 @@ class Resources:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.device, str):
+            raise StrategyError(f'device is a name such as "cpu" or "cuda"; got {self.device!r}.')
         if self.precision not in ("float64", "float32"):
             raise StrategyError(f'precision is "float64" or "float32"; got {self.precision!r}.')
         if self.memory is not None and _bytes(self.memory) < _LEAST_BYTES:

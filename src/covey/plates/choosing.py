@@ -44,6 +44,9 @@ Rank = Callable[[Belief, "Indices", "Mask"], Ranking]
 """Ranks the levels (n,) of free candidates (n,)."""
 
 
+_MOST_PLATES = 1000  # of one ask: days of work, and wells that are placed one by one
+
+
 @dataclass(frozen=True)
 class PlateOrder:
     """So many plates of a layout."""
@@ -56,6 +59,10 @@ class PlateOrder:
             raise SpaceError(f"a layout is made with covey.Layout(...); got {self.layout!r}.")
         if not is_whole(self.count, 1):
             raise SpaceError(f"the number of plates is a whole number >= 1; got {self.count!r}.")
+        if self.count > _MOST_PLATES:
+            raise SpaceError(
+                f"at most {_MOST_PLATES} plates can be asked for at once; got {self.count}."
+            )
         if self.layout.spread == "plates" and self.count % self.layout.replicates:
             raise SpaceError(
                 f"with the {self.layout.replicates} copies of a point on different plates, plates "

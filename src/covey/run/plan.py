@@ -63,11 +63,9 @@ class Plan(Budget):
 
     def __post_init__(self) -> None:
         Budget.__post_init__(self)  # `super()` finds the class before it had slots
-        for name, value in (("batch", self.batch), ("rounds", self.rounds or 1)):
-            if not is_whole(value, 1) or self.rounds == 0:
-                raise StrategyError(
-                    f"{name} must be a whole number >= 1; got {getattr(self, name)!r}."
-                )
+        for name, value in (("batch", self.batch), ("rounds", self.rounds)):
+            if not (is_whole(value, 1) or (name == "rounds" and value is None)):
+                raise StrategyError(f"{name} must be a whole number >= 1; got {value!r}.")
         if self.rounds is not None and self.evaluations is not None:
             raise StrategyError(
                 f"rounds={self.rounds} and evaluations={self.evaluations} say the same in "

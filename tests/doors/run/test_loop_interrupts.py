@@ -104,6 +104,15 @@ def test_ctrl_c_without_a_journal_says_so(caplog):
     assert "0 of 3 results of this batch are recorded in memory" in caplog.text
 
 
+@pytest.fixture
+def nobody_handles_sigterm():
+    """Ray handles it in a process that it ran in, and a run leaves handlers of others alone."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("nobody_handles_sigterm")
 def test_sigterm_ends_a_run_as_ctrl_c_does(study, caplog):
     """As `docker stop`, Kubernetes, scancel and systemd send it, to all processes of a job."""
 
@@ -133,6 +142,7 @@ def test_who_handles_sigterm_goes_on_handling_it():
         signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.usefixtures("nobody_handles_sigterm")
 def test_sigterm_ends_what_was_forked_during_a_run():
     """A pool that breaks ends its other workers by it, and waits for them."""
     with Interrupt():

@@ -142,9 +142,9 @@ def test_a_key_gives_the_same_plates_again_and_another_layout_is_refused(tmp_pat
     again = Study.load(tmp_path / "s.jsonl").ask_plates(2, LAYOUTS["column"], key="week 12")
     assert [p.table() for p in first] == [p.table() for p in again]
     assert len(study.history.events) == events
-    with pytest.raises(HistoryError, match="used before.*2 plates by auto"):
+    with pytest.raises(HistoryError, match=r"used before.*2 plates by auto"):
         study.ask_plates(2, LAYOUTS["plate"], key="week 12")
-    with pytest.raises(HistoryError, match="used before.* plates? by auto"):
+    with pytest.raises(HistoryError, match=r"used before.* plates? by auto"):
         study.ask_plates(1, LAYOUTS["column"], key="week 12")
 
 

@@ -65,7 +65,7 @@ def test_copies_of_points_tell_where_there_are_no_controls():
     study.tell_plate(plate, right)
 
 
-def test_controls_of_plates_before_are_what_a_control_reads():
+def test_the_scatter_of_plates_before_says_how_alike_wells_are():
     """Two wells alone say little; beside a plate that was read before they say enough."""
     layout = Layout(plate=24, controls={"blank": 2, "high": 2})
     study, (first, second) = plates_of(4, layout)
@@ -88,6 +88,24 @@ def test_plates_as_laid_out_are_asked_about_hardly_ever():
                     asked += 1
                     study.tell_plate(plate, readings_of(plate, seed, noise), turned=False)
     assert asked <= 1
+
+
+@pytest.mark.parametrize("told_turned", [False, True])
+def test_shifts_of_plates_turn_none_and_hide_none(told_turned):
+    """Plates with shifts as large as f are never asked about, and each that was turned is."""
+    asked = 0
+    for seed in range(5):
+        layout = Layout(plate=96, controls={"blank": 4})
+        study, plates = plates_of(seed, layout, 4)
+        for plate in plates:
+            shift = 90.0 * np.random.default_rng([seed, int(plate.name[1:])]).normal()
+            right = {well: value + shift for well, value in readings_of(plate, seed).items()}
+            try:
+                study.tell_plate(plate, turned(plate, right) if told_turned else right, part=True)
+            except HistoryError:
+                asked += 1
+                study.tell_plate(plate, right, turned=False)
+    assert asked == (20 if told_turned else 0)
 
 
 def test_a_reference_that_has_the_value_of_its_plate_is_compared_within_it():

@@ -1,23 +1,49 @@
-# make demo | test | hosts | lowest | check | audit | bench | bench-scale | race | paper: each sets up .venv as far as it needs.
+# make demo | test | test-quick | coverage | hosts | lowest | check | audit | bench | bench-scale | race | paper:
+# each sets up .venv as far as it needs.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test hosts lowest check audit bench bench-scale race paper clean
+.PHONY: demo test test-quick coverage hosts lowest check audit bench bench-scale race paper clean
 
 demo: .venv/demo.stamp
 	$(BIN)/covey demo
 
-test: .venv/test.stamp
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --cov --cov-report=term:skip-covered
+# For `make hosts` alone: what needs a host, guards documents, benchmarks and the paper's figures, or holds to
+# the last bit on the machine of CI only (the pins, which skip themselves elsewhere).
+INTEGRATIONS := src/covey/integrations
+HOSTED := $(filter-out %/ax.py,$(wildcard $(INTEGRATIONS)/*.py $(INTEGRATIONS)/spaces/*.py)) \
+	$(addprefix src/covey/run/,dask.py ray.py) \
+	tests/unit/integrations tests/unit/space/test_smiles.py tests/doors/bench tests/pins \
+	$(addprefix tests/doors/run/test_,dask.py ray.py running_page.py) \
+	tests/doors/report/test_browser.py tests/doors/cli/test_spreadsheets.py tests/doors/cli/test_plates_tutorial.py \
+	tests/doors/testing/test_contracts_page.py $(wildcard tests/doors/test_*_page.py tests/doors/cli/test_*_page.py) \
+	$(filter-out %/test_race.py,$(wildcard tests/papers/test_*.py))
+# Tests of engines and runs wait for processes and clocks: they have more workers than there are cores.
+WAITING := tests/doors/run tests/reliability tests/doors/testing/test_engine.py \
+	$(addprefix tests/doors/cli/test_,run.py watch.py)
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --dist worksteal
+NOT_HOSTED := -m "not host" $(addprefix --ignore=,$(INTEGRATIONS) $(HOSTED))
+COMPUTE := $(PYTEST) -n auto $(NOT_HOSTED) $(addprefix --ignore=,$(WAITING))
+WAIT := $(PYTEST) -n 6 $(NOT_HOSTED) $(WAITING)
 
-# The tests that `make test` skips where a host is missing: here nothing may be skipped.
-HOSTED := tests/unit/integrations tests/unit/space/test_smiles.py \
-	$(addprefix tests/doors/run/test_,dask.py ray.py engines.py reports.py running_page.py) \
-	tests/doors/report/test_browser.py tests/doors/cli/test_spreadsheets.py tests/doors/bench/test_race.py \
-	$(wildcard tests/papers/test_fastxml_*.py) $(addprefix tests/papers/test_,data.py findings.py robot.py) \
-	contrib/covey-dask/src contrib/covey-dask/tests
+test: .venv/test.stamp
+	@$(COMPUTE)
+	@$(WAIT)
+
+# Doctests and unit tests, but for those that take half of their time.
+SLOW := tests/unit/large $(addprefix tests/unit/test_,candidates.py catalog.py gains.py strategies.py study_outcomes.py) \
+	$(addprefix tests/unit/gp/test_,fit.py success.py)
+test-quick: .venv/test.stamp
+	@$(PYTEST) -n auto $(NOT_HOSTED) $(addprefix --ignore=,$(SLOW)) src tests/unit
+
+# The same tests, and which lines of src they leave out.
+coverage: .venv/test.stamp
+	@$(COMPUTE) --cov --cov-report= --cov-fail-under=0
+	@$(WAIT) --cov --cov-append --cov-report=term:skip-covered
+
 hosts: .venv/hosts.stamp
-	OMP_NUM_THREADS=1 COVEY_NO_SKIPS=1 $(BIN)/pytest -n auto $(HOSTED)
+	@COVEY_NO_SKIPS=1 $(PYTEST) -n auto $(HOSTED) contrib/covey-dask/src contrib/covey-dask/tests
+	@COVEY_NO_SKIPS=1 $(PYTEST) -n auto -m host tests/doors/run
 
 # The lowest versions that pyproject.toml allows, in a .venv of their own. What they warn of is no error.
 EXTRAS := plot,report,frames,parquet,excel

@@ -2,6 +2,7 @@
 
     python -m benchmarks.mixtures run --peers covey,qlognei,uniform --seeds 10 --rows mixtures.jsonl
     python -m benchmarks.mixtures table mixtures.jsonl
+    python -m benchmarks.mixtures spread
 
 Two response surfaces of the literature on mixtures, taken as the truth, and one that is harder:
 
@@ -16,7 +17,8 @@ Two response surfaces of the literature on mixtures, taken as the truth, and one
 
 Every peer starts from the same two batches of uniform points. Counted is the regret as a share of
 the range of the function, and how many evaluations it takes to come within a thousandth of it.
-`run` adds a row a run, and goes on where it stopped. The peer: `pip install botorch`.
+`run` adds a row a run, and goes on where it stopped. The peer: `pip install botorch`. `spread` says
+how far uniform points are from uniform, and how long they take.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ import covey
 from benchmarks.race.runner import read
 from covey.arrays import Array
 from covey.space.flat import Flat
+from covey.space.polytope import Polytope
 
 CLOSE = 1e-3  # of the range
 
@@ -310,6 +313,57 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+# Uniform points.
+
+
+def distance(parts: int, lower: float, upper: float, seed: int) -> float:
+    """Kolmogorov-Smirnov distance of a coordinate of 1000 points whose sum is between bounds.
+
+    Of a uniform point with sum(x) <= 1 it is Beta(1, p), of one with sum(x) = 1 Beta(1, p - 1).
+    """
+    from scipy.stats import beta, kstest
+
+    names = [f"x{i}" for i in range(parts)]
+    rule = covey.Linear(dict.fromkeys(names, 1.0), lower, upper)
+    polytope = Polytope([(name, 0.0, 1.0) for name in names], [rule])
+    x = polytope.draw(1000, np.random.default_rng(seed))["x0"]
+    return float(kstest(x, beta(1, parts if lower < 0.0 else parts - 1).cdf).statistic)
+
+
+def seconds_of_points(high: float, more: list[Any], **options: Any) -> float:
+    """Seconds for 2,048 points of a mixture of twenty parts, the least of three times."""
+    names = [f"x{i}" for i in range(20)]
+    where = [covey.Mixture(names, **options), *more]
+    flat = Flat(covey.Space({name: covey.Real(0.0, high) for name in names}, where), {})
+    draw, times = flat.draw_within if more else flat.draw, []
+    for seed in range(3):
+        began = time.perf_counter()
+        draw(2048, np.random.default_rng(seed))
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def spread() -> list[str]:
+    """A line for each kind of sum and number of parts, and the seconds of points."""
+    kinds = {"<= 1": (-np.inf, 1.0), "nearly 1": (0.9995, 1.0005), "= 1": (1.0, 1.0)}
+    lines = []
+    for kind, ends in kinds.items():
+        for parts in (3, 12, 20):
+            found = [distance(parts, *ends, seed) for seed in range(8)]
+            lines.append(f"sum {kind}, {parts} parts: distance {np.median(found):.3f}")
+    tight = [covey.Linear({"x0": 1.0, "x1": 1.0}, upper=0.1)]
+    cells: dict[str, tuple[float, list[Any], dict[str, Any]]] = {
+        "broken sticks": (1.0, [], {}),
+        "upper bounds": (0.15, [], {}),
+        "upper bounds, in steps": (0.15, [], {"step": 0.01}),
+        "a linear constraint": (1.0, tight, {}),
+        "a linear constraint, 2 to 5 parts": (0.6, tight, {"parts": (2, 5), "least": 0.01}),
+    }
+    for name, (high, more, options) in cells.items():
+        lines.append(f"{name}: {seconds_of_points(high, more, **options):.3f} s")
+    return lines
+
+
 def main() -> None:
     """Parse, and run or print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mixtures")
@@ -323,7 +377,11 @@ def main() -> None:
     run.add_argument("--rows", type=Path, required=True)
     shown = verbs.add_parser("table", help="print a Markdown table")
     shown.add_argument("files", nargs="+", type=Path)
+    verbs.add_parser("spread", help="how uniform points are, and the seconds they take")
     options = parser.parse_args()
+    if options.verb == "spread":
+        print("\n".join(spread()))
+        return
     if options.verb == "table":
         print("\n".join(table([row for path in options.files for row in read(path)])))
         return

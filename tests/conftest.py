@@ -63,6 +63,13 @@ def angle(kinds):
     register(Angle)
 
 
+@pytest.fixture
+def few_candidates(monkeypatch):
+    """A search looks at 500 candidates: joint draws of f at thousands take seconds."""
+    monkeypatch.setattr("covey.candidates._WIDE", 250)
+    monkeypatch.setattr("covey.candidates._NEAR", 50)
+
+
 @pytest.fixture(scope="session")
 def make_belief() -> Callable[..., Belief]:
     """A belief about random candidates after a few random observations."""

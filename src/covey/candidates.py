@@ -24,7 +24,6 @@ from covey.history import History
 from covey.policies import weighed
 from covey.space import Pool, Space
 from covey.space.flat import Flat, farthest
-from covey.space.inside import many_inside, one_inside
 from covey.space.rules import into_rules
 
 BLOCK = 1024  # a power of two: Sobol blocks stay balanced
@@ -45,6 +44,17 @@ class Candidates:
         """The candidates at the rows ``keep``."""
         places = None if self.places is None else self.places[keep]
         return Candidates(self.at[keep], lambda i: self.read(keep[i]), places)
+
+    def followed_by(self, others: Candidates) -> Candidates:
+        """These candidates, and then others."""
+        n = len(self)
+
+        def read(rows: Indices) -> list[dict[str, Any]]:
+            return [
+                (self.points([i]) if i < n else others.points([i - n]))[0] for i in rows.tolist()
+            ]
+
+        return Candidates(np.vstack([self.at, others.at]), read)
 
     def points(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         """The chosen candidates as points."""
@@ -348,8 +358,8 @@ class ContinuousSet:
 
     def _inside(self, found: Array, wanted: int, rng: np.random.Generator) -> Array:
         """More points, spread over the polytope of the linear constraints."""
-        for _ in range(4):
-            more = many_inside(self.space, self.fixed, max(wanted, BLOCK), rng)
+        for _ in range(4 if self.space.linear else 0):
+            more = Flat(self.space, self.fixed).draw_within(max(wanted, BLOCK), rng)
             if more is None:
                 break
             found = self._admissible(np.vstack([found, more]))
@@ -362,7 +372,7 @@ class ContinuousSet:
         if len(found) >= wanted:
             return found
         if len(found) == 0:
-            seed = one_inside(self.space, self.fixed)
+            seed = Flat(self.space, self.fixed).find_centre()
             if seed is None:
                 return found
             found = seed[None, :]

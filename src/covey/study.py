@@ -500,6 +500,11 @@ class Study(OnPlates):
             self.refresh()
         return arguments.own_ids(trials, self.history)
 
+    def _event_of(self, key: str) -> events.Event | None:
+        """The event that was logged with this key, if there is one."""
+        with self._lock:
+            return self._log.event_of(str(arguments.checked_key(key)))
+
     def _commit(
         self, event: events.Event, key: str | None = None, require: Requirement | None = None
     ) -> list[Trial]:

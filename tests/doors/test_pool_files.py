@@ -151,7 +151,7 @@ def test_an_interrupt_while_reading_leaves_nothing_behind(large):
         process.stdout.readline()
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=300)
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert "Warning" not in errors
     assert [path.name for path in large.parent.iterdir()] == ["pool.csv"]

@@ -51,7 +51,7 @@ def test_a_hit_is_found_in_a_catalogue_with_three_per_cent_active(d):
 def test_a_model_of_equal_results_would_not_find_it(d):
     """The negative control: the same without waiting for a difference."""
     hasty = Hallucinated(Restless(beta=4.0))
-    assert sum(finds_a_hit(d, seed, hasty) for seed in range(6)) <= 2
+    assert sum(finds_a_hit(d, seed, hasty) for seed in range(3)) <= 1
 
 
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
@@ -75,7 +75,7 @@ def test_a_small_disc_is_hit():
 
 def test_a_model_of_equal_results_would_miss_it():
     hasty = Hallucinated(UCB(beta=4.0))
-    assert sum(hits_a_disc(seed, hasty) for seed in range(8)) <= 3
+    assert sum(hits_a_disc(seed, hasty) for seed in range(4)) <= 1
 
 
 def test_one_at_a_time_the_first_looks_fill_the_space():

@@ -7,6 +7,7 @@ import covey
 from covey.catalog import STRATEGIES
 from covey.errors import ExhaustedError
 
+pytestmark = pytest.mark.usefixtures("few_candidates")
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 

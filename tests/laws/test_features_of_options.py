@@ -6,7 +6,7 @@ import numpy as np
 
 import covey
 
-OPTIONS, BATCH, RUNS, MOST = 40, 4, 16, 40
+OPTIONS, BATCH, RUNS, MOST = 40, 4, 10, 40
 
 
 def evaluations(kind: str, seed: int) -> int:

@@ -36,6 +36,7 @@ def third_batch(strategy, scale, *, goal="max", gp=None, sem=None, origin=0.0):
     return [t.point for t in study.ask(4)]
 
 
+@pytest.mark.usefixtures("few_candidates")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_scaling_the_outcome_leaves_the_batch_unchanged(strategy):
     """Bitwise for a power of two: standardising is exact then."""

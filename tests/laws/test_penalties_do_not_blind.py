@@ -80,13 +80,13 @@ def wrong_rounds(seed: int) -> list[int]:
 
 
 def test_a_run_that_converges_still_knows_its_first_results():
-    assert [wrong_rounds(seed) for seed in range(3)] == [[], [], []]
+    assert [wrong_rounds(seed) for seed in range(2)] == [[], []]
 
 
 def test_by_the_gap_alone_it_would_forget_them(monkeypatch):
     """The negative control: wrong in some rounds and right again in later ones."""
     monkeypatch.setattr(observations, "clipped_penalties", by_the_gap_alone)
-    assert all(wrong_rounds(seed) for seed in range(3))
+    assert all(wrong_rounds(seed) for seed in range(2))
 
 
 def prediction_after_scouting(scouts: int) -> np.ndarray:

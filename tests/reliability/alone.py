@@ -99,9 +99,10 @@ class Child:
         finally:
             os._exit(code)
 
-    def heard(self) -> None:
-        """Wait until it has said something more."""
-        self._said += os.read(self._pipe, 65536)
+    def heard(self, lines: int = 1) -> None:
+        """Wait until it has said so many lines, or is gone."""
+        while self._said.count(b"\n") < lines and (part := os.read(self._pipe, 65536)):
+            self._said += part
 
     def kill(self) -> None:
         """End it, as the kernel does when memory runs out."""

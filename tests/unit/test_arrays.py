@@ -165,7 +165,7 @@ def test_the_number_of_cores_changes_nothing(monkeypatch):
 
 def test_chunks_are_worked_on_side_by_side(monkeypatch):
     monkeypatch.setattr(arrays, "cores", lambda: 2)
-    meet = threading.Barrier(2, timeout=10.0)  # broken unless two threads are inside at once
+    meet = threading.Barrier(2, timeout=60.0)  # broken unless two threads are inside at once
     rows = np.zeros(128)
     assert len(list(each_chunk(lambda part: meet.wait(), rows, 2**20))) == 2
 

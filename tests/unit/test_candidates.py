@@ -54,7 +54,7 @@ import numpy as np
 from covey.candidates import among
 at = np.random.default_rng(0).random((3000, 4))
 among(at, at[:500])
-inside, seen = [False], {}
+inside, seen = [False], {"KeyboardInterrupt": 0}
 def interrupt(*_):
     if inside[0]:
         raise KeyboardInterrupt
@@ -64,8 +64,7 @@ def storm():
         time.sleep(0.0007)
         os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=storm, daemon=True).start()
-end = time.monotonic() + 4.0
-while time.monotonic() < end:
+while len(seen) == 1 and seen["KeyboardInterrupt"] < 1000:
     try:
         inside[0] = True
         try:
@@ -75,17 +74,17 @@ while time.monotonic() < end:
     except BaseException as error:
         seen[type(error).__name__] = seen.get(type(error).__name__, 0) + 1
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-print(sorted(seen), seen.get("KeyboardInterrupt", 0) > 50)
+print(sorted(seen))
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals on this system")
 def test_an_interrupt_while_rows_are_compared_is_an_interrupt():
-    """About a thousand of them; compared as records, one in 300 came as a TypeError."""
+    """A thousand of them; compared as records, one in 300 came as a TypeError."""
     done = subprocess.run(
-        [sys.executable, "-c", STORM], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", STORM], capture_output=True, text=True, timeout=300, check=True
     )
-    assert done.stdout == "['KeyboardInterrupt'] True\n"
+    assert done.stdout == "['KeyboardInterrupt']\n"
     assert row_keys(np.zeros((2, 3))).dtype.names is None  # which is what it comes from
 
 
@@ -190,7 +189,8 @@ def test_a_narrow_linear_region_is_found():
     assert np.all(found.at.std(axis=0) > 1e-3)
 
 
-def test_a_constraint_that_nothing_satisfies_says_so():
+def test_a_constraint_that_nothing_satisfies_says_so(monkeypatch):
+    monkeypatch.setattr(candidates, "_TRIES", 4)
     space = covey.Space({"x": covey.Real(0.0, 1.0)}, where=[lambda p: False])
     with pytest.raises(ExhaustedError, match=r"found 0 that are feasible.*Check the constraints"):
         candidate_set(space, {}, excluded()).in_order(1)
@@ -202,13 +202,14 @@ def test_a_predicate_that_raises_is_named():
         candidate_set(space, {}, excluded()).in_order(1)
 
 
-def test_a_large_grid_with_few_feasible_points_is_listed_after_all():
+def test_a_large_grid_with_few_feasible_points_is_listed_after_all(monkeypatch):
+    monkeypatch.setattr(candidates, "_TRIES", 4)
     space = covey.Space(
-        {"i": covey.Integer(0, 999), "j": covey.Integer(0, 999)},
-        where=[lambda p: p["i"] == 7 and p["j"] in (1, 500, 998)],
+        {"i": covey.Integer(0, 149), "j": covey.Integer(0, 149)},
+        where=[lambda p: p["i"] == 7 and p["j"] in (1, 50, 148)],
     )
     found = candidate_set(space, {}, excluded()).in_order(3)
-    assert {(p["i"], p["j"]) for p in found.points(range(3))} == {(7, 1), (7, 500), (7, 998)}
+    assert {(p["i"], p["j"]) for p in found.points(range(3))} == {(7, 1), (7, 50), (7, 148)}
     with pytest.raises(ExhaustedError, match=r"before: 3"):
         candidate_set(space, {}, excluded()).in_order(4)
 

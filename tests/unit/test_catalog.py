@@ -25,6 +25,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.usefixtures("few_candidates")
 class TestEveryStrategyOfTheCatalogue(StrategyContract):
     @pytest.fixture(autouse=True, params=STRATEGIES)
     def _one_of_them(self, request):

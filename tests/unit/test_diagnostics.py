@@ -79,6 +79,7 @@ def test_a_drawn_batch_has_at_most_the_greedy_determinant_or_so(make_belief):
         assert told.log_determinant <= told.greedy_log_determinant / (1 - math.exp(-1)) + 1e-9
 
 
+@pytest.mark.usefixtures("few_candidates")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_each_point_of_a_batch_has_its_reason(strategy):
     space = covey.Space({"x": covey.Real(0.0, 1.0), "n": covey.Integer(1, 4)})

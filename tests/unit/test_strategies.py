@@ -58,7 +58,7 @@ def test_dpp_thompson_follows_its_law():
             for i, j in pairs
         ]
     )
-    draws = 1500
+    draws = 1000
     strategy = DPPThompson(steps=60)
     seen = Counter(frozenset(strategy.choose(belief, 2, rng).indices) for _ in range(draws))
     counts = [seen[frozenset(p)] for p in pairs]

@@ -259,6 +259,11 @@ class Logbook:
         size = request.k if order is None else order.count
         return self._made_again(key, BatchTerms(size, request.name, held, layout))
 
+    def event_of(self, key: str) -> Event | None:
+        """Return the event of this key; None if the key was not used."""
+        self.refresh()
+        return self._messages[key].event if key in self._messages else None
+
     def _made_again(self, key: str, now: BatchTerms) -> list[Trial]:
         """Return the trials of a key that is used again, or refuse one used on other terms."""
         first, made, space = self._messages[key]

@@ -15,9 +15,9 @@ import numpy as np
 
 from covey.errors import ExhaustedError, SpaceError
 from covey.space.constraints import Linear
-from covey.space.inside import Polytope, half_spaces
 from covey.space.mixture import is_equality
 from covey.space.parameters import Parameter, Real
+from covey.space.polytope import Polytope, find_polytope
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices, Mask
@@ -77,16 +77,8 @@ class Flat:
             yield self.draw(count, rng) if block is None else block
 
     def refuse_empty(self) -> None:
-        """Raise if a linear program proves that no point satisfies the linear constraints.
-
-        Parts that may be absent have any amount up to their high in it, so what it finds may still
-        be none.
-        """
-        faces = [
-            (np.where(simplex.optional, 0.0, simplex.low), np.maximum(simplex.high, 0.0))
-            for _, simplex in self._blends
-        ]
-        if self._polytope(self._spans(faces)).empty:
+        """Raise if a linear program proves that no point satisfies the linear constraints."""
+        if self._around_faces().empty:
             rules = "; ".join(map(str, [*(m for m, _ in self._blends), *self.space.linear]))
             given = ", ".join(f"{name}={value!r}" for name, value in self.fixed.items())
             raise ExhaustedError(
@@ -95,6 +87,20 @@ class Flat:
                 "remove one of them" + (", or fix less" if given else ""),
                 left=0,
             )
+
+    def find_centre(self) -> Array | None:
+        """Coordinates (d,) of a point well inside the linear constraints; None if none is found."""
+        if not self.space.linear:
+            return None
+        parameters = self.space.parameters
+        polytope = self._around_faces()
+        stepped = [name for name in polytope.names if parameters[name].step is not None]
+        values = polytope.find_centre({name: parameters[name].size or 1 for name in stepped})
+        if values is None:
+            return None
+        u = np.full((1, self.space.width), 0.5)
+        u = self.project(self._with_values(u, values))
+        return np.asarray(u[0]) if self.space.feasible(u)[0] else None
 
     def _kept(self, u: Array) -> Mask:
         """Which of the points satisfy the linear constraints."""
@@ -114,48 +120,45 @@ class Flat:
         _, first, counts = np.unique(bounds, axis=0, return_index=True, return_counts=True)
         polytopes: list[Polytope] = []
         for i in first[np.argsort(-counts, kind="stable")][:_MOST_TRIED].tolist():
-            made = self._polytope(self._spans([(low[i], high[i]) for low, high in faces]))
-            polytopes += [] if made.empty else [made]
+            polytope = self._polytope([(low[i], high[i]) for low, high in faces])
+            polytopes += [] if polytope.empty else [polytope]
             if len(polytopes) == _MOST_FACES:
                 break
         share = math.ceil(count / max(len(polytopes), 1))
-        found = [self._scattered(made, share, rng) for made in polytopes]
-        return self.project(np.vstack(found)[:count]) if found else None
+        points = []
+        for polytope in polytopes:
+            u = self.space.drawn(rng.random((share, self.space.width)))
+            points.append(self._with_values(u, polytope.draw(share, rng)))
+        return self.project(np.vstack(points)[:count]) if points else None
 
-    def _spans(self, faces: list[tuple[Array, Array]]) -> dict[str, tuple[float, float]]:
-        """The range of each parameter that constraints weigh, on the face of these bounds."""
+    def _around_faces(self) -> Polytope:
+        """The polytope in which parts that may be absent have any amount up to their high.
+
+        It holds all faces, and maybe points of none.
+        """
+        return self._polytope(
+            [
+                (np.where(simplex.optional, 0.0, simplex.low), np.maximum(simplex.high, 0.0))
+                for _, simplex in self._blends
+            ]
+        )
+
+    def _polytope(self, faces: Sequence[tuple[Array, Array]]) -> Polytope:
+        """What all linear constraints leave of the faces of these bounds."""
         spans = {n: self.space.parameters[n].span for row in self.space.linear for n in row.names}
         for (mixture, _), (low, high) in zip(self._blends, faces, strict=True):
             unit = mixture.unit(self.space.parameters) or 1.0
             ends = (low * unit).tolist(), (high * unit).tolist()
             spans |= dict(zip(mixture.names, zip(*ends, strict=True), strict=True))
-        held = {name: (float(v), float(v)) for name, v in self.fixed.items() if name in spans}
-        return spans | held
+        spans |= {name: (float(v), float(v)) for name, v in self.fixed.items() if name in spans}
+        ranges = tuple((name, float(low), float(high)) for name, (low, high) in spans.items())
+        return find_polytope(ranges, (*self.space.linear, *(_sum_of(m) for m, _ in self._blends)))
 
-    def _polytope(self, spans: Mapping[str, tuple[float, float]]) -> Polytope:
-        """What all linear constraints leave of these ranges, each scaled to [0, 1]."""
-        free = [name for name, (low, high) in spans.items() if high > low]
-        held = {name: low for name, (low, high) in spans.items() if not high > low}
-        ranges = np.array([spans[name] for name in free], dtype=np.float64).reshape(-1, 2)
-        equal = [*self._equal, *(_sum_of(mixture) for mixture, _ in self._blends)]
-        rows = half_spaces(self._unequal, free, ranges, held) if self._unequal else _nothing(free)
-        # An equality comes as two half-spaces, of which the first is enough.
-        sides = [half_spaces([row], free, ranges, held) for row in equal]
-        flat = tuple(np.concatenate([side[k][:1] for side in sides]) for k in (0, 1))
-        return Polytope(free, held, ranges, rows, (flat[0], flat[1]))
-
-    def _scattered(self, within: Polytope, count: int, rng: np.random.Generator) -> Array:
-        u = self.space.hold(rng.random((count, self.space.width)), self.fixed)
-        shares = within.spread(count, rng)
-        values = within.ranges[:, 0] + shares * np.ptp(within.ranges, axis=1)
-        for j, name in enumerate(within.free):
-            u[:, self.space.columns_of(name)] = self._nearest(name, values[:, j])
-        for name, value in within.held.items():
-            u[:, self.space.columns_of(name)] = self._nearest(name, np.full(count, value))
+    def _with_values(self, u: Array, values: Mapping[str, Array]) -> Array:
+        """The points (n, d) with these values (n,) of some parameters, by name."""
+        for name, x in values.items():
+            u[:, self.space.columns_of(name)] = self.space.parameters[name].nearest(x)
         return u
-
-    def _nearest(self, name: str, x: Array) -> Array:
-        return self.space.parameters[name].nearest(x)
 
     # Mixtures.
 
@@ -408,10 +411,6 @@ def _in_proportion(
 
 def _sum_of(mixture: Mixture) -> Linear:
     return Linear(dict.fromkeys(mixture.names, 1.0), lower=mixture.total, upper=mixture.total)
-
-
-def _nothing(names: list[str]) -> tuple[Array, Array]:
-    return np.zeros((0, len(names))), np.zeros(0)
 
 
 def _axis(parameter: Parameter) -> tuple[float, float] | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -24,9 +24,6 @@ ROUNDING = 1e-9  # of the total: by this much the sum of a point may miss it
 _SNUG = Fraction(1, 10**8)  # of a step: three steps of 1/3 make 1
 _TRACE = 1e-6  # of the total: the least of a part that is present, if nothing else says so
 _MOST_STEPS = 100_000  # of a total; finer ones are as good as none
-
-# A part: its name, the least and the most of it, whether it may be absent, whether it always is.
-_Row = tuple[str, float, float, bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +151,7 @@ class Mixture:
         bounds = [self._bounds(name, parameters[name], unit, held) for name in self.names]
         low, high, optional = (list(column) for column in zip(*bounds, strict=True))
         total = self.total if unit is None else float(_units_of_total(self.total, unit))
-        # Present only where its bounds allow it: a part fixed at 0 is absent.
-        never = [may and a > b for may, a, b in zip(optional, low, high, strict=True)]
-        made = Simplex(
+        simplex = Simplex(
             np.array(low),
             np.array(high),
             np.array(optional),
@@ -164,8 +159,9 @@ class Mixture:
             total,
             unit is not None,
         )
-        self._require_reachable(made, never, unit or 1.0, held)
-        return made
+        if not simplex.numbers_of_parts():
+            self._refuse(simplex, unit or 1.0, held)
+        return simplex
 
     def _bounds(
         self, name: str, parameter: Parameter, unit: float | None, held: Mapping[str, Any]
@@ -199,83 +195,22 @@ class Mixture:
         """Encoded columns (m, p) of all its mixtures, if it is in steps."""
         return self.placed(self.simplex(parameters, fixed).every(), parameters)
 
-    def _require_reachable(
-        self, simplex: Simplex, never: Sequence[bool], unit: float, held: Mapping[str, Any]
-    ) -> None:
-        """Raise if no amounts sum to the total, naming the bound that is in the way."""
-        given = ", ".join(f"{name}={held[name]!r}" for name in self.names if name in held)
-        where = f"Mixture ({self}){f' with {given}' if given else ''}"
-        low, high = simplex.low.tolist(), simplex.high.tolist()
-        rows = list(zip(self.names, low, high, simplex.optional.tolist(), never, strict=True))
-        for name, a, b, may, _ in rows:
-            if a > b and not may:
-                raise SpaceError(
-                    f"{where}: the part {name!r} is always present and at most {b * unit:.12g}, "
-                    f"below least={self.least!r}; lower `least`, or raise the part"
-                )
-        always = [name for name, a, _, may, _ in rows if not may and a > 0]
-        most = simplex.parts[1]
-        if self.parts is not None and len(always) > most:
-            raise SpaceError(
-                f"{where}: at most {several(most, 'part')} may be present, and {listed(always)} "
-                "always are; raise the most of `parts`, or set their low to 0"
-            )
-        if not simplex.numbers_of_parts():
-            raise SpaceError(f"{where}: {self._obstacle(rows, simplex, unit, bool(given))}")
-
-    def _obstacle(self, rows: Sequence[_Row], simplex: Simplex, unit: float, given: bool) -> str:
-        """What keeps the parts from the total: their number, their lows, their highs, or a gap."""
-        must = [row for row in rows if not row[3]]
-        can = sorted((b for _, _, b, may, never in rows if may and not never), reverse=True)
-        fewest, most = simplex.parts
-        first, last = max(fewest, len(must), 1), min(most, len(must) + len(can))
-        less = "fix less, or " if given else ""
-        if last < first:
-            return (
-                f"at least {several(first, 'part')} must be present, and {last} can be; "
-                f"{less}lower the least of `parts`, or `least`, or raise a high"
-            )
-        each = next((a for _, a, _, may, never in rows if may and not never), 0.0)
-        numbers = range(first, last + 1)
-        lows = {m: sum(row[1] for row in must) + each * (m - len(must)) for m in numbers}
-        highs = {m: sum(row[2] for row in must) + sum(can[: m - len(must)]) for m in numbers}
-        if lows[first] > simplex.total:
-            return self._too_heavy(must, (first, each), unit, less)
-        if highs[last] < simplex.total:
-            bounds = listed(f"{name} {b * unit:.12g}" for name, _, b, _, never in rows if not never)
-            return (
-                f"the parts sum to at most {highs[last] * unit:.12g} (bounds from above: {bounds}"
-                + (f"; at most {several(most, 'part')}" if most < len(self.names) else "")
-                + f"), below total={self.total!r}; "
-                + ("fix less" if given else "raise a high or the most of `parts`")
-            )
-        few = max(m for m in numbers if highs[m] < simplex.total)
-        return (
-            f"with {several(few, 'part')} the sum is at most {highs[few] * unit:.12g}, and with "
-            f"{few + 1} at least {lows[few + 1] * unit:.12g}, since each that is present is "
-            f"at least {each * unit:.12g}; total={self.total!r} lies between; {less}lower `least`, "
-            "or widen a bound"
+    def _refuse(self, simplex: Simplex, unit: float, held: Mapping[str, Any]) -> NoReturn:
+        """Say between which bounds no amounts sum to the total, and what they do sum to."""
+        fixed = ", ".join(f"{name}={held[name]!r}" for name in self.names if name in held)
+        rows = zip(self.names, simplex.low, simplex.high, simplex.optional, strict=True)
+        bounds = listed(
+            f"{name} {_span(low, high, unit, may) if high else 0}" for name, low, high, may in rows
         )
-
-    def _too_heavy(
-        self, must: Sequence[_Row], others: tuple[int, float], unit: float, less: str
-    ) -> str:
-        """Why so many parts in all, those beside ``must`` with so much each, exceed the total."""
-        number, each = others
-        more, heavy = number - len(must), sum(row[1] for row in must) * unit
-        bounds = [f"{name} {a * unit:.12g}" for name, a, *_ in must if a > 0]
-        if more and self.least is None and heavy <= self.total * (1.0 + ROUNDING):
-            return (
-                f"what is always present ({listed(bounds)}) leaves too little for "
-                f"{several(more, 'more part')}, and at least {number} are asked for; {less}lower "
-                "the least of `parts`"
-            )
-        if more:
-            bounds.append(f"{several(more, 'part')} of at least {each * unit:.12g}")
-        return (
-            f"the parts sum to at least {heavy + more * each * unit:.12g} (bounds from below: "
-            f"{listed(bounds)}), above total={self.total!r}; "
-            + ("fix less" if less else "lower a low, `least` or the least of `parts`")
+        sums = listed(
+            f"{_span(low, high, unit)} with {several(m, 'part')}"
+            for m, (low, high) in simplex.sums().items()
+        )
+        least = "" if self.least is None else f", `least` ({self.least!r})"
+        raise SpaceError(
+            f"Mixture ({self}){f' with {fixed}' if fixed else ''}: no amounts within these bounds "
+            f"have that sum: {bounds}. Possible: {sums or 'no number of parts that is allowed'}; "
+            f"{'fix less, or ' if fixed else ''}change the low or high of a part{least} or `parts`"
         )
 
     def holds(self, columns: Mapping[str, Array], parameters: Mapping[str, Parameter]) -> Mask:
@@ -351,6 +286,11 @@ def parts_as_given(
 def is_equality(rule: Constraint | Predicate) -> bool:
     """Whether a constraint leaves no volume: a mixture, or Linear with lower == upper."""
     return isinstance(rule, Mixture) or (isinstance(rule, Linear) and rule.lower == rule.upper)
+
+
+def _span(low: float, high: float, unit: float, absent: bool = False) -> str:
+    ends = dict.fromkeys(f"{end * unit:.12g}" for end in (low, high))
+    return ("0 or " if absent else "") + " to ".join(ends)
 
 
 def _units(x: float, step: float, rounding: Any) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices, Mask
 
-_SWEEPS = 60  # of moves of pairs; their chain forgets its start in about log p of them
+_HALVINGS = 12  # of an interval of rates, which need not be exact
 
 
 def nearest_shares(x: Array, low: Array, high: Array, total: Array) -> Array:
@@ -60,53 +60,71 @@ def uniform_shares(
 ) -> Array:
     """Points (n, p), each uniform on the simplex that its row of bounds leaves.
 
-    Without an upper bound that matters they are shares of a stick broken at random. With one, a
-    Gibbs chain moves pairs of shares, all pairs of a random matching at once: the sum of a pair
-    stays, and its split is uniform between the bounds. (Such chains forget their start in O(log p)
-    sweeps: Smith 2014, Ann. Appl. Probab. 24, for the simplex without upper bounds.)
+    Without an upper bound that matters they are shares of a stick broken at random; with one, see
+    `_bounded_shares`.
 
     With ``whole`` the bounds and totals are whole, and every point of whole shares is as likely as
     any other: units fall at random on the pieces of the stick (a Dirichlet-multinomial with
-    weights 1 is uniform), and the chain splits pairs into whole numbers. Rounding would not do: it
-    makes zeros half as likely, and pure components far rarer than that.
+    weights 1 is uniform). Rounding would not do: it makes zeros half as likely, and pure components
+    far rarer than that.
     """
-    room = high > low
-    loose = (total - low.sum(axis=1))[:, None]
+    width, rest = high - low, total - low.sum(axis=1)
+    room = width > 0.0
     broken = np.where(room, rng.standard_exponential(low.shape), 0.0)
     broken /= np.maximum(broken.sum(axis=1, keepdims=True), 1e-300)
-    shares = low + loose * broken
-    bounded = (room & (high - low < loose)).any(axis=1)
-    some = low[bounded], high[bounded]
-    shares[bounded] = nearest_shares(shares[bounded], *some, total[bounded])
+    bounded = (room & (width < rest[:, None])).any(axis=1)
     if whole:
-        free = ~bounded & room.any(axis=1)
-        units = np.rint(loose[free, 0]).astype(np.int64)
-        shares[free] = low[free] + rng.multinomial(units, broken[free])
-        shares[bounded] = whole_shares(shares[bounded], total[bounded])
-    if bounded.any():
-        shares[bounded] = _mixed(shares[bounded], *some, rng, whole=whole)
-    return shares if whole else settled(shares, low, high, total)
+        shares = rng.multinomial(np.rint(rest).astype(np.int64), broken).astype(np.float64)
+    else:
+        shares = rest[:, None] * broken
+    shares[bounded] = _bounded_shares(width[bounded], rest[bounded], rng, whole=whole)
+    return low + shares if whole else settled(low + shares, low, high, total)
 
 
-def _mixed(x: Array, low: Array, high: Array, rng: np.random.Generator, *, whole: bool) -> Array:
-    """The shares after sweeps of pair moves; those without room are paired with one another."""
-    pairs = x.shape[1] // 2
-    stuck = ~(high > low)
-    for _ in range(_SWEEPS):
-        order = np.argsort(rng.random(x.shape) + stuck, axis=1)
-        ours, theirs = order[:, 0 : 2 * pairs : 2], order[:, 1 : 2 * pairs : 2]
-        (a, b), (al, bl), (ah, bh) = (
-            (np.take_along_axis(each, ours, 1), np.take_along_axis(each, theirs, 1))
-            for each in (x, low, high)
-        )
-        both = a + b
-        least, most = np.maximum(al, both - bh), np.minimum(ah, both - bl)
-        drawn, wide = rng.random(a.shape), np.maximum(most - least, 0.0)
-        split = least + (np.floor(drawn * (wide + 1.0)) if whole else drawn * wide)
-        x = x.copy()
-        np.put_along_axis(x, ours, np.clip(split, al, ah), axis=1)
-        np.put_along_axis(x, theirs, np.clip(both - split, bl, bh), axis=1)
-    return x
+def _bounded_shares(width: Array, total: Array, rng: np.random.Generator, *, whole: bool) -> Array:
+    """Points (n, p), each uniform among 0 <= x <= width that sum to its total (n,).
+
+    Exponential numbers up to the widths, all of one rate, are uniform given their sum, and so are
+    geometric ones among whole numbers. The widest share is what the others leave, kept with the
+    probability of its density (probabilistic divide and conquer: Arratia and DeSalvo 2016, Comb.
+    Probab. Comput. 25). With the rate at which the total is expected, one in about 2.5 √p is kept.
+    """
+    most = width.sum(axis=1)
+    total = np.clip(total, 0.0, most)
+    upper_half = 2.0 * total > most  # what is missing to the widths is drawn instead
+    total = np.where(upper_half, most - total, total)
+    rates = _rates(width, total, whole=whole)
+    last = width.argmax(axis=1)[:, None]
+    shares, left = np.zeros(width.shape), np.arange(len(width))
+    while len(left):
+        rate, ends = rates[left, None], width[left]
+        with np.errstate(over="ignore"):
+            x = -np.log1p(rng.random(ends.shape) * np.expm1(-rate * (ends + whole))) / rate
+        x = np.minimum(np.floor(x), ends) if whole else x
+        np.put_along_axis(x, last[left], 0.0, axis=1)
+        rest = total[left] - x.sum(axis=1)
+        np.put_along_axis(x, last[left], rest[:, None], axis=1)
+        slack = 1e-12 * most[left]
+        kept = (rest >= -slack) & (rest <= ends.max(axis=1) + slack)
+        kept &= rng.random(len(left)) <= np.exp(-rate[:, 0] * np.maximum(rest, 0.0))
+        shares[left[kept]] = np.clip(x[kept], 0.0, ends[kept])
+        left = left[~kept]
+    return np.where(upper_half[:, None], width - shares, shares)
+
+
+def _rates(width: Array, total: Array, *, whole: bool) -> Array:
+    """Rates (n,) near those at which the expected sum is the total, at most half of the widths'."""
+    slowest, fastest = np.zeros(len(total)), width.shape[1] / np.maximum(total, 1e-200)
+    fastest = np.log1p(fastest) if whole else fastest
+    for _ in range(_HALVINGS):
+        rate = 0.5 * (slowest + fastest)
+        ends = width + whole
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            free = 1.0 / np.expm1(rate) if whole else 1.0 / rate
+            beyond = np.where(ends > 0.0, ends / np.expm1(rate[:, None] * ends), free[:, None])
+        more = (free[:, None] - beyond).sum(axis=1) > total
+        slowest, fastest = np.where(more, rate, slowest), np.where(more, fastest, rate)
+    return 0.5 * (slowest + fastest)
 
 
 def whole_shares(x: Array, total: Array | int) -> Array:
@@ -137,29 +155,51 @@ def present_parts(
 
     They are the largest. ``low`` and ``high`` hold for shares that are present, and those that are
     not ``optional`` always are; the others have one ``low``. Their number is the closest to that of
-    ``x`` with which the total can be reached. If the largest reach it with no number, as upper
-    bounds may have it, those take their place that do; a row without any is all False.
+    ``x`` with which the total can be reached.
     """
     closed = high < low  # can never be present
-    key = np.where(closed, np.inf, np.where(optional, -x, -np.inf))
-    order = np.argsort(key, axis=1, kind="stable")
     wanted = ((x >= 0.5 * low) & (x > 0.0) & ~closed).sum(axis=1)
     fewest = np.maximum(parts[0], (~optional).sum(axis=1))
     most = np.minimum(parts[1], (~closed).sum(axis=1))
-    number = _able_number(order, (low, high), total, (fewest, most), wanted)
-    there = np.asarray(np.argsort(order, axis=1, kind="stable") < number[:, None])
-    short = number == 0
-    if short.any():
-        widest = np.where(np.isfinite(key), -high, key)[short]
+    key = np.where(closed, np.inf, np.where(optional, -x, -np.inf))
+    return _first_able(key, (low, high), total, (fewest, most), wanted)
+
+
+def _first_able(
+    key: Array,
+    bounds: tuple[Array, Array],
+    total: Array,
+    allowed: tuple[Indices, Indices],
+    wanted: Indices,
+) -> Mask:
+    """Which shares (n, p) are present: those of the lowest key with which the total is reached.
+
+    Where they do not reach it, as upper bounds may have it, as few as need be of those with the
+    highest keys give way to the widest of the others; a row without any set is all False.
+    """
+    n, p = key.shape
+    place = _ranks(key)
+    by_width = _ranks(np.where(np.isfinite(key), -bounds[1], key))
+    there, left = np.zeros((n, p), dtype=bool), np.arange(n)
+    for kept in range(p, -1, -1):
+        order = _ranks(np.where(place < kept, place - p, by_width)[left])
         number = _able_number(
-            np.argsort(widest, axis=1, kind="stable"),
-            (low[short], high[short]),
-            total[short],
-            (fewest[short], most[short]),
-            wanted[short],
+            np.argsort(order, axis=1),
+            (bounds[0][left], bounds[1][left]),
+            total[left],
+            (allowed[0][left], allowed[1][left]),
+            wanted[left],
         )
-        there[short] = parts_that_reach(key[short], high[short], total[short], number)
+        there[left] = order < number[:, None]
+        left = left[number == 0]
+        if len(left) == 0:
+            break
     return there
+
+
+def _ranks(key: Array) -> Indices:
+    """The place of each value in its row, the lowest first."""
+    return np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1, kind="stable")
 
 
 def _able_number(
@@ -177,30 +217,6 @@ def _able_number(
     able &= (count >= allowed[0][:, None]) & (count <= allowed[1][:, None])
     apart = np.where(able, np.abs(count - wanted[:, None]), p + 1)
     return np.asarray(np.where(able.any(axis=1), apart.argmin(axis=1) + 1, 0))
-
-
-def parts_that_reach(key: Array, high: Array, total: Array, number: Indices) -> Mask:
-    """Which shares (n, p) are present, so many of each row, that together reach its total.
-
-    They are taken by their ``key``, the lowest first, unless the widest of the others could not
-    make up for the choice; those at -inf always are, those at inf never.
-    """
-    left, there = np.asarray(key < np.inf), np.zeros(key.shape, dtype=bool)
-    widest = np.argsort(-high, axis=1, kind="stable")
-    sorted_high = np.take_along_axis(high, widest, axis=1)
-    need, room = total * (1.0 - 1e-12), number.copy()
-    for place in np.argsort(key, axis=1, kind="stable").T[:, :, None]:
-        mine = np.take_along_axis(high, place, axis=1)[:, 0]
-        able = np.take_along_axis(left, place, axis=1)[:, 0]
-        np.put_along_axis(left, place, False, axis=1)
-        others = np.take_along_axis(left, widest, axis=1)
-        others &= others.cumsum(axis=1) < room[:, None]
-        must = np.take_along_axis(key, place, axis=1)[:, 0] == -np.inf
-        reached = mine + np.where(others, sorted_high, 0.0).sum(axis=1) >= need
-        taken = able & (room > 0) & (must | reached)
-        np.put_along_axis(there, place, taken[:, None], axis=1)
-        need, room = need - np.where(taken, mine, 0.0), room - taken
-    return there
 
 
 def _slack(total: Array) -> Array:
@@ -322,43 +338,41 @@ class Simplex:
         low, high = (np.broadcast_to(b, shape) for b in (self.low, self.high))
         if not self.faces:
             return low, high
-        able = self.numbers_of_parts()
-        wanted = rng.choice(able, size=count)[:, None]
-        closed = self.high < self.low
-        there = np.zeros(shape, dtype=bool)
-        short = np.ones(count, dtype=bool)
-        for attempt in range(_REDRAWS + 1):
-            key = rng.random((int(short.sum()), shape[1]))
-            if attempt == _REDRAWS:  # few reach it: in a random order, those that still can
-                key = np.where(closed, np.inf, np.where(self.optional, key, -np.inf))
-                each = high[short], np.full(len(key), self.total), wanted[short, 0]
-                there[short] = parts_that_reach(key, *each)
+        wanted, total = rng.choice(self.numbers_of_parts(), size=count), np.full(count, self.total)
+        key, short = np.empty(shape), np.arange(count)
+        for _ in range(_REDRAWS):
+            fresh = np.where(self.optional, rng.random((len(short), shape[1])), -np.inf)
+            key[short] = np.where(self.high < self.low, np.inf, fresh)
+            just = wanted[short], wanted[short]
+            order, bounds = np.argsort(key[short], axis=1), (low[short], high[short])
+            short = short[_able_number(order, bounds, total[short], just, wanted[short]) == 0]
+            if len(short) == 0:
                 break
-            key = key - 2.0 * ~self.optional + 2.0 * closed
-            rank = np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1, kind="stable")
-            there[short] = rank < wanted[short]
-            short = np.where(there, high, 0.0).sum(axis=1) < self.total * (1.0 - 1e-12)
-            if not short.any():
-                break
+        there = _first_able(key, (low, high), total, (wanted, wanted), wanted)
         return np.where(there, low, 0.0), np.where(there, high, 0.0)
+
+    def sums(self) -> dict[int, tuple[float, float]]:
+        """The least and the most that so many parts sum to, for each number that is allowed."""
+        closed = self.high < self.low
+        must, may = ~self.optional, self.optional & ~closed
+        if (must & closed).any():
+            return {}
+        number, lows, highs = int(must.sum()), self.low[must].sum(), self.high[must].sum()
+        each = self.low[may].min(initial=np.inf)  # all of these have the same low
+        widest = np.append(0.0, np.sort(self.high[may])[::-1]).cumsum()
+        first, last = max(self.parts[0], number, 1), min(self.parts[1], number + int(may.sum()))
+        return {
+            m: (
+                float(lows + (each * (m - number) if m > number else 0.0)),
+                float(highs + widest[m - number]),
+            )
+            for m in range(first, last + 1)
+        }
 
     def numbers_of_parts(self) -> list[int]:
         """How many parts may be present so that their bounds allow the total."""
-        closed = self.high < self.low
-        must = ~self.optional & ~closed
-        may = np.flatnonzero(self.optional & ~closed)
-        highest = np.sort(self.high[may])[::-1]  # all of these have the same low
-        found = []
-        for m in range(max(self.parts[0], int(must.sum()), 1), self.parts[1] + 1):
-            extra = m - int(must.sum())
-            if extra > len(may):
-                break
-            least = self.low[must].sum() + (self.low[may][0] * extra if extra else 0.0)
-            most = self.high[must].sum() + highest[:extra].sum()
-            slack = 1e-12 * self.total
-            if least <= self.total + slack and most >= self.total - slack:
-                found.append(m)
-        return found
+        least, most = self.total * (1.0 - 1e-12), self.total * (1.0 + 1e-12)
+        return [m for m, (low, high) in self.sums().items() if low <= most and high >= least]
 
     @property
     def _whole_bounds(self) -> tuple[Bound, ...]:

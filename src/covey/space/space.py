@@ -97,7 +97,7 @@ class Space:
         """The constraints that follow from a category."""
         return tuple(rule for rule in self._where if isinstance(rule, Implies))
 
-    @property
+    @cached_property
     def predicates(self) -> tuple[Predicate, ...]:
         """The constraints that are functions of the point."""
         return tuple(rule for rule in self._where if not isinstance(rule, Constraint))

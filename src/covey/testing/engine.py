@@ -191,7 +191,7 @@ class EngineContract:
             began = time.monotonic()
             assert engine.poll(0.2) == [], "there is an outcome of nothing"
             took = time.monotonic() - began
-            assert 0.15 < took < 0.5 * _SLOW, f"poll(0.2) took {took:.2f} s"
+            assert 0.15 < took < self.patience, f"poll(0.2) took {took:.2f} s"
         if out is not None:
             self._wait(engine, [out])
 

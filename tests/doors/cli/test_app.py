@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import covey
+from covey.log import disk
 
 COMMANDS = ["init", "ask", "tell", "status", "best", "run", "next", "export", "report", "doctor"]
 COMMANDS += ["logs", "demo", "journal verify", "journal repair"]
@@ -312,10 +313,16 @@ def test_what_a_row_does_wrong_is_a_sentence_of_its_own(study):
 
 def test_a_command_that_waits_for_a_locked_journal_says_so(study, monkeypatch):
     study("ask", "--out", "batch.csv")
-    monkeypatch.setattr("covey.log.disk._PATIENCE", 0.05)
     theirs = os.open("covey.jsonl", os.O_RDWR)
     fcntl.flock(theirs, fcntl.LOCK_EX)
-    threading.Timer(0.5, os.close, (theirs,)).start()
+    warn = disk._warn_of_lock
+
+    def warn_and_release(fd, path):
+        warn(fd, path)
+        os.close(theirs)
+
+    monkeypatch.setattr(disk, "_PATIENCE", 0.05)
+    monkeypatch.setattr(disk, "_warn_of_lock", warn_and_release)
     done = study("tell", "0=1.5")
     assert done.code == 0
     assert f"covey.jsonl is locked by process {os.getpid()}" in done.err

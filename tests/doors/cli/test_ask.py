@@ -73,7 +73,7 @@ def test_two_who_ask_at_once_get_one_batch(study):
 
     words = [sys.executable, "-m", "covey", "ask"]
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    first, second = (one.communicate(timeout=60)[0] for one in both)
+    first, second = (one.communicate(timeout=300)[0] for one in both)
     assert first == second
     assert len(study("export", "--json").json["trials"]) == 3
 

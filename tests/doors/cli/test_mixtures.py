@@ -86,7 +86,7 @@ def test_a_mistake_in_the_flag_is_named(call, flag, message):
 def test_bounds_that_cannot_be_are_named(call):
     done = call("init", "--mixture", "a+b=1", "--real", "a=0:0.3", "--real", "b=0:0.4")
     assert done.code == 5
-    assert "sum to at most 0.7 (bounds from above: a 0.3, b 0.4), below total=1.0" in done.err
+    assert "a 0 to 0.3, b 0 to 0.4. Possible: 0 to 0.7 with 2 parts" in done.err
     assert not Path("covey.toml").exists()
 
 
@@ -125,7 +125,7 @@ def test_rows_of_constraints():
         ("weights = {x = 1}\ntotal = 1", "no key 'total'"),
         ("total = 1", "needs weights, .*, or mixture, such as"),
         ("mixture = ['x', 'z']", "unknown parameter 'z'"),
-        ("mixture = ['x', 'y']\ntotal = 3", "sum to at most 2"),
+        ("mixture = ['x', 'y']\ntotal = 3", "Possible: 0 to 2 with 2 parts"),
     ],
 )
 def test_a_mistake_in_a_row_is_named(row, message):

@@ -160,14 +160,15 @@ def test_a_command_runs_where_its_file_is(call):
 
 
 def start(*words):
-    command = [sys.executable, "-m", "covey", "run", "--rounds", "4", *words]
+    heard = ["env", "--default-signal=INT"]  # the jobs of a script ignore Ctrl-C
+    command = [*heard, sys.executable, "-m", "covey", "run", "--rounds", "4", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_killed_again_and_again_it_ends_as_if_undisturbed(folder):
     """Every value once, no evaluation that ended repeated, the same trials in the end."""
     undisturbed = start()
-    undisturbed.communicate(timeout=120)
+    undisturbed.communicate(timeout=300)
     assert undisturbed.returncode == 0
     expected = trials()
     moments = random.Random(7)
@@ -180,25 +181,25 @@ def test_killed_again_and_again_it_ends_as_if_undisturbed(folder):
             run.send_signal(signal.SIGKILL)
             run.communicate()
         last = start()
-        _, err = last.communicate(timeout=120)
+        _, err = last.communicate(timeout=300)
         assert last.returncode == 0, err
         assert trials() == expected
         assert max(Counter(Path("ended").read_text().split()).values()) == 1
 
 
 def test_a_second_run_is_told_who_holds_the_journal(folder):
-    Path("f.py").write_text(OBJECTIVE.replace("0.05", "1.0"))
+    Path("f.py").write_text(OBJECTIVE.replace("0.05", "600"))
     first = start()
     try:
         while not Path("covey.jsonl.lock").exists() or not Path("covey.jsonl.lock").read_text():
             time.sleep(0.02)
         second = start("--json")
-        _, err = second.communicate(timeout=60)
+        _, err = second.communicate(timeout=300)
         assert second.returncode == 3
         assert f"process {first.pid} on " in json.loads(err.splitlines()[-1])["message"]
     finally:
         first.send_signal(signal.SIGINT)
-        out, err = first.communicate(timeout=60)
+        out, err = first.communicate(timeout=300)
     assert first.returncode == 130
     assert out == ""
     assert "run the same command again" in err
@@ -206,10 +207,10 @@ def test_a_second_run_is_told_who_holds_the_journal(folder):
 
 
 def test_status_knows_that_a_run_is_at_work(folder):
-    Path("f.py").write_text(OBJECTIVE.replace("0.05", "1.0"))
+    Path("f.py").write_text(OBJECTIVE.replace("0.05", "600"))
     first = start("--workers", "2")
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         found = None
         while not (found and found["running"]):
             assert time.monotonic() < until
@@ -222,7 +223,7 @@ def test_status_knows_that_a_run_is_at_work(folder):
         assert "covey tell" not in out
     finally:
         first.send_signal(signal.SIGINT)
-        first.communicate(timeout=60)
+        first.communicate(timeout=300)
     assert "at work" not in folder("status").out
     assert folder("status", "--json").json["run"] is None
 

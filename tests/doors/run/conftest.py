@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 
+import cloudpickle
 import pytest
 from tests.two_workers import two_workers
 
@@ -17,9 +18,18 @@ from covey.run import LocalEngine, Outcome, Task
 from covey.run.remote import FuturesEngine
 from covey.run.task import Call, Function, name_of
 
-KINDS = ["local", "threads", "processes", "dask", "ray"]
+KINDS = ["local", "threads", "processes"]
+KINDS += [pytest.param(kind, marks=pytest.mark.host) for kind in ("dask", "ray")]
 ALONE = ("local", "dask", "ray")  # each evaluation has a process that can be stopped
 REMEMBERING = ("local", "dask")  # evaluations outlive their runner
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _pickled_by_value(request) -> Iterator[None]:
+    """The process of an evaluation gets functions of a test without importing its file."""
+    cloudpickle.register_pickle_by_value(request.module)
+    yield
+    cloudpickle.unregister_pickle_by_value(request.module)
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,7 @@ class Bench:
         self.engine.submit(task)
         return task
 
-    def outcomes(self, count: int, within: float = 30.0, engine=None) -> list[Outcome]:
+    def outcomes(self, count: int, within: float = 60.0, engine=None) -> list[Outcome]:
         """So many outcomes, and no more for a moment."""
         found: list[Outcome] = []
         until = time.monotonic() + within

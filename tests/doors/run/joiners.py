@@ -30,7 +30,7 @@ from covey.run.workdir import Workdir
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0), "y": covey.Real(-1.0, 1.0)})
 BATCH, RUNS = 6, 3
-PATIENCE = 60.0  # seconds for one study
+PATIENCE = 60.0  # seconds in which nothing is logged
 
 
 def hesitant() -> None:
@@ -136,8 +136,8 @@ def one_study(folder: Path, given: argparse.Namespace, rng: random.Random, kills
     """Kill runs and evaluations until the study is done; at most so many times."""
     found, victims = Count(), Counter()
     runs = {begin(folder, given) for _ in range(RUNS)}
-    until = time.monotonic() + given.patience
-    size, journal = 0, folder / "run.jsonl"
+    until = time.monotonic() + 10.0 * PATIENCE
+    size, seen, journal = 0, 0, folder / "run.jsonl"
     while runs:
         time.sleep(rng.uniform(0.02, 0.2))
         found["ended"] += bury(runs)
@@ -146,6 +146,8 @@ def one_study(folder: Path, given: argparse.Namespace, rng: random.Random, kills
             [kill(pid) for pid in runs]
             break
         grown = journal.stat().st_size if journal.exists() else 0
+        if grown > seen and (folder / "ended").exists():  # a busy machine is slow to begin
+            seen, until = grown, time.monotonic() + given.patience
         if runs and found["kills"] < kills and grown > size:  # none is killed before it did a thing
             size = grown
             if given.far and rng.random() < 0.1:

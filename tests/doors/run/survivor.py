@@ -146,18 +146,23 @@ def main() -> None:
     parser.add_argument("--die", default="")
     parser.add_argument("--defect", default="")
     parser.add_argument("--seconds", type=float, default=0.1)
+    parser.add_argument("--linger", action="store_true", help="until another has its slot")
     given = parser.parse_args()
     if given.defect:
         globals()[given.defect]()
     if given.die:
         die_at(given.die)
     ended, seconds = Path(given.ended).absolute(), given.seconds
+    linger = 300.0 if given.linger else 0.0
 
     slots = ended.with_name("slots")
     slots.mkdir(exist_ok=True)
 
     def f(point, seed):
         claim(slots)
+        until = time.monotonic() + linger
+        while time.monotonic() < until and not (slots / "clash").exists():
+            time.sleep(0.02)
         for step in range(1, STEPS + 1):
             time.sleep(seconds * (1.0 + abs(point["x"])) / STEPS)
             report(step, point["x"] + step)

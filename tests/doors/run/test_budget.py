@@ -6,6 +6,7 @@ import itertools
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from tests.doors.run.scripted import Scripted
@@ -138,16 +139,19 @@ def test_a_target_of_a_study_that_minimises_and_of_several_goals():
     assert "the target a 0.1, b 0.6 is reached" in result.ended
 
 
-def test_hours_end_it_and_leave_what_is_queued_pending():
+def test_hours_end_it_and_leave_what_is_queued_pending(monkeypatch):
+    """Each evaluation takes twenty minutes of the hour."""
+    now = [0.0]
+    monkeypatch.setattr("covey.run.loop.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def answer(task):
+        now[0] += 1200.0
+        return [Outcome(task.name, "succeeded", 1.0)]
+
     study = new()
-    began = time.monotonic()
-    with ThreadPoolExecutor(1) as threads:
-        result = run(
-            study, lambda p: time.sleep(0.2) or 1.0, batch=2, workers=threads, hours=1.0 / 3600.0
-        )
-    assert 1.0 <= time.monotonic() - began < 6.0
-    assert "hours are over" in result.ended
-    assert 2 <= len(study.history.told) < 160
+    result = run(study, abs, batch=2, workers=Scripted(answer, 1, one_by_one=True), hours=1.0)
+    assert result.ended == "1 hours are over"
+    assert [trial.status for trial in study.history.trials] == ["told"] * 3 + ["pending"]
 
 
 def test_hours_start_nothing_more(tmp_path):

@@ -52,13 +52,13 @@ def test_nothing_is_left_behind(client):
 def test_what_is_not_written_down_yet_can_be_found_again(client):
     engine = DaskEngine(client)
     task = Bench("dask", engine, lambda: None).submit(lambda p: 2.0)
-    assert [found.value for found in engine.poll(30.0)] == [2.0]
+    assert [found.value for found in engine.poll(120.0)] == [2.0]
     engine.close()  # the log failed, or the runner was killed
     again = DaskEngine(client)
     assert again.adopt([task]) == {task.name}
-    assert [found.value for found in again.poll(30.0)] == [2.0]
+    assert [found.value for found in again.poll(120.0)] == [2.0]
     assert again.adopt([task]) == {task.name}  # a second run with the same engine
-    assert [found.value for found in again.poll(30.0)] == [2.0]
+    assert [found.value for found in again.poll(120.0)] == [2.0]
     again.poll(0.0)
     assert client.list_datasets() == ()
 

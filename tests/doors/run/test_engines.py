@@ -90,14 +90,14 @@ def test_a_worker_that_dies_takes_the_evaluation_with_it(bench):
 
 
 def test_time_is_counted_from_the_start(bench):
-    """Seven of 0.5 s on two workers: the last waits for as long as its limit, and is in time."""
+    """Seven of 1 s on two workers: the last waits for as long as its limit, and is in time."""
 
     def f(point):
-        time.sleep(0.5)
+        time.sleep(1.0)
         return 1.0
 
     for i in range(7):
-        bench.submit(f, str(i), timeout=1.5)
+        bench.submit(f, str(i), timeout=3.0)
     assert {found.status for found in bench.outcomes(7)} == {"succeeded"}
 
 
@@ -112,7 +112,7 @@ def test_a_time_limit_ends_it(bench, tmp_path):
 
     began = time.monotonic()
     task = bench.submit(f, timeout=0.5)
-    (found, *_) = bench.engine.poll(15.0)
+    (found, *_) = bench.engine.poll(120.0)
     assert (found.name, found.status) == (task.name, "timed-out")
     assert "longer than 0.5 s" in found.reason
     assert time.monotonic() - began > 0.5
@@ -187,28 +187,29 @@ def test_what_is_cancelled_says_so(bench):
     task = bench.submit(f)
     time.sleep(0.8)
     bench.engine.cancel([task.name])
-    found = next(iter(bench.engine.poll(10.0)))
+    found = next(iter(bench.engine.poll(120.0)))
     assert "cancelled" in found.reason
     if not bench.alone:
         assert [late.value for late in bench.outcomes(1)] == [1.0]  # it could not be stopped
 
 
-def test_cancelled_twice_is_killed_at_once(bench):
+def test_cancelled_twice_is_killed_at_once(bench, tmp_path):
     if bench.kind != "local":
         pytest.skip("the same process, elsewhere")
+    bench.engine._grace = 600.0
 
     def deaf(point):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        time.sleep(60.0)
+        (tmp_path / "deaf").touch()
+        time.sleep(600.0)
 
     task = bench.submit(deaf)
-    time.sleep(1.0)
-    began = time.monotonic()
+    while not (tmp_path / "deaf").exists():
+        assert bench.engine.poll(0.05) == []
     bench.engine.cancel([task.name])
     bench.engine.cancel([task.name])
-    (found,) = bench.outcomes(1)
+    (found,) = bench.outcomes(1)  # within a minute, not ten
     assert found.status == "lost"
-    assert time.monotonic() - began < 1.5  # not the two seconds of grace
 
 
 def test_commands_run_everywhere(bench):

@@ -101,5 +101,5 @@ def test_tied_it_dies_with_who_started_it(tmp_path):
         time.sleep(0.01)
     assert child.poll() is None
     child.stdin.close()  # as the kernel does when we die
-    assert child.wait(5) == -9
+    assert child.wait(300) == -9
     assert not place.locked

@@ -18,7 +18,7 @@ from covey.history import Late, Told
 
 STEPS = 3  # that each evaluation reports
 SCRIPT = Path(__file__).with_name("survivor.py")
-KILLS = int(os.environ.get("COVEY_KILLS", "20"))
+KILLS = int(os.environ.get("COVEY_KILLS", "12"))
 MOMENTS = [  # one life each, so that what they leave behind adds up
     "after-ask:1",
     "before-intent:2",
@@ -39,7 +39,7 @@ def start(folder: Path, *more: str) -> subprocess.Popen[bytes]:
 
 def finish(folder: Path, *more: str) -> None:
     runner = start(folder, *more)
-    said, _ = runner.communicate(timeout=120)
+    said, _ = runner.communicate(timeout=300)
     assert runner.returncode == 0, said.decode()
 
 
@@ -108,26 +108,26 @@ def test_killed_at_random(whole, tmp_path):
 def test_killed_at_the_worst_moments(whole, tmp_path):
     for moment in MOMENTS:
         runner = start(tmp_path, "--die", moment)
-        said, _ = runner.communicate(timeout=120)
+        said, _ = runner.communicate(timeout=300)
         assert runner.returncode == -signal.SIGKILL, (moment, said.decode())
     finish(tmp_path)
     verify(tmp_path, whole)
 
 
 @pytest.mark.parametrize(
-    ("defect", "moment", "seconds"),
+    ("defect", "moment", "pace"),
     [
-        ("forgets", "after-submit:2", "0.1"),
-        ("acknowledges_first", "before-tell:4", "0.1"),
-        ("submits_first", "before-intent:3", "0.1"),
-        ("forgets_slots", "after-submit:2", "6"),  # still at work when the next life begins
-        ("reports_again", "after-report:1", "0.5"),
-        ("forgets_reports", "after-submit:2", "0.5"),
+        ("forgets", "after-submit:2", "--seconds=0.1"),
+        ("acknowledges_first", "before-tell:4", "--seconds=0.1"),
+        ("submits_first", "before-intent:3", "--seconds=0.1"),
+        ("forgets_slots", "after-submit:2", "--linger"),  # at work when the next life begins
+        ("reports_again", "after-report:1", "--seconds=0.5"),
+        ("forgets_reports", "after-submit:2", "--seconds=0.5"),
     ],
 )
-def test_a_runner_with_a_fault_would_be_caught(whole, tmp_path, defect, moment, seconds):
-    runner = start(tmp_path, "--defect", defect, "--die", moment, "--seconds", seconds)
-    runner.communicate(timeout=120)
+def test_a_runner_with_a_fault_would_be_caught(whole, tmp_path, defect, moment, pace):
+    runner = start(tmp_path, "--defect", defect, "--die", moment, pace)
+    runner.communicate(timeout=300)
     assert runner.returncode == -signal.SIGKILL
     finish(tmp_path, "--defect", defect)
     with pytest.raises(AssertionError):
@@ -137,8 +137,8 @@ def test_a_runner_with_a_fault_would_be_caught(whole, tmp_path, defect, moment, 
 @pytest.mark.parametrize("defect", ["", "ignores_strays"])
 def test_what_was_told_by_hand_keeps_its_slot_until_it_is_dead(tmp_path, defect):
     """Nobody waits for its result any more, but its process may be on a GPU."""
-    runner = start(tmp_path, "--die", "after-submit:2", "--seconds", "6")
-    runner.communicate(timeout=120)
+    runner = start(tmp_path, "--die", "after-submit:2", "--linger")
+    runner.communicate(timeout=300)
     assert runner.returncode == -signal.SIGKILL
     study = covey.Study.load(tmp_path / "run.jsonl")
     study.tell([0, 1], [0.5, 0.25])

@@ -68,7 +68,7 @@ def folders(tmp_path):
 def test_a_folder_goes_when_its_outcome_is_in_the_log(bench, tmp_path):
     """Which it is when it polls again; what went wrong is kept to be read."""
     task = bench.submit(lambda p: 1.0)
-    assert [found.value for found in bench.engine.poll(20.0)] == [1.0]
+    assert [found.value for found in bench.engine.poll(120.0)] == [1.0]
     assert folders(tmp_path) == {task.name}
     again = bench.reopen()
     assert again.adopt([task]) == {task.name}  # as after a crash before it was told
@@ -85,7 +85,7 @@ def test_a_folder_goes_when_its_outcome_is_in_the_log(bench, tmp_path):
 def test_what_was_said_and_not_written_down_is_found_again(bench, tmp_path):
     """The log failed; neither closing nor another run with the same engine forgets it."""
     task = bench.submit(lambda p: 1.0)
-    bench.engine.poll(20.0)
+    bench.engine.poll(120.0)
     bench.engine.close()
     assert folders(tmp_path) == {task.name}
     assert bench.engine.adopt([task]) == {task.name}
@@ -109,12 +109,12 @@ def test_without_a_folder_nothing_stays_behind(tmp_path, monkeypatch):
     bench = Bench("local", engine, lambda: None)
     bench.submit(lambda p: 1.0)
     bench.outcomes(1)
-    began = time.monotonic()
-    task = bench.submit(lambda p: time.sleep(60.0))
+    slept = tmp_path.with_name("slept")
+    task = bench.submit(lambda p: time.sleep(60.0) or slept.touch())
     assert LocalEngine(2).adopt([task]) == set()
     assert len(list(tmp_path.iterdir())) == 1
     engine.close()
-    assert time.monotonic() - began < 5.0
+    assert not slept.exists()  # it was stopped, not waited for
     assert list(tmp_path.iterdir()) == []
     engine.close()  # twice is harmless
 
@@ -151,7 +151,7 @@ def test_without_a_folder_evaluations_end_with_their_runner(tmp_path):
     pid = tmp_path / "pid"
     done = subprocess.run([sys.executable, script, pid], check=False)
     assert done.returncode == -9
-    until = time.monotonic() + 10.0
+    until = time.monotonic() + 120.0
     stat = Path(f"/proc/{pid.read_text()}/stat")
     while stat.exists() and stat.read_text().split()[2] != "Z" and time.monotonic() < until:
         time.sleep(0.02)
@@ -207,7 +207,7 @@ def test_what_has_computed_and_waits_for_room_is_not_cancelled(bench, tmp_path):
         return 2.5
 
     task = bench.submit(f, timeout=1.0)
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + 120.0
     while not bench.engine._open[task.name].computed and time.monotonic() < until:
         time.sleep(0.01)
     bench.engine.cancel([task.name])
@@ -263,12 +263,12 @@ def test_a_run_without_a_journal_that_is_killed_leaves_nothing(tmp_path):
         mark = tmp_path / f"mark{number}"
         words = [sys.executable, script, mark]
         runner = subprocess.Popen(words, env={**os.environ, "TMPDIR": str(temporary)})
-        until = time.monotonic() + 30.0
+        until = time.monotonic() + 120.0
         while len(list(tmp_path.glob(f"{mark.name}-*"))) < 2 and time.monotonic() < until:
             time.sleep(0.02)
         runner.send_signal(number)
-        runner.wait(10)
-        until = time.monotonic() + 10.0
+        runner.wait(120)
+        until = time.monotonic() + 120.0
         while list(temporary.iterdir()) and time.monotonic() < until:
             time.sleep(0.02)
         assert list(temporary.iterdir()) == []

@@ -28,7 +28,7 @@ def begin(tmp_path):
     return begin
 
 
-def outcomes(process, within=15.0):
+def outcomes(process, within=60.0):
     until = time.monotonic() + within
     while not (found := process.check()):
         assert time.monotonic() < until
@@ -87,7 +87,7 @@ def test_modules_beside_the_script_are_found(tmp_path):
         "from objective import f\n"
         "engine = LocalEngine(1)\n"
         "engine.submit(Task(0, 1, 'covey-00000000-0-a1', {'x': 2.5}, 0, None, Function(f)))\n"
-        "print(engine.poll(20.0)[0].value)\n"
+        "print(engine.poll(120.0)[0].value)\n"
         "engine.close()\n"
     )
     done = subprocess.run(
@@ -123,7 +123,7 @@ def test_what_it_started_ends_with_it(begin, tmp_path):
 
 
 def gone(pid):
-    until = time.monotonic() + 5.0
+    until = time.monotonic() + 60.0
     while time.monotonic() < until:
         try:
             if Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":  # dead, but not buried
@@ -140,13 +140,11 @@ def test_it_has_to_end_when_it_has_finished(begin):
     def f(point):
         import threading
 
-        threading.Thread(target=time.sleep, args=(60.0,)).start()
+        threading.Thread(target=time.sleep, args=(600.0,)).start()
         return 2.0
 
-    began = time.monotonic()
     (found,) = outcomes(begin(f, grace=0.3))
     assert found.value == 2.0
-    assert time.monotonic() - began < 10.0
 
 
 def test_a_failure_when_it_was_cancelled_is_not_its_own(begin, tmp_path):
@@ -173,19 +171,19 @@ def test_one_that_was_overdue_when_the_runner_died_is_timed_out(begin, tmp_path)
         process.check()
         time.sleep(0.01)
     process.stop()  # killed at once
-    process.wait(5.0)
+    process.wait(60.0)
     again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
     assert [found.status for found in again.check()] == ["timed-out"]
 
 
 def test_one_that_is_adopted_keeps_its_clock(begin, tmp_path):
     process = begin(lambda p: time.sleep(60.0), timeout=1.0)
-    time.sleep(0.5)
+    while process._elapsed() < 0.5:
+        time.sleep(0.01)
     again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
-    began = time.monotonic()
+    assert again._elapsed() >= 0.5
     assert [found.status for found in outcomes(again)] == ["timed-out"]
-    assert time.monotonic() - began < 2.0
-    process.wait(5.0)
+    process.wait(60.0)
 
 
 def test_one_that_died_unseen_is_lost(begin, tmp_path):
@@ -194,7 +192,7 @@ def test_one_that_died_unseen_is_lost(begin, tmp_path):
     assert again.check() == []
     process.stop()
     process.stop()
-    process.wait(5.0)
+    process.wait(60.0)
     (found,) = outcomes(again)
     assert found.reason == "it was cancelled"
     (tmp_path / "work" / "stopped").unlink()
@@ -212,10 +210,10 @@ def test_a_lock_that_outlived_its_process_is_broken(begin, tmp_path):
         os.kill(os.getpid(), signal.SIGKILL)
 
     process = begin(f)
-    process._child.wait(10)
+    process._child.wait(120)
     again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
-    assert outcomes(again, within=5.0)[0].status == "lost"
-    until = time.monotonic() + 5.0
+    assert outcomes(again)[0].status == "lost"
+    until = time.monotonic() + 60.0
     while Workdir(tmp_path / "work").locked and time.monotonic() < until:
         time.sleep(0.01)
     assert not Workdir(tmp_path / "work").locked
@@ -224,7 +222,7 @@ def test_a_lock_that_outlived_its_process_is_broken(begin, tmp_path):
 def test_who_has_its_number_now_is_left_alone(begin, tmp_path):
     """It ended, and its pid was given to another process, which is not to be signalled."""
     process = begin(lambda p: 3.0)
-    process._child.wait(10)
+    process._child.wait(120)
     place = Workdir(tmp_path / "work")
     again = Process.adopt(process.task, place, 1.0)
     other = subprocess.Popen(["sleep", "60"], start_new_session=True)
@@ -251,9 +249,9 @@ def test_of_another_machine_only_the_files_count(begin, tmp_path, monkeypatch):
     again = Process.adopt(process.task, place, 1.0)
     again.stop()  # cannot be, from here
     assert again.check() == []
-    assert 29.0 < again._elapsed() < 40.0
+    assert again._elapsed() >= 30.0
     assert outcomes(again)[0].value == 3.0
-    process.wait(5.0)
+    process.wait(60.0)
 
 
 def test_left_behind_it_goes_on(begin, tmp_path):
@@ -288,7 +286,7 @@ def test_a_number_that_was_given_away_is_neither_killed_nor_believed(begin, tmp_
         os.kill(os.getpid(), signal.SIGKILL)
 
     process = begin(f, timeout=0.1)
-    process._child.wait(10)
+    process._child.wait(120)
     stranger = subprocess.Popen(["sleep", "60"], start_new_session=True)
     alive = tmp_path / "work" / "alive"
     who = json.loads(alive.read_text())
@@ -346,7 +344,7 @@ def short_of(monkeypatch, number, times):
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_a_passing_want_of_descriptors_harms_nothing(begin, monkeypatch, tmp_path, number):
     process = begin(lambda p: time.sleep(0.3) or 2.5)
-    process._child.wait(10)
+    process._child.wait(120)
     again = Process.adopt(process.task, Workdir(tmp_path / "work"), 1.0)
     left = short_of(monkeypatch, number, 3)
     assert again.check() == []
@@ -370,7 +368,7 @@ def test_a_lasting_want_of_descriptors_is_said_and_lets_it_live(begin, monkeypat
             again.check()
     assert process._child.poll() is None
     assert outcomes(again)[0].value == 2.5
-    process.wait(5.0)
+    process.wait(60.0)
 
 
 def test_f_that_holds_the_interpreter_can_still_print(begin):
@@ -390,13 +388,12 @@ def test_f_that_holds_the_interpreter_can_still_print(begin):
 
 
 def test_what_was_left_behind_holds_up_nobody(begin):
-    """A helper that keeps standard output open is no reason to wait for it."""
+    """A program that keeps standard output open is no reason to wait for it."""
 
     def f(point):
-        subprocess.Popen(["sleep", "20"], start_new_session=True)
-        return 1.0
+        left = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        return {"value": 1.0, "pid": left.pid}
 
-    began = time.monotonic()
     (found,) = outcomes(begin(f))
     assert found.value == 1.0
-    assert time.monotonic() - began < 10.0
+    os.kill(int(found.metrics["pid"]), signal.SIGKILL)  # it was still there

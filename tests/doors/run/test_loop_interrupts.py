@@ -199,7 +199,9 @@ def test_ctrl_c_twice_kills_at_once(tmp_path):
         "def deaf(point):\n"
         "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "    open(f'{sys.argv[0]}.{os.getpid()}', 'w').close()\n"
-        "    time.sleep(60)\n"
+        "    time.sleep(600)\n"
+        "import covey.run.local  # a grace that would be noticed\n"
+        "covey.run.local.LocalEngine.__init__.__kwdefaults__['grace'] = 600.0\n"
         "space = covey.Space({'x': covey.Real(0.0, 1.0)})\n"
         f"covey.maximize(deaf, space, batch=2, workers=2, journal={str(tmp_path / 'j')!r})\n"
     )
@@ -207,17 +209,15 @@ def test_ctrl_c_twice_kills_at_once(tmp_path):
     runner = subprocess.Popen(
         [sys.executable, script], stderr=subprocess.PIPE, start_new_session=True
     )
-    until = time.monotonic() + 30.0
+    until = time.monotonic() + 60.0
     while len(list(tmp_path.glob("pid.*"))) < 2:
         assert time.monotonic() < until
         time.sleep(0.02)
     runner.send_signal(signal.SIGINT)
     time.sleep(1.0)
-    assert runner.poll() is None  # it gives them their ten seconds
-    began = time.monotonic()
+    assert runner.poll() is None  # it gives them their grace
     runner.send_signal(signal.SIGINT)
-    runner.communicate(timeout=10)
-    assert time.monotonic() - began < 5.0
+    runner.communicate(timeout=60)  # of ten minutes
     for path in tmp_path.glob("pid.*"):
         stat = Path(f"/proc/{path.suffix[1:]}/stat")
         assert not stat.exists() or stat.read_text().split()[2] == "Z"

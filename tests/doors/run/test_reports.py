@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from tests.doors.run.conftest import Bench
 
 import covey
@@ -51,7 +52,7 @@ def test_what_is_cancelled_ends_wherever_it_runs(bench, tmp_path):
     while not steps.exists() and time.monotonic() < until:
         bench.engine.poll(0.05)
     bench.engine.cancel([task.name])
-    found = bench.engine.poll(30.0)
+    found = bench.engine.poll(120.0)
     assert [outcome.status for outcome in found] == ["lost"]
     time.sleep(0.3)
     reached = steps.read_text()
@@ -77,6 +78,7 @@ def test_a_run_stops_what_does_badly_on_every_engine(workshop):
     assert study.history.trial(2).value == study.history.reports(2)[-1].value < 0.1
 
 
+@pytest.mark.host
 def test_what_was_said_while_nobody_listened_is_heard_by_the_next_run(cluster):
     from distributed import Client
 
@@ -98,7 +100,7 @@ def test_what_was_said_while_nobody_listened_is_heard_by_the_next_run(cluster):
         again = DaskEngine(client)
         assert again.adopt([task]) == {task.name}
         assert again.reports() == [(task.name, 1, 0.25)]
-        assert [outcome.value for outcome in again.poll(30.0)] == [1.0]
+        assert [outcome.value for outcome in again.poll(120.0)] == [1.0]
         again.poll(0.0)
         again.close()
 
@@ -110,7 +112,7 @@ def test_an_evaluation_that_outlives_its_run_clears_up_after_itself():
 
     def f(point):
         began.set()
-        go_on.wait(10.0)
+        go_on.wait(120.0)
         try:
             report(1, 0.5)
         except Stopped as stopped:
@@ -120,7 +122,7 @@ def test_an_evaluation_that_outlives_its_run_clears_up_after_itself():
     with ThreadPoolExecutor(1) as threads:
         engine = FuturesEngine(threads)
         Bench("threads", engine, lambda: None).submit(f)
-        began.wait(10.0)
+        began.wait(120.0)
         folder = engine._folder
         engine.close()
         assert folder.exists()

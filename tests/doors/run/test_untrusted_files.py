@@ -173,7 +173,7 @@ def test_a_pickle_that_others_could_write_is_not_opened(tmp_path, spoil, which, 
 
     monkeypatch.setattr(place, "prepare", prepare)
     process = Process.start(task, place, call, 1.0, tied=False)
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + 120.0
     while not (found := process.check()) and time.monotonic() < until:
         time.sleep(0.01)
     assert found[0].status == "lost"
@@ -207,7 +207,7 @@ def test_evaluations_leave_nothing_that_others_can_read(tmp_path):
     pickles = list((tmp_path / "work").glob("**/*.pkl"))
     assert len(pickles) == 2
     assert {path.stat().st_mode & 0o777 for path in pickles} == {0o600}
-    assert [found.value for found in engine.poll(20.0)] == [1.0]
+    assert [found.value for found in engine.poll(120.0)] == [1.0]
     engine.close()
 
 

@@ -1,6 +1,7 @@
 """Write the frozen journal of this version: ``python -m tests.reliability.golden``.
 
-Once for each release, and never again: a journal of a version that is out there does not change.
+Anew with each new kind of event until the version is released, and never again: a journal of a
+version that is out there does not change.
 """
 
 from __future__ import annotations

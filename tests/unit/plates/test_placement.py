@@ -1,7 +1,5 @@
 """Placement: rules over ten thousand random layouts, uniform controls, balance, determinism."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -155,9 +153,7 @@ def test_factors_hardly_follow_rows_columns_rim_and_order(size, most):
     layout, rng = Layout(plate=size, controls={"blank": 4}), np.random.default_rng(0)
     scaffold = scaffold_of(layout, rng)
     features = rng.random((scaffold.points, 5))
-    began = time.perf_counter()
     found = placed(layout, scaffold, features, rng)
-    assert time.perf_counter() - began < 2.0
     assert found.correlation < most
     once = [placed(layout, scaffold, features, rng, 1).correlation for _ in range(9)]
     assert found.correlation < np.median(once)

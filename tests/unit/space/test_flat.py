@@ -179,10 +179,82 @@ def test_corners_are_sought_once_for_each_face(monkeypatch):
     np.testing.assert_array_equal(first, again)
 
 
+def test_points_within_inequalities_leave_the_rest_uniform():
+    found = Space(
+        {"x": Real(0, 1), "y": Real(0, 10), "n": Integer(0, 9), "c": Choice(["a", "b"])},
+        where=[Linear({"x": 1, "y": 1}, upper=0.5)],
+    )
+    points = found.decode(Flat(found, {"x": 0.2}).draw_within(400, np.random.default_rng(0)))
+    assert {p["x"] for p in points} == {0.2}
+    assert max(p["y"] for p in points) <= 0.3 + 1e-9
+    assert {p["n"] for p in points} == set(range(10))
+    assert {p["c"] for p in points} == {"a", "b"}
+    impossible = [Linear({"x": 1}, lower=0.9), Linear({"x": 1}, upper=0.1)]
+    none = Flat(Space({"x": Real(0, 1)}, where=impossible), {})
+    assert none.draw_within(3, np.random.default_rng(0)) is None
+
+
 def test_blocks_turn_to_chains_where_little_is_left():
     found = SPACES["cut"]
     block = next(Flat(found, {}).blocks(256, np.random.default_rng(0)))
     assert found.feasible(block).mean() > 0.99
+
+
+# One point well inside
+
+
+def test_the_centre_is_found_in_a_needle():
+    """A thin corner that random points miss: its volume is 1e-6 / 2 of the square."""
+    found = Space(
+        {"x": Real(0, 1), "y": Real(0, 1), "c": Choice(["a", "b"])},
+        where=[Linear({"x": 1, "y": 1}, upper=1e-3)],
+    )
+    u = Flat(found, {}).find_centre()
+    assert u.shape == (4,)
+    assert found.feasible(u[None])[0]
+    np.testing.assert_array_equal(found.snap(u[None])[0], u)
+    (point,) = found.decode(Flat(found, {"c": "b", "x": 5e-4}).find_centre()[None])
+    assert point["c"] == "b"
+    assert point["x"] == pytest.approx(5e-4)
+    assert Flat(found, {"x": 0.5}).find_centre() is None
+
+
+def test_the_centre_has_whole_integers():
+    found = Space(
+        {"a": Integer(0, 1000), "b": Integer(0, 1000)},
+        where=[Linear({"a": 7, "b": 11}, lower=4998.9, upper=4999.1)],
+    )
+    (point,) = found.decode(Flat(found, {}).find_centre()[None])
+    assert 7 * point["a"] + 11 * point["b"] == 4999
+
+
+def test_the_centre_of_an_equality_among_integers_and_of_a_mixture_in_steps_is_found():
+    found = Space(
+        {"p": Integer(0, 1000), "q": Integer(0, 1000), **SHARES},
+        where=[
+            Linear({"p": 7, "q": 11}, lower=4999, upper=4999),
+            Mixture(NAMES, step=0.01),
+            Linear({"c": 3, "d": 1}, lower=1.63, upper=1.63),
+        ],
+    )
+    (point,) = found.decode(Flat(found, {}).find_centre()[None])
+    assert found.check(point) == point
+
+
+def test_the_centre_has_ordered_numbers_and_logs():
+    found = Space(
+        {"w": Choice([1, 8, 64], ordered=True), "lr": Real(1e-6, 1, log=True)},
+        where=[Linear({"w": 1}, lower=40), Linear({"lr": 1}, upper=1e-5)],
+    )
+    (point,) = found.decode(Flat(found, {}).find_centre()[None])
+    assert point["w"] == 64
+    assert 1e-6 < point["lr"] < 1e-5
+
+
+def test_there_is_no_centre_without_linear_constraints_or_where_predicates_refuse_it():
+    assert Flat(Space({"k": Integer(0, 3)}), {}).find_centre() is None
+    never = Space({"x": Real(0, 1)}, where=[Linear({"x": 1}, upper=1), lambda point: False])
+    assert Flat(never, {}).find_centre() is None
 
 
 def test_the_farthest_are_spread_out():

@@ -63,14 +63,25 @@ THREE = {name: Real(0, 0.6) for name in "abc"}
 @pytest.mark.parametrize(
     ("parameters", "arguments", "message"),
     [
-        ({"a": Real(0.5, 1), "b": Real(0.6, 1)}, {}, r"at least 1.1 \(bounds from below: a 0.5, b"),
-        ({"a": Real(0, 0.2), "b": Real(0, 0.3)}, {}, r"at most 0.5 \(bounds from above: a 0.2, b"),
-        (THREE, {"parts": 1}, r"at most 0.6 .*at most 1 part\), below total=1.0; raise a high"),
-        (THREE, {"parts": 3, "least": 0.4}, r"at least 1.2 \(.*: 3 parts of at least 0.4\), above"),
-        (THREE, {"parts": (3, 3), "least": 0.7}, "at least 3 parts must be present, and 0 can be"),
-        (THREE, {"least": 0.7}, "at least 1 part must be present, and 0 can be; lower .*`least`"),
-        ({n: Real(0.1, 1) for n in "abc"}, {"parts": (1, 2)}, "at most 2 parts .* a, b, c always"),
-        ({"a": Real(0.1, 0.2), "b": Real(0, 1)}, {"least": 0.3}, "'a' is always present and at mo"),
+        (
+            {"a": Real(0.5, 1), "b": Real(0.6, 1)},
+            {},
+            "a 0.5 to 1, b 0.6 to 1.* 1.1 to 2 with",
+        ),
+        (
+            {"a": Real(0, 0.2), "b": Real(0, 0.3)},
+            {},
+            "a 0 to 0.2, b 0 to 0.3.* 0 to 0.5 with",
+        ),
+        (THREE, {"parts": 1}, "= 1, 1 part.* to 0.6 with 1 part; change .*`parts`"),
+        (
+            THREE,
+            {"parts": 3, "least": 0.4},
+            r"0 or 0.4 to 0.6.* 1.2 to 1.8 .*`least` \(0.4\)",
+        ),
+        (THREE, {"parts": (3, 3), "least": 0.7}, "a 0 or 0.7 to 0.6.* no number of parts.*`least`"),
+        ({n: Real(0.1, 1) for n in "abc"}, {"parts": (1, 2)}, "a 0.1 to 1, b .* c .* no number of"),
+        ({"a": Real(0.1, 0.2), "b": Real(0, 1)}, {"least": 0.3}, r"a 0.3 to 0.2.*`least` \(0.3\)"),
         ({"a": Real(0, 1), "b": Choice(["u", "v"])}, {}, "'b' is no number"),
         ({"a": Real(0, 1), "b": Real(0.1, 1, log=True)}, {}, "'b' is on a log scale"),
         ({"a": Real(0, 1), "b": Real(-1, 1)}, {}, "'b' has low=-1.0, and no part .* below 0"),
@@ -139,11 +150,9 @@ def test_a_fixed_part_leaves_the_rest():
     fixed = {"glycerol": 0.3}
     points = LOTION.decode(LOTION.grid(10_000, fixed))
     assert {(p["water"], p["ethanol"]) for p in points} == {(0.7, 0.0), (0.0, 0.7)}
-    with pytest.raises(SpaceError, match=r"with water=0.9, ethanol=0.3: .* at least 1.2.*fix less"):
+    with pytest.raises(SpaceError, match=r"with water=0.9, ethanol=0.3: .* 1.2 with 2 .*fix less"):
         LOTION.grid(10_000, {"water": 0.9, "ethanol": 0.3})
-    with pytest.raises(
-        SpaceError, match=r"'water' is always present and at most 0.02, below least"
-    ):
+    with pytest.raises(SpaceError, match=r"with water=0.02: .*water 0.05 to 0.02.*`least` \(0.05"):
         LOTION.grid(10_000, {"water": 0.02})
 
 
@@ -153,31 +162,24 @@ def test_a_fixed_part_leaves_the_rest():
         (
             {"parts": (1, 3), "least": 0.1, "step": 0.05},
             {"a": 0.95},
-            r"with 1 part the sum is at most 0.95, and with 2 at least 1.05, .* at least 0.1; "
-            "total=1.0 lies between; fix less, or lower `least`",
+            r"0.95 with 1 part, 1.05 to 1.95 with 2 parts.*; fix less, or .*`least` \(0.1\)",
         ),
-        ({"least": 0.3}, {"a": 0.8}, "at most 0.8, and with 2 at least 1.1.*lower `least`"),
-        (
-            {"parts": 2},
-            {"a": 1.0},
-            r"\(a 1\) leaves too little for 1 more part, and at least 2 are",
-        ),
-        ({"parts": 2, "step": 0.1}, {"a": 1.0}, "leaves too little for 1 more part"),
-        ({"parts": 2}, {"a": 0, "b": 0}, "at least 2 parts must be present, and 1 can .*fix less"),
-        ({"parts": (1, 2)}, {"a": 0.2, "b": 0.3}, r"at most 0.5 .*a 0.2, b 0.3.*below total.*fix"),
+        ({"least": 0.3}, {"a": 0.8}, r"0.8 with 1 part, 1.1 .*`least` \(0.3\)"),
+        ({"parts": 2}, {"a": 1.0}, "a 1, b .* 1.000001 to 2 with 2 parts; fix less"),
+        ({"parts": 2, "step": 0.1}, {"a": 1.0}, "1.1 to 2 with 2 parts; fix less"),
+        ({"parts": 2}, {"a": 0, "b": 0}, "a 0, b 0, c .*no number of parts.*; fix less"),
+        ({"parts": (1, 2)}, {"a": 0.2, "b": 0.3}, "a 0.2, b 0.3, .* 0.5 with 2 parts; fix less"),
     ],
 )
-def test_what_is_fixed_and_cannot_be_is_told_the_bound(options, fixed, message):
+def test_what_is_fixed_and_cannot_be_is_told_the_bounds_and_sums(options, fixed, message):
     space = Space({name: Real(0, 1) for name in "abc"}, where=[Mixture(list("abc"), **options)])
     with pytest.raises(SpaceError, match=message):
         Flat(space, fixed)
 
 
-def test_a_total_in_a_gap_is_told_the_least():
+def test_a_total_in_a_gap_is_told_both_sides():
     """One part is at most 0.9 and two at least 1.4."""
-    with pytest.raises(
-        SpaceError, match=r"with 1 part .* at most 0.9, and with 2 at least 1.4, .*0.7"
-    ):
+    with pytest.raises(SpaceError, match=r"0.7 to 0.9 with 1 part, 1.4 to 1.8 with 2 parts"):
         Space({name: Real(0, 0.9) for name in "abc"}, where=[Mixture(list("abc"), least=0.7)])
 
 

@@ -14,7 +14,6 @@ from covey.space.simplex import (
     count_compositions,
     list_compositions,
     nearest_shares,
-    parts_that_reach,
     present_parts,
     settled,
     uniform_shares,
@@ -68,7 +67,7 @@ def test_a_rounding_error_goes_where_there_is_room():
 def test_shares_are_uniform_and_their_marginals_are_beta(parts):
     """A share of a uniform point of the simplex of p parts has the distribution Beta(1, p - 1).
 
-    Broken sticks, and the chain of pairs that bounds need, here just below those of the simplex.
+    Broken sticks, and what upper bounds need, here just below those of the simplex.
     """
     rng = np.random.default_rng(parts)
     n, marginal = 2000, beta(1, parts - 1).cdf
@@ -92,6 +91,21 @@ def test_shares_between_bounds_are_uniform_by_rejection():
     kept = free[((free >= low) & (free <= high)).all(axis=1)]
     assert len(kept) > 2000
     assert min(ks_2samp(found[:, j], kept[:, j]).pvalue for j in range(4)) > 1e-3
+    # The control: points of the simplex moved to the bounds.
+    moved = nearest_shares(free[:n], rows(low, n), rows(high, n), np.ones(n))
+    assert min(ks_2samp(moved[:, j], kept[:, j]).pvalue for j in range(4)) < 1e-6
+
+
+@pytest.mark.parametrize("high", [0.05, 0.06, 0.2, [0.9] + [0.05] * 19, [0.5, 0.5] + [0.01] * 18])
+def test_tight_bounds_of_twenty_parts_are_kept_to(high):
+    """Up to where each share is at its bound; two wide shares leave each other no room."""
+    high = np.broadcast_to(high, 20)
+    found = uniform_shares(
+        0.0 * rows(high, 500), rows(high, 500), np.ones(500), np.random.default_rng(0)
+    )
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-14)
+    assert found.min() >= 0.0
+    assert (found <= high + 1e-15).all()
 
 
 def test_absent_shares_stay_absent_beside_others():
@@ -262,15 +276,23 @@ def able_sets(high, number, total):
 
 
 @pytest.mark.parametrize("number", [2, 3])
-def test_parts_reach_the_total_whatever_is_wanted(number):
-    """The referee: all sets of so many parts that reach it; the first by their keys is taken."""
+def test_as_few_parts_as_need_be_give_way_to_wider_ones(number):
+    """The referee: of the sets that reach the total, those that keep most of the largest."""
     high, rng = np.array([0.5, 0.4, 0.7, 0.3]), np.random.default_rng(0)
     able = able_sets(high.tolist(), number, 1.0)
-    key = rng.random((200, 4))
-    there = parts_that_reach(key, rows(high, 200), np.ones(200), np.full(200, number))
-    best = [min(able, key=lambda s: sorted(k[j] for j in s)) for k in key.tolist()]
-    assert [tuple(np.flatnonzero(row).tolist()) for row in there] == best
-    assert set(best) == able
+    x = rng.random((200, 4))
+    there = present_parts(
+        x, 0.0 * x, rows(high, 200), np.ones(200), (number, number), np.ones((200, 4), dtype=bool)
+    )
+    sets = [tuple(np.flatnonzero(row).tolist()) for row in there]
+    largest = np.argsort(-x, axis=1)
+
+    def kept(parts, order):
+        return next((i for i, j in enumerate(order) if j not in parts), number)
+
+    assert set(sets) == able
+    for parts, order in zip(sets, largest.tolist(), strict=True):
+        assert kept(parts, order) == max(kept(other, order) for other in able)
 
 
 def test_nearness_reaches_the_total_where_the_largest_parts_do_not():

@@ -33,7 +33,7 @@ from covey.errors import StrategyError
 from covey.gp import Model, Posterior, Posteriors, Recall, success
 from covey.history import Asked, History, Point
 from covey.hypervolume import EXACT
-from covey.large.budget import Resources, Size, TimeLimit, thin
+from covey.large.budget import Resources, TimeLimit, thin
 from covey.learn import Recipe, understand, understand_several
 from covey.outcomes import Outcomes, history_of_outcome
 from covey.plates.choosing import (
@@ -49,7 +49,15 @@ from covey.plates.choosing import (
 from covey.plates.layout import Layout
 from covey.plates.offering import at_each_level, levels_to_try
 from covey.policies import counting
-from covey.selection import Selection, Strategy, Waits, checked_selection, crowded, laxer
+from covey.selection import (
+    Selection,
+    Strategy,
+    TimeLimited,
+    Waits,
+    checked_selection,
+    crowded,
+    laxer,
+)
 from covey.space import Pool, Space
 from covey.space.extending import reachable
 
@@ -144,11 +152,18 @@ def propose(
         posterior = learnt(history, recipe, rng, recall)
     with watch.timing("candidates"):
         every = where.promising(k, posterior, rng)
-        searched = 0 if isinstance(where, FiniteSet) else recipe.space.width
-        size = Size(len(every), posterior.rows, k, posterior.size, searched)
-        candidates = limit.thinned(every, size, rng)
+        believing = partial(
+            belief_about,
+            posterior=posterior,
+            history=history,
+            recipe=recipe,
+            request=request,
+        )
+        climbed = not isinstance(where, FiniteSet)
+        rehearsal = partial(_rehearse, believing=believing, strategy=request.strategy, k=k)
+        candidates = limit.thinned(every, k, rehearsal, rng, climbed=climbed)
     with watch.timing("belief"):
-        belief = belief_about(candidates, posterior, history, recipe, request)
+        belief = believing(candidates)
     with watch.timing("choose"):
         chosen = limit.apply(request.strategy).choose(belief, k, rng)
         selection = checked_selection(chosen, k, len(belief))
@@ -168,6 +183,15 @@ def propose(
         influence=influence,
     )
     return Proposal(candidates.points(selection.indices), posterior.models, account)
+
+
+def _rehearse(
+    candidates: Candidates, believing: Callable[[Candidates], Belief], strategy: Strategy, k: int
+) -> None:
+    """Form a belief and choose from it, unless the strategy keeps to a time limit by itself."""
+    belief = believing(candidates)
+    if not isinstance(strategy, TimeLimited):
+        strategy.choose(belief, k, np.random.default_rng(0))
 
 
 def _counted(

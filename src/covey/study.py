@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, Unpack
 
@@ -20,7 +19,7 @@ from covey.errors import CoveyError, HistoryError, JournalConflict, JournalDamag
 from covey.gains import Advice
 from covey.gp import GP
 from covey.history import History, Trial, events
-from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, progress_bar
+from covey.large.budget import ResourceOptions, Resources, progress_bar
 from covey.learn import Goal, LastModel, Recipe
 from covey.log.header import OpenedLog, open_study, reopen
 from covey.log.log import Log, LogState, ReadOnlyLog, Requirement
@@ -156,8 +155,7 @@ class Study(OnPlates):
             progress: show a progress bar; None: for a long ask at a terminal.
         """
         request = self._request(k, strategy, fixed, time_budget, key)
-        cost = partial(cost_of, self.history, self._recipe, request)
-        with progress_bar(cost, f"choosing {errors.several(k, 'point')}", progress=progress):
+        with progress_bar(f"choosing {errors.several(k, 'point')}", progress=progress):
             return self._asked(request, key)
 
     def _request(
@@ -199,10 +197,6 @@ class Study(OnPlates):
             trials = self._log.commit(asked, key, since)
         self._diagnostics = proposal.diagnostics
         return trials
-
-    def cost(self, k: int = 1) -> Cost:
-        """About how long `ask` would take now, and how much memory."""
-        return cost_of(self.history, self._recipe, self._request(k, None))
 
     def enqueue(self, points: Points, *, key: str | None = None) -> list[Trial]:
         """Make points (dicts, or a pandas or polars frame) pending; `ask` never returns them."""

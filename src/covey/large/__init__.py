@@ -1,1 +1,1 @@
-"""What large pools and many results need: low-rank rows, growing factors, lazy greedy, budgets."""
+"""What large pools and many results need: low-rank rows, growing factors, budgets."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from covey.dpp import maximize
+from covey.dpp import greedy, maximize
 from covey.dpp.greedy import greedy_picks, greedy_start, is_large
 from covey.dpp.kernel import adapt
 from covey.errors import NumericsError
@@ -175,3 +175,77 @@ def test_a_kernel_kept_elsewhere_maximises_by_itself():
     assert maximize(Blocks(np.diag([1.0, 3.0, 2.0])), 2) == [1, 2]
     with pytest.raises(NumericsError, match="4"):
         maximize(Elsewhere(np.diag([1.0, 3.0, 2.0])), 4)
+
+
+# Very many items, by short lists
+
+
+class Counting:
+    """A kernel by blocks, which counts the entries it was asked for."""
+
+    def __init__(self, matrix, counts=None):
+        self.matrix, self.diagonal = matrix, matrix.diagonal().copy()
+        self.counts = {"entries": 0} if counts is None else counts
+
+    def columns(self, cols):
+        return self.block(np.arange(len(self.matrix)), cols)
+
+    def block(self, rows, cols):
+        self.counts["entries"] += len(rows) * len(cols)
+        return self.matrix[np.ix_(rows, cols)]
+
+    def on(self, items):
+        return Counting(self.matrix[np.ix_(items, items)], self.counts)
+
+
+def smooth(n, length, noise=0.01):
+    at = np.random.default_rng(0).random((n, 2))
+    gap = ((at[:, None] - at) ** 2).sum(axis=2)
+    return np.eye(n) + np.exp(-0.5 * gap / length**2) / noise
+
+
+def by_lists(kernel, k):
+    """Greedy with a short list of 4 k items."""
+    return greedy.listed_picks(kernel, k, short=100, memory=1)
+
+
+@pytest.mark.parametrize("length", [0.03, 0.2, 1.0])
+def test_a_few_passes_find_what_plain_greedy_finds(length):
+    kernel = Counting(smooth(2000, length))
+    found = by_lists(adapt(kernel), 20)
+    assert found.picks.tolist() == greedy.plain_picks(adapt(kernel.matrix), 20).picks.tolist()
+    assert found.passes <= 15
+
+
+def test_where_few_items_stand_out_no_pass_is_needed():
+    matrix = np.eye(2000)
+    matrix[np.arange(0, 2000, 50), np.arange(0, 2000, 50)] = 2.0
+    kernel = Counting(matrix)
+    found = by_lists(adapt(kernel), 30)
+    assert found.picks.tolist() == list(range(0, 1500, 50))
+    assert found.passes == 0
+    assert kernel.counts["entries"] < 2000 * 3
+
+
+def test_a_short_list_of_all_items_needs_no_pass():
+    assert greedy.listed_picks(adapt(smooth(300, 0.1)), 12).passes == 0
+
+
+def test_a_rank_below_k_is_named_by_lists_too():
+    root = np.random.default_rng(0).normal(size=(400, 5))
+    with pytest.raises(NumericsError, match="rank 5; use k <= 5"):
+        by_lists(adapt(root @ root.T), 8)
+    with pytest.raises(NumericsError, match="zero everywhere"):
+        by_lists(adapt(np.zeros((400, 400))), 1)
+
+
+def test_all_items_can_be_chosen_by_lists():
+    found = by_lists(adapt(smooth(150, 0.3)), 150)
+    assert sorted(found.picks.tolist()) == list(range(150))
+
+
+def test_an_indefinite_kernel_is_refused_in_a_pass():
+    matrix = np.eye(80)
+    matrix[3, 77] = matrix[77, 3] = 2.0
+    with pytest.raises(NumericsError, match="item 77"):
+        greedy._left(adapt(matrix), np.array([3]), np.eye(1))

@@ -1,12 +1,9 @@
-"""What a batch may use, what it would cost, and what is left out to end in time."""
+"""What a batch may use, and what is left out to end in time."""
 
 from __future__ import annotations
 
 import math
 import sys
-import time
-from itertools import count
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,19 +15,8 @@ from covey.candidates import Candidates
 from covey.catalog import STRATEGIES
 from covey.errors import MissingExtraError, NumericsError, StrategyError
 from covey.large import budget
-from covey.large.budget import (
-    Cost,
-    Resources,
-    Size,
-    TimeLimit,
-    _Ticker,
-    affordable,
-    estimate,
-    progress_bar,
-    second_per_term,
-)
+from covey.large.budget import Resources, TimeLimit, progress_bar
 from covey.policies import UCB
-from covey.space import Choice
 from covey.strategies import DPP
 
 
@@ -112,119 +98,11 @@ def test_an_option_that_is_not_there_is_refused():
         Study(Pool(np.zeros((1, 1))), devise="cuda")
 
 
-# The estimated cost of a batch
-
-
-def test_more_of_anything_costs_more():
-    base = estimate(Size(100_000, 400, 10), 2**40)
-    for more in (Size(200_000, 400, 10), Size(100_000, 800, 10), Size(100_000, 400, 10, 10)):
-        cost = estimate(more, 2**40)
-        assert cost.seconds > 1.2 * base.seconds
-        assert cost.bytes > base.bytes
-
-
-def test_memory_is_bounded_by_what_is_allowed():
-    small = estimate(Size(1_000_000, 500, 10), 2**28)
-    large = estimate(Size(1_000_000, 500, 10), 2**34)
-    assert small.bytes < 2**28
-    assert large.bytes == pytest.approx(8.0 * 500 * 1_000_000, rel=0.1)
-
-
-def test_time_grows_with_the_pool_as_the_pool_does():
-    none, ten, hundred = (estimate(Size(n, 500, 10), 2**31).seconds for n in (0, 10**6, 10**7))
-    assert hundred - none == pytest.approx(10.0 * (ten - none), rel=0.01)
-
-
-def test_more_time_affords_more_and_more_work_less():
-    rows = affordable(Size(1, 500, 10), 30.0)
-    assert affordable(Size(1, 500, 10), 60.0) == pytest.approx(2 * rows, abs=1)
-    for more in (Size(1, 1000, 10), Size(1, 500, 400), Size(1, 500, 10, 10)):
-        assert 0 < affordable(more, 30.0) < rows / 1.2
-
-
-def test_an_estimate_knows_how_fast_the_machine_is_and_measures_it_once(monkeypatch):
-    second_per_term.cache_clear()
-    clock = count()
-    monkeypatch.setattr(budget, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    one = estimate(Size(10**6, 500, 10), 2**40).seconds
-    looks = next(clock)
-    assert estimate(Size(10**6, 500, 10), 2**40).seconds == one
-    assert next(clock) == looks + 1  # nobody has looked at the clock again
-    second_per_term.cache_clear()
-    slow = count(step=3)
-    monkeypatch.setattr(budget, "time", SimpleNamespace(perf_counter=lambda: next(slow)))
-    assert estimate(Size(10**6, 500, 10), 2**40).seconds == pytest.approx(3.0 * one)
-    monkeypatch.undo()
-    second_per_term.cache_clear()
-
-
-def test_on_a_device_the_pass_is_left_out():
-    pytest.importorskip("torch", reason="install torch to test tensors")
-    pool = Pool(np.random.default_rng(0).random((50_000, 2)))
-    host, device = Study(pool, seed=0), Study(pool, seed=0, precision="float32")
-    for study in (host, device):
-        study.add([pool.point(i) for i in range(200)], np.arange(200.0))
-    assert device.cost(5).seconds < host.cost(5).seconds
-
-
-@pytest.fixture
-def typical_machine(monkeypatch):
-    """Its speed is not measured, so that it does not depend on what else is done."""
-    monkeypatch.setattr(budget, "second_per_term", lambda: budget._TYPICAL)
-
-
-@pytest.mark.usefixtures("typical_machine")
-@pytest.mark.parametrize("strategy", ["auto", "random"])
-def test_many_options_cost_time_and_memory(strategy):
-    """Choosing among 4000 options was seen to take 2 to 6 s and 0.8 GiB."""
-    cost = {
-        n: Study(
-            Space({"c": Choice(range(n), ordered=False), "x": Real(0, 1)}), strategy=strategy
-        ).cost(4)
-        for n in (4, 4000)
-    }
-    assert cost[4].seconds < 0.2
-    assert 0.7 < cost[4000].seconds < 30.0
-    assert cost[4000].bytes > 100 * cost[4].bytes
-
-
-@pytest.mark.parametrize(
-    ("cost", "words"),
-    [
-        (Cost(0.0123, 10.0), "about 0.1 s and 0.0 GiB"),
-        (Cost(7.4, 2**30), "about 7 s and 1.0 GiB"),
-        (Cost(187.0, 3 * 2**29), "about 200 s and 1.5 GiB"),
-    ],
-)
-def test_it_reads_as_an_estimate(cost, words):
-    assert str(cost) == words
-
-
-def test_a_study_tells_what_an_ask_will_cost():
-    pool = Pool(np.random.default_rng(0).random((500, 2)))
-    one, ten = Study(pool, seed=0), Study(pool, seed=0, gp=GP(samples=10))
-    for study in (one, ten):
-        study.add([pool.point(i) for i in range(20)], np.arange(20.0))
-    assert ten.cost(5).seconds > one.cost(5).seconds > 0.0
-    assert len(one.history.events) == 1
-
-
-@pytest.mark.usefixtures("typical_machine")
-def test_it_knows_the_batch_the_strategy_and_the_budget():
-    pool = Pool(np.random.default_rng(0).random((100_000, 2)))
-    study, random = Study(pool, seed=0), Study(pool, seed=0, strategy="random")
-    for each in (study, random):
-        each.add([pool.point(i) for i in range(200)], np.arange(200.0))
-    assert study.cost(1000).seconds > 1.5 * study.cost(1).seconds
-    assert random.cost(10).seconds < 0.1
-
-
 # What an ask leaves out to end in time
 
 
 ROWS = np.random.default_rng(0).random((20_000, 2))
 EVERY = Candidates(ROWS, lambda i: [{"row": int(j)} for j in i])
-SIZE = Size(len(ROWS), 30, 5)
 
 
 def study(**options):
@@ -233,11 +111,15 @@ def study(**options):
     return made
 
 
-def test_without_a_budget_nothing_is_left_out():
+def never(candidates):
+    raise AssertionError("timed")
+
+
+def test_without_a_budget_nothing_is_left_out_or_timed():
     limit = TimeLimit(Resources())
     rng = np.random.default_rng(0)
     assert limit.left == math.inf
-    assert limit.thinned(EVERY, SIZE, rng) is EVERY
+    assert limit.thinned(EVERY, 5, never, rng) is EVERY
     assert rng.random() == np.random.default_rng(0).random()
     strategy = DPP(UCB())
     assert limit.apply(strategy) is strategy
@@ -256,22 +138,30 @@ def test_time_runs(monkeypatch):
     assert limit.left == 0.0
 
 
-def test_as_many_are_looked_at_as_there_is_time_for(monkeypatch):
-    monkeypatch.setattr(budget, "affordable", lambda size, seconds: int(1000 * seconds))
-    some = TimeLimit(Resources(seconds=10.0)).thinned(EVERY, SIZE, np.random.default_rng(0))
-    assert 6900 <= len(some) <= 7000
+@pytest.mark.parametrize(("pace", "many"), [(1e-3, 7000 - 1400), (1e-9, 20_000), (1.0, 2000)])
+def test_as_many_are_looked_at_as_there_is_time_for(pace, many, monkeypatch):
+    """At the pace of the first 2000, which are timed, in 0.7 of the time that they leave."""
+    now, seen = [100.0], []
+    monkeypatch.setattr(budget.time, "perf_counter", lambda: now[0])
+
+    def work(candidates):
+        seen.append(len(candidates))
+        now[0] += pace * len(candidates)
+
+    limit = TimeLimit(Resources(seconds=10.0), began=100.0)
+    some = limit.thinned(EVERY, 5, work, np.random.default_rng(0))
+    assert seen == [2000]
+    assert len(some) == pytest.approx(many, abs=1)
     rows = [point["row"] for point in some.points(range(len(some)))]
     assert sorted(set(rows)) == rows
     np.testing.assert_array_equal(some.at, ROWS[rows])
-    assert 4500 < np.median(rows) * 0.5 < 5500  # from all over the pool
+    assert 9000 < np.median(rows) < 11_000  # from all over the pool
 
 
-def test_never_fewer_than_make_a_choice(monkeypatch):
-    monkeypatch.setattr(budget, "affordable", lambda size, seconds: 0)
-    rng = np.random.default_rng(0)
-    assert len(TimeLimit(Resources(seconds=1e-9)).thinned(EVERY, SIZE, rng)) == 2000
-    large = Size(len(ROWS), 30, 700)
-    assert len(TimeLimit(Resources(seconds=1e-9)).thinned(EVERY, large, rng)) == 7000
+@pytest.mark.parametrize(("k", "least"), [(5, 2000), (700, 7000)])
+def test_never_fewer_than_make_a_choice(k, least):
+    limit = TimeLimit(Resources(seconds=1e-9))
+    assert len(limit.thinned(EVERY, k, len, np.random.default_rng(0))) == least
 
 
 @pytest.mark.parametrize("strategy", ["ucb-dpp-sample", "auto"])
@@ -300,13 +190,6 @@ def test_a_search_in_haste_keeps_what_was_climbed_to():
         assert made.diagnostics.candidates == 2000
         assert made.diagnostics.left_out > 1000
         assert heads[0] == heads[1]
-
-
-def test_a_large_batch_from_a_search_costs_what_its_picks_do():
-    space = Space({f"x{i}": Real(0.0, 1.0) for i in range(6)})
-    made = Study(space, seed=0)
-    made.add([dict.fromkeys(space.names, v) for v in (0.1, 0.5, 0.8)], [0.1, 0.5, 0.2])
-    assert made.cost(1000).seconds > 20.0 * made.cost(10).seconds
 
 
 def test_a_walk_in_haste_says_so():
@@ -338,77 +221,55 @@ def test_a_first_batch_looks_at_some_of_a_large_pool():
 # Messages while an ask takes long
 
 
-LONG, SHORT = Cost(100.0, 2**30), Cost(0.1, 2**20)
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is moved by hand, and chunks that are worked at one after the other."""
+    now = [50.0]
+    monkeypatch.setattr(budget.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(arrays, "cores", lambda: 1)
+    monkeypatch.setenv("COLUMNS", "100")
+    return now
 
 
-def work():
-    for _ in each_chunk(lambda part: time.sleep(0.03), np.zeros(64 * 10), 2**20):
+def work(clock, seconds):
+    """Ten chunks that take so many seconds each."""
+
+    def tick(part):
+        clock[0] += seconds
+
+    for _ in each_chunk(tick, np.zeros(64 * 10), 2**20):
         pass
 
 
 @pytest.mark.parametrize(
-    ("cost", "progress", "terminal", "shown"),
+    ("seconds", "progress", "terminal"),
     [
-        (LONG, None, True, True),
-        (LONG, None, False, False),
-        (SHORT, None, True, False),
-        (SHORT, True, False, True),
-        (LONG, False, True, False),
+        (1.0, None, True),
+        (1.0, None, False),
+        (0.4, None, True),
+        (0.4, True, False),
+        (1, False, True),
     ],
 )
-def test_who_is_shown_a_bar(cost, progress, terminal, shown, capsys, monkeypatch):
+def test_an_ask_shows_how_far_it_is_once_it_takes_long(
+    seconds, progress, terminal, clock, capsys, monkeypatch
+):
+    shown = terminal and seconds > 0.5 if progress is None else progress
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    with progress_bar(lambda: cost, "choosing 5 points", progress=progress):
-        work()
+    with progress_bar("choosing 5 points", progress=progress):
+        work(clock, seconds)
     out, err = capsys.readouterr()
     assert out == ""
-    assert (f"choosing 5 points: {cost}" in err) == shown
+    assert ("choosing 5 points" in err) == shown
 
 
-def test_where_nobody_looks_on_nothing_is_estimated(monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
-
-    def never():
-        raise AssertionError("estimated")
-
-    for progress in (None, False):
-        with progress_bar(never, "choosing", progress=progress):
-            pass
-    with pytest.raises(AssertionError), progress_bar(never, "choosing", progress=True):
-        pass
-
-
-class Bar:
-    """Notes what it is told."""
-
-    def __init__(self):
-        self.told = []
-
-    def update(self, task, completed, left):
-        self.told.append((completed, left))
-
-
-def test_a_bar_follows_the_clock_and_is_never_full_before_the_end(monkeypatch):
-    now, bar = [50.0], Bar()
-    monkeypatch.setattr("covey.large.budget.time.monotonic", lambda: now[0])
-    tick = _Ticker(bar, 0, 10.0)
-    for now[0] in (50.1, 55.0, 58.0, 60.5, 80.0):
-        tick(64)
-    done, left = zip(*bar.told, strict=True)
-    assert done[:2] == (0.5, 0.8)
-    assert len(done) == 4  # the first came too soon to be worth showing
-    assert max(done) < 1.0
-    assert left[0] == "about 5 s left"
-    assert left[3] == "about 4 s left"  # 30 seconds gone where 10 were expected
-
-
-def test_the_time_left_is_shown(capsys, monkeypatch):
+def test_chunks_done_are_shown(clock, capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("covey.large.budget._OFTEN", 0.0)
-    monkeypatch.setattr(arrays, "cores", lambda: 1)
-    with progress_bar(lambda: Cost(0.01, 1.0), "choosing", progress=True):
-        work()
-    assert "s left" in capsys.readouterr().err
+    with progress_bar("choosing", progress=True):
+        work(clock, 1.0)
+    err = capsys.readouterr().err
+    assert "10 chunks done" in err
+    assert "left" not in err  # nothing is estimated
 
 
 @pytest.mark.parametrize("after", [0, 2])

@@ -131,11 +131,7 @@ def tell_plate(
     """
     from covey.plates.telling import what_wells_are
 
-    if turned and yes:
-        raise Stop(
-            ExitCode.USAGE,
-            "--turned turns the readings back, --yes keeps them as they are; give one.",
-        )
+    _require_one_answer(turned=turned, yes=yes)
     settings = read_settings(config)
     if not settings.journal.exists():
         missing = f"there is no {settings.journal} yet; `covey plate ask` starts it."
@@ -167,6 +163,14 @@ def tell_plate(
     if news.still_to_come or not dry_run:
         say(news.still_to_come or f"next: {next_command(settings, study)}")
     return end(study)
+
+
+def _require_one_answer(*, turned: bool, yes: bool) -> None:
+    if turned and yes:
+        raise Stop(
+            ExitCode.USAGE,
+            "--turned turns the readings back, and --yes keeps them as they are; give one.",
+        )
 
 
 def _require_own(

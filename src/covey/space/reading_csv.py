@@ -1,22 +1,15 @@
 """CSV files, block by block: numbers and short text in memory, never the whole file.
 
-`read_csv` gives the columns of a file. Python's csv module reads small files; large ones pyarrow
-reads sooner, where it is installed, and gives the same cells. The two agree on every file that
-keeps to RFC 4180. Where a block does not (a quote inside a cell, a bare carriage return, rows of
-unequal length), csv goes on from there.
+`read_csv` gives the columns of a file.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
-import io
 import logging
-import re
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,7 +18,7 @@ import numpy as np
 
 from covey.errors import SpaceError
 from covey.space.names import check_distinct
-from covey.space.table import Block, Column, TextCells, joined, texts
+from covey.space.table import Column, joined, numbers_in, texts
 
 if TYPE_CHECKING:
     from covey.arrays import Mask
@@ -35,20 +28,12 @@ if TYPE_CHECKING:
 Reader: TypeAlias = Any  # csv.reader, whose type has no public name
 
 
-def start_of(file: Path) -> int:
-    """The first byte of text, behind a byte order mark."""
-    with file.open("rb") as stream:
-        mark = codecs.BOM_UTF8
-        return len(mark) if stream.read(len(mark)) == mark else 0
-
-
 @contextmanager
-def records(file: Path, start: int) -> Iterator[Reader]:
-    """A reader of the records from byte ``start`` on, where one begins; blank lines are []."""
-    with file.open("rb") as stream:
-        stream.seek(start)
+def records(file: Path) -> Iterator[Reader]:
+    """A reader of the records behind a byte order mark, if there is one; blank lines are []."""
+    with file.open(encoding="utf-8-sig", newline="") as stream:
         try:
-            yield csv.reader(io.TextIOWrapper(stream, encoding="utf-8", newline=""))
+            yield csv.reader(stream)
         except UnicodeDecodeError as error:
             raise SpaceError(
                 f"{_undecodable(file)} is not CSV text in UTF-8 ({error.reason}); save the file "
@@ -62,7 +47,7 @@ def records(file: Path, start: int) -> Iterator[Reader]:
 
 def first_record(file: Path) -> list[str]:
     """The cells of the first record; none if there is none."""
-    with records(file, start_of(file)) as reader:
+    with records(file) as reader:
         return next(filter(None, reader), [])
 
 
@@ -73,7 +58,7 @@ def line_of(file: Path, row: int) -> int | None:
     """
     before, left = 0, row + 1
     try:
-        with records(file, start_of(file)) as reader:
+        with records(file) as reader:
             for record in reader:
                 if record and not left:
                     return before + 1
@@ -120,7 +105,6 @@ class ReadingProgress:
 # The whole file: block by block, each column collected as its cells come in.
 
 _ROWS = 2000  # of a block, so that it fits a processor's cache; ten times more take twice as long
-_LARGE = 2**23  # bytes; smaller files are read sooner without importing pyarrow
 
 
 def read_csv(
@@ -156,14 +140,11 @@ def _pass(file: Path, columns: Mapping[str, ColumnBuilder | None]) -> dict[str, 
     return {name: column for name, column in columns.items() if column is not None}
 
 
-def _blocks(file: Path, width: int) -> Iterator[Sequence[Block]]:
-    """Blocks of rows, each a list of columns: by pyarrow while it surely agrees, then by csv."""
-    at, rows = start_of(file), -1
-    if file.stat().st_size >= _LARGE:
-        at, rows = yield from arrow_blocks(file, width, at)
-    with records(file, at) as reader:
-        if rows < 0:
-            rows += len(list(islice(filter(None, reader), 1)))  # the header
+def _blocks(file: Path, width: int) -> Iterator[Sequence[Sequence[str]]]:
+    """Blocks of rows, each a list of columns."""
+    rows = 0
+    with records(file) as reader:
+        next(filter(None, reader), None)  # the header
         while taken := list(islice(reader, _ROWS)):
             block = [row for row in taken if row]
             if block:
@@ -171,7 +152,9 @@ def _blocks(file: Path, width: int) -> Iterator[Sequence[Block]]:
             rows += len(block)
 
 
-def _by_columns(file: Path, width: int, rows: list[list[str]], before: int) -> list[TextCells]:
+def _by_columns(
+    file: Path, width: int, rows: list[list[str]], before: int
+) -> list[tuple[str, ...]]:
     if set(map(len, rows)) != {width}:
         odd = next(i for i, row in enumerate(rows) if len(row) != width)
         line = line_of(file, before + odd)
@@ -179,7 +162,7 @@ def _by_columns(file: Path, width: int, rows: list[list[str]], before: int) -> l
             f"rows are ragged: line {line} of {file} has {len(rows[odd])} cells, the header has "
             f"{width}; quote cells that hold commas"
         )
-    return list(map(TextCells, zip(*rows, strict=True)))
+    return list(zip(*rows, strict=True))
 
 
 def _check_header(file: Path, header: Sequence[str]) -> None:
@@ -214,20 +197,18 @@ class ColumnBuilder:
         self._parts: list[Column] = []
         self._gaps: list[Mask] = []
 
-    def add(self, block: Block) -> None:
+    def add(self, cells: Sequence[str]) -> None:
         """Append the next block."""
         if self.lost:
             return
-        numbers = None if self._text else block.numbers(self._whole)
-        if numbers is not None and self._faithful(numbers, block.tolist):
+        numbers = self._numbers(cells)
+        if numbers is not None:
             self._add_numbers(numbers, np.zeros(len(numbers), dtype=np.bool_))
             return
-        cells = block.tolist()
         gone = [not cell for cell in map(str.strip, cells)]
         if not self._text:
-            filled = [cell for cell, empty in zip(cells, gone, strict=True) if not empty]
-            numbers = TextCells(filled).numbers(self._whole)
-            if numbers is not None and self._faithful(numbers, lambda: filled):
+            numbers = self._numbers([c for c, empty in zip(cells, gone, strict=True) if not empty])
+            if numbers is not None:
                 self._add_numbers(numbers, np.array(gone, dtype=np.bool_))
                 return
             self._text, self.lost = True, bool(self._parts)
@@ -236,9 +217,12 @@ class ColumnBuilder:
         else:
             self._parts.append(texts(cells))
 
-    def _faithful(self, numbers: Column, cells: Callable[[], list[str]]) -> bool:
-        """Whether the numbers give back the spelling of the cells, if the column is verbatim."""
-        return not self._verbatim or list(map(str, numbers.tolist())) == cells()
+    def _numbers(self, cells: Sequence[str]) -> Column | None:
+        """Return the cells as numbers, or None where the column keeps their spelling."""
+        numbers = None if self._text else numbers_in(cells, self._whole)
+        if numbers is None or not self._verbatim:
+            return numbers
+        return numbers if list(map(str, numbers.tolist())) == list(cells) else None
 
     def _add_numbers(self, numbers: Column, gone: Mask) -> None:
         self._whole = self._whole and numbers.dtype != np.float64
@@ -262,155 +246,3 @@ def _as_floats(part: Column) -> Column:
     if part.dtype == np.object_:  # integers beyond int64, some beyond float64
         return np.array([float(str(number)) for number in part.tolist()])
     return part.astype(np.float64)
-
-
-# Blocks by pyarrow, where it is installed and reads the same cells as csv.
-
-_BYTES = 2**21  # bytes of a block
-_LONGEST = 2**23  # bytes of a record; longer ones are left to csv
-_BARE = re.compile(rb"\r(?!\n)")  # a line that ends in a carriage return alone
-_QUOTE, _NEWLINE = ord('"'), ord("\n")
-
-
-@dataclass(frozen=True, slots=True)
-class ArrowCells:
-    """A block of strings in an Arrow array."""
-
-    cells: Any  # pyarrow.StringArray
-
-    def numbers(self, whole: bool) -> Column | None:
-        """The cells as numbers, or None; by pyarrow where it surely reads the same as Python."""
-        quick = _integers(self.cells) if whole else None
-        if quick is None:
-            quick = _floats(self.cells, whole)
-        return TextCells(self.tolist()).numbers(whole) if quick is None else quick
-
-    def tolist(self) -> list[str]:
-        """The cells as text."""
-        return list(self.cells.to_pylist())
-
-    def __len__(self) -> int:
-        return len(self.cells)
-
-
-def _integers(cells: Any) -> Column | None:
-    numbers = _cast(cells, "int64")
-    # Arrow reads 0x1F as a number.
-    return None if numbers is None or _any(cells, "x", "X") else numbers
-
-
-def _floats(cells: Any, whole: bool) -> Column | None:
-    numbers = _cast(cells, "float64")
-    if numbers is None or _any(cells, "("):  # Arrow reads nan(1) as a number
-        return None
-    # Integers to Python, though not to Arrow: +1, or 2^64.
-    return None if whole and not _any(cells, *".eEnN") else numbers
-
-
-def _cast(cells: Any, kind: str) -> Column | None:
-    import pyarrow as pa
-
-    try:
-        return np.asarray(cells.cast(kind).to_numpy(zero_copy_only=False))
-    except pa.ArrowInvalid:
-        return None
-
-
-def _any(cells: Any, *marks: str) -> bool:
-    from pyarrow import compute
-
-    return any(compute.any(compute.match_substring(cells, mark)).as_py() for mark in marks)
-
-
-def arrow_blocks(
-    file: Path, width: int, start: int
-) -> Generator[list[ArrowCells], None, tuple[int, int]]:
-    """Blocks of rows behind the header, read from byte ``start``, while pyarrow surely agrees.
-
-    Returns:
-        The byte from which csv must go on, and the number of rows before it (-1: the header too).
-    """
-    try:
-        import pyarrow as pa
-    except ImportError:
-        return start, -1
-    at, rows = start, -1
-    try:
-        for block in _whole_records(file, start):
-            columns = _parse(block, width)
-            if columns is None:
-                break
-            new = [column[1:] if rows < 0 else column for column in columns]  # without the header
-            at, rows = at + len(block), rows + len(columns[0])
-            if len(new[0]):
-                yield list(map(ArrowCells, new))
-    finally:
-        pa.default_memory_pool().release_unused()
-    return at, rows
-
-
-def _whole_records(file: Path, start: int) -> Iterator[bytes]:
-    """The file in pieces that end at the end of a record."""
-    with file.open("rb") as stream:
-        stream.seek(start)
-        rest = b""
-        while read := stream.read(_BYTES):
-            block, rest = _cut(rest + read)
-            if block:
-                yield block
-            if len(rest) > _LONGEST:  # perhaps a quote that is not closed
-                return
-        if rest:
-            yield rest
-
-
-def _cut(data: bytes) -> tuple[bytes, bytes]:
-    """Split after the last newline outside quotes: whole records, and the rest."""
-    if b'"' not in data:
-        cut = data.rfind(b"\n") + 1
-        return data[:cut], data[cut:]
-    codes = np.frombuffer(data, dtype=np.uint8)
-    quotes, newlines = np.flatnonzero(codes == _QUOTE), np.flatnonzero(codes == _NEWLINE)
-    ends = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
-    cut = int(ends[-1]) + 1 if len(ends) else 0
-    return data[:cut], data[cut:]
-
-
-def _parse(block: bytes, width: int) -> list[Any] | None:
-    """The columns of a block as strings, or None if csv might read them differently."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow
-
-    if (b"\r" in block and _BARE.search(block)) or not _well_quoted(block):
-        return None
-    names = [str(j) for j in range(width)]
-    try:
-        table = arrow.read_csv(
-            pa.BufferReader(block),
-            arrow.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names),
-            arrow.ParseOptions(newlines_in_values=b'"' in block),
-            arrow.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-        )
-    except pa.ArrowInvalid:
-        return None
-    columns = [column.combine_chunks() for column in table.columns]
-    return None if any(map(_too_long, columns)) else columns
-
-
-def _too_long(cells: Any) -> bool:
-    """Whether a cell is so long that csv might refuse it."""
-    from pyarrow import compute
-
-    longest = compute.max(compute.binary_length(cells)).as_py()
-    return longest is not None and longest >= csv.field_size_limit()
-
-
-def _well_quoted(block: bytes) -> bool:
-    """Whether quotes enclose whole cells only, and are doubled inside them."""
-    if b'"' not in block:
-        return True
-    codes = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
-    quotes = np.flatnonzero(codes == _QUOTE)
-    opening = np.isin(codes[quotes[::2] - 1], np.frombuffer(b',\n"', dtype=np.uint8))
-    closing = np.isin(codes[quotes[1::2] + 1], np.frombuffer(b',\r\n"', dtype=np.uint8))
-    return len(quotes) % 2 == 0 and bool(opening.all() and closing.all())

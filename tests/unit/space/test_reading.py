@@ -20,7 +20,6 @@ from covey.space.reading_csv import (
     line_of,
     read_csv,
     records,
-    start_of,
 )
 
 ROWS = [{"t": 20, "x": 0.5, "dye": "red"}, {"t": 40, "x": 1.0, "dye": "blue"}]
@@ -235,22 +234,16 @@ def test_rows_begin_on_lines_whatever_comes_between(tmp_path):
 
 def test_a_byte_order_mark_is_passed_over_once(tmp_path):
     file = written_bytes(tmp_path, b"\xef\xbb\xbfx,y\n")
-    assert start_of(file) == 3
     assert first_record(file) == ["x", "y"]
     assert first_record(written_bytes(tmp_path, b"\n\nx\n")) == ["x"]
     assert first_record(written_bytes(tmp_path, b"\n\n")) == []
-
-
-def test_records_go_on_from_a_byte(tmp_path):
-    with records(written_bytes(tmp_path, b"x,y\n1,2\n3,4\n"), 8) as reader:
-        assert list(reader) == [["3", "4"]]
 
 
 def test_what_is_no_text_is_named_by_its_line(tmp_path):
     file = written_bytes(tmp_path, b"x,y\n1,\xc3\xa9\n2,\xe9\n")
     with (
         pytest.raises(SpaceError, match=r"line 3 of .*pool.csv is not CSV text in UTF-8"),
-        records(file, 0) as reader,
+        records(file) as reader,
     ):
         list(reader)
     assert line_of(file, 5) is None
@@ -260,7 +253,7 @@ def test_a_quote_that_is_not_closed(tmp_path):
     file = written_bytes(tmp_path, b'x\n"' + b"a" * (csv.field_size_limit() + 1))
     with (
         pytest.raises(SpaceError, match=r"field larger than .*a quote that is not closed"),
-        records(file, 0) as reader,
+        records(file) as reader,
     ):
         list(reader)
 

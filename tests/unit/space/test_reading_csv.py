@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import logging
-import sys
 
 import numpy as np
 import pytest
@@ -83,13 +82,6 @@ def test_files_are_checked(tmp_path, text, message):
 def test_a_file_that_is_not_utf_8(tmp_path):
     with pytest.raises(SpaceError, match=r"line 2 of .*pool.csv is not CSV text in UTF-8"):
         read_csv(written(tmp_path, "x\né\n".encode("latin-1")))
-
-
-def test_a_large_file_does_without_pyarrow_too(tmp_path, monkeypatch):
-    path = written(tmp_path, "x\n1\n")
-    monkeypatch.setattr(reading_csv, "_LARGE", 0)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert read_csv(path)["x"].tolist() == [1]
 
 
 def test_an_interrupt_leaves_nothing_open(tmp_path, monkeypatch):

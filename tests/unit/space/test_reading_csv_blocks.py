@@ -111,7 +111,7 @@ def test_every_size_of_block_reads_the_same(tmp_path, monkeypatch, name):
     for rows in (1, 7, 64):
         monkeypatch.setattr(reading_csv, "_ROWS", rows)
         assert outcome(file) == plain
-    if not isinstance(plain, str):
+    if isinstance(data, str) and not isinstance(plain, str):
         assert [column[:3] for column in plain] == whole(data.removeprefix("\ufeff"))
 
 

@@ -1,14 +1,15 @@
 """Several goals and limits: the hypervolume of the front, beside qLogNEHVI and NSGA-II.
 
-    python -m benchmarks.outcomes run --peers covey,qlognehvi,nsga2 --seeds 10 --workers 16 \
-        --rows outcomes.jsonl
+    python -m benchmarks.outcomes run --peers covey,covey-learnt,qlognehvi,nsga2 --seeds 10 \
+        --workers 16 --rows outcomes.jsonl
     python -m benchmarks.outcomes table outcomes.jsonl
+    python -m benchmarks.outcomes table --beside covey outcomes.jsonl
 
-Six problems: ZDT1 and ZDT2 (two goals, 6 inputs), DTLZ2 (three, 6), BNH (two goals and two limits),
-vehicle crash safety (three goals; Liao et al. 2008) and a disc brake (two goals and four limits;
-Osyczka & Kundu 1995). Every peer starts from the same 16 Sobol points and then asks for batches.
-Counted is the hypervolume of what keeps the limits, above a reference point that every peer knows.
-`run` adds a row a run, and goes on where it stopped. Peers: `pip install botorch optuna`.
+The problems are in `benchmarks.tradeoffs`; only Covey runs the network, which has options and
+failures. Every peer starts from the same 16 Sobol points and then asks for batches. Counted is the
+hypervolume of what keeps the limits, above a reference point that every peer knows but
+``covey-learnt``, which nobody tells it. `run` adds a row a run, and goes on where it stopped.
+``qlognehvi-quick`` is optimised with less effort. Peers: `pip install botorch optuna`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -33,124 +33,10 @@ import numpy as np
 
 import covey
 from benchmarks.race.runner import read
+from benchmarks.tradeoffs import PROBLEMS, Problem
 from covey.arrays import Array
-from covey.hypervolume import hypervolume
 
 FIRST = 16  # points of the design that all peers share
-
-# The problems. Goals are minimised; slacks of at least 0 keep the limits.
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Goals to minimise and limits to keep, on a box."""
-
-    bounds: tuple[tuple[float, float], ...]
-    worst: tuple[float, ...]  # the reference point
-    goals: Callable[[Array], Array]  # (n, d) -> (n, m)
-    slacks: Callable[[Array], Array] | None = None  # (n, d) -> (n, c)
-
-    def values(self, x: Array) -> tuple[Array, Array]:
-        """Goals (n, m) and slacks (n, c)."""
-        return self.goals(x), np.zeros((len(x), 0)) if self.slacks is None else self.slacks(x)
-
-    def volume(self, x: Array) -> float:
-        """The hypervolume of those of the points (n, d) that keep the limits."""
-        goals, slacks = self.values(x)
-        return hypervolume(-goals[(slacks >= 0.0).all(axis=1)], -np.array(self.worst))
-
-    def design(self, seed: int) -> Array:
-        """The first points, scrambled Sobol."""
-        from scipy.stats import qmc
-
-        low, high = np.array(self.bounds).T
-        unit = qmc.Sobol(len(self.bounds), scramble=True, rng=seed).random(FIRST)
-        return low + (high - low) * unit
-
-
-def zdt1(x: Array) -> Array:
-    """Zitzler, Deb & Thiele 2000: a convex front."""
-    g = 1.0 + 9.0 * x[:, 1:].mean(axis=1)
-    return np.column_stack([x[:, 0], g * (1.0 - np.sqrt(x[:, 0] / g))])
-
-
-def zdt2(x: Array) -> Array:
-    """Zitzler, Deb & Thiele 2000: a concave front."""
-    g = 1.0 + 9.0 * x[:, 1:].mean(axis=1)
-    return np.column_stack([x[:, 0], g * (1.0 - np.square(x[:, 0] / g))])
-
-
-def dtlz2(x: Array) -> Array:
-    """Deb, Thiele, Laumanns & Zitzler 2002: an eighth of a sphere."""
-    g = 1.0 + np.square(x[:, 2:] - 0.5).sum(axis=1)
-    a, b = 0.5 * np.pi * x[:, 0], 0.5 * np.pi * x[:, 1]
-    return np.column_stack([g * np.cos(a) * np.cos(b), g * np.cos(a) * np.sin(b), g * np.sin(a)])
-
-
-def bnh(x: Array) -> Array:
-    """Binh & Korn 1997."""
-    a, b = x.T
-    return np.column_stack([4.0 * a**2 + 4.0 * b**2, (a - 5.0) ** 2 + (b - 5.0) ** 2])
-
-
-def bnh_slacks(x: Array) -> Array:
-    """Two circles: inside the one, outside the other."""
-    a, b = x.T
-    return np.column_stack([25.0 - (a - 5.0) ** 2 - b**2, (a - 8.0) ** 2 + (b + 3.0) ** 2 - 7.7])
-
-
-def vehicle(x: Array) -> Array:
-    """Mass, acceleration and intrusion in a crash, by thicknesses of five parts (Liao 2008)."""
-    a, b, c, d, e = x.T
-    mass = 1640.2823 + 2.3573285 * a + 2.3220035 * b + 4.5688768 * c + 7.7213633 * d + 4.4559504 * e
-    acceleration = (
-        6.5856 + 1.15 * a - 1.0427 * b + 0.9738 * c + 0.8364 * d - 0.3695 * a * d
-        + 0.0861 * a * e + 0.3628 * b * d - 0.1106 * a**2 - 0.3437 * c**2 + 0.1764 * d**2
-    )  # fmt: skip
-    intrusion = (
-        -0.0551 + 0.0181 * a + 0.1024 * b + 0.0421 * c - 0.0073 * a * b + 0.024 * b * c
-        - 0.0118 * b * d - 0.0204 * c * d - 0.008 * c * e - 0.0241 * b**2 + 0.0109 * d**2
-    )  # fmt: skip
-    return np.column_stack([mass, acceleration, intrusion])
-
-
-def brake(x: Array) -> Array:
-    """Mass and stopping time of a disc brake: radii, force, number of surfaces."""
-    inner, outer, force, surfaces = x.T
-    area, solid = outer**2 - inner**2, outer**3 - inner**3
-    mass = 4.9e-5 * area * (surfaces - 1.0)
-    return np.column_stack([mass, 9.82e6 * area / (force * surfaces * solid)])
-
-
-def brake_slacks(x: Array) -> Array:
-    """Distance of the radii, pressure, temperature and torque."""
-    inner, outer, force, surfaces = x.T
-    area, solid = outer**2 - inner**2, outer**3 - inner**3
-    return np.column_stack(
-        [
-            outer - inner - 20.0,
-            0.4 - force / (3.14 * area),
-            1.0 - 2.22e-3 * force * solid / area**2,
-            2.66e-2 * force * surfaces * solid / area - 900.0,
-        ]
-    )
-
-
-UNIT = ((0.0, 1.0),)
-PROBLEMS = {
-    "zdt1": Problem(UNIT * 6, (1.1, 1.1), zdt1),
-    "zdt2": Problem(UNIT * 6, (1.1, 1.1), zdt2),
-    "dtlz2": Problem(UNIT * 6, (1.1, 1.1, 1.1), dtlz2),
-    "bnh": Problem(((0.0, 5.0), (0.0, 3.0)), (140.0, 50.0), bnh, bnh_slacks),
-    "vehicle": Problem(((1.0, 3.0),) * 5, (1864.72022, 11.81993945, 0.2903999384), vehicle),
-    "brake": Problem(
-        ((55.0, 80.0), (75.0, 110.0), (1000.0, 3000.0), (11.0, 20.0)),
-        (5.7771, 3.9651),
-        brake,
-        brake_slacks,
-    ),
-}
-
 
 # The peers: each is told results and asks for a batch.
 
@@ -166,20 +52,19 @@ class Peer(Protocol):
 
 
 class Covey:
-    """A study with a strategy by name."""
+    """A study with a strategy by name, which is told the reference point or learns one."""
 
-    def __init__(self, problem: Problem, seed: int, strategy: str = "auto") -> None:
+    def __init__(
+        self, problem: Problem, seed: int, strategy: str = "auto", *, told: bool = True
+    ) -> None:
         goals = [f"f{j}" for j in range(len(problem.worst))]
-        self._limits = [f"c{j}" for j in range(problem.values(problem.design(0))[1].shape[1])]
-        self._names = [f"x{i}" for i in range(len(problem.bounds))]
-        self._goals = goals
+        limits = [f"c{j}" for j in range(problem.values(problem.design(0, 1))[1].shape[1])]
+        self._problem, self._names = problem, [*goals, *limits]
         self.study = covey.Study(
-            covey.Space(
-                {n: covey.Real(*b) for n, b in zip(self._names, problem.bounds, strict=True)}
-            ),
+            problem.space,
             goal=dict.fromkeys(goals, "min"),
-            limits=dict.fromkeys(self._limits, (">=", 0.0)) or None,
-            worst=dict(zip(goals, problem.worst, strict=True)),
+            limits=dict.fromkeys(limits, (">=", 0.0)) or None,
+            worst=dict(zip(goals, problem.worst, strict=True)) if told else None,
             strategy=strategy,
             seed=seed,
         )
@@ -187,27 +72,43 @@ class Covey:
 
     def tell(self, x: Array, goals: Array, slacks: Array, /) -> None:
         """Results of the points, those asked for or others."""
-        names = [*self._goals, *self._limits]
         rows = np.hstack([goals, slacks])
-        values = [dict(zip(names, map(float, row), strict=True)) for row in rows]
-        if self._asked:
-            self.study.tell(self._asked, values)
-        else:
-            points = [dict(zip(self._names, map(float, row), strict=True)) for row in x]
-            self.study.add(points, values)
+        values = [dict(zip(self._names, map(float, row), strict=True)) for row in rows]
+        well = np.isfinite(rows).all(axis=1)
+        if not self._asked:
+            chosen = np.flatnonzero(well)
+            self.study.add([self._problem.point(x[i]) for i in chosen], [values[i] for i in chosen])
+        for trial, value, ended in zip(self._asked, values, well, strict=bool(self._asked)):
+            if ended:
+                self.study.tell(trial, value)
+            else:
+                self.study.fail(trial, "out of memory, or without an end")
 
     def ask(self, k: int, /) -> Array:
         """The next batch."""
         self._asked = self.study.ask(k)
-        return np.array([[t.point[name] for name in self._names] for t in self._asked])
+        return np.array([self._problem.row(trial.point) for trial in self._asked])
+
+
+class Effort(NamedTuple):
+    """How hard an acquisition is optimised."""
+
+    restarts: int = 10
+    raw_samples: int = 256
+    draws: int = 128
+    steps: int = 200
+
+
+QUICK = Effort(4, 64, 64, 60)  # a fifth of the time, where cores are few
 
 
 class QLogNEHVI:
     """BoTorch's, as its tutorial has it: independent processes, one point after the other."""
 
-    def __init__(self, problem: Problem, seed: int) -> None:
+    def __init__(self, problem: Problem, seed: int, effort: Effort = Effort()) -> None:  # noqa: B008
         import torch
 
+        self._effort = effort
         torch.manual_seed(seed)
         torch.set_num_threads(1)
         self._problem, self._torch = problem, torch
@@ -255,7 +156,7 @@ class QLogNEHVI:
             model,
             ref_point=(-np.array(self._problem.worst)).tolist(),
             X_baseline=self._x,
-            sampler=SobolQMCNormalSampler(torch.Size([128])),
+            sampler=SobolQMCNormalSampler(torch.Size([self._effort.draws])),
             objective=IdentityMCMultiOutputObjective(outcomes=list(range(m))),
             constraints=kept or None,
             prune_baseline=True,
@@ -264,10 +165,10 @@ class QLogNEHVI:
             acquisition,
             bounds=bounds,
             q=k,
-            num_restarts=10,
-            raw_samples=256,
+            num_restarts=self._effort.restarts,
+            raw_samples=self._effort.raw_samples,
             sequential=True,
-            options={"batch_limit": 5, "maxiter": 200},
+            options={"batch_limit": 5, "maxiter": self._effort.steps},
         )
         return found.detach().numpy()
 
@@ -333,7 +234,9 @@ def peer_of(name: str, problem: Problem, seed: int) -> Peer:
     """The peer of this name; ``covey:NAME`` is covey with another strategy."""
     made: dict[str, Callable[[Problem, int], Peer]] = {
         "covey": Covey,
+        "covey-learnt": lambda problem, seed: Covey(problem, seed, told=False),
         "qlognehvi": QLogNEHVI,
+        "qlognehvi-quick": lambda problem, seed: QLogNEHVI(problem, seed, QUICK),
         "nsga2": NSGA2,
         "sobol": Sobol,
     }
@@ -355,27 +258,31 @@ class Run(NamedTuple):
     batch: int
     seed: int
     rounds: int
+    first: int = FIRST
 
 
 def evaluate(run: Run) -> dict[str, Any]:
     """The row of a run: hypervolume after each batch, and seconds spent in asking."""
     problem = PROBLEMS[run.problem]
-    peer, x = peer_of(run.peer, problem, run.seed), problem.design(run.seed)
-    peer.tell(x, *problem.values(x))
-    volumes, seconds = [problem.volume(x)], []
+    peer = peer_of(run.peer, problem, run.seed)
+    new = problem.design(run.seed, run.first) if run.first else np.zeros((0, len(problem.bounds)))
+    goals, slacks = problem.values(new)
+    volumes, seconds = [problem.volume(goals, slacks)], []
     for _ in range(run.rounds):
+        if len(new):
+            peer.tell(new, goals[-len(new) :], slacks[-len(new) :])
         began = time.perf_counter()
         new = peer.ask(run.batch)
         seconds.append(time.perf_counter() - began)
-        peer.tell(new, *problem.values(new))
-        x = np.vstack([x, new])
-        volumes.append(problem.volume(x))
+        more = problem.values(new)
+        goals, slacks = np.vstack([goals, more[0]]), np.vstack([slacks, more[1]])
+        volumes.append(problem.volume(goals, slacks))
     return {**run._asdict(), "volumes": volumes, "seconds": seconds}
 
 
 def run_all(runs: list[Run], path: Path, workers: int) -> None:
     """Run what has no row yet, in processes of their own; one row a run."""
-    done = {Run(*(row[name] for name in Run._fields)) for row in read(path)}
+    done = {Run(**{name: row[name] for name in Run._fields if name in row}) for row in read(path)}
     left = [run for run in runs if run not in done]
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     with pool, path.open("a", encoding="utf-8") as rows:
@@ -389,26 +296,25 @@ def run_all(runs: list[Run], path: Path, workers: int) -> None:
             print(f"{i}/{len(left)} {jobs[job]}", file=sys.stderr)
 
 
-def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Median final hypervolume of each peer, its share of qLogNEHVI's, and seconds of a run."""
-    cells: dict[tuple[str, int], dict[str, list[dict[str, Any]]]] = defaultdict(
-        lambda: defaultdict(list)
+def table(rows: list[dict[str, Any]], beside: str) -> list[str]:
+    """Mean final hypervolume of each peer, and its share of another's on the seeds of both."""
+    finals: dict[tuple[str, int, int], dict[str, dict[int, float]]] = defaultdict(
+        lambda: defaultdict(dict)
     )
     for row in rows:
-        cells[row["problem"], row["batch"]][row["peer"]].append(row)
+        cell = finals[row["problem"], row["batch"], row.get("first", FIRST)]
+        cell[row["peer"]][row["seed"]] = row["volumes"][-1]
     peers = sorted({row["peer"] for row in rows})
     lines = [f"| problem | {' | '.join(peers)} |", "|---" * (1 + len(peers)) + "|"]
-    for (problem, batch), each in sorted(cells.items()):
-        beside = [row["volumes"][-1] for row in each.get("qlognehvi", ())]
-        texts = [f"{problem}, B = {batch}"]
+    for (problem, batch, first), each in sorted(finals.items()):
+        texts = [f"{problem}, {first} and batches of {batch}"]
         for peer in peers:
-            if peer not in each:
-                texts.append("-")
-                continue
-            final = float(np.median([row["volumes"][-1] for row in each[peer]]))
-            spent = float(np.mean([sum(row["seconds"]) for row in each[peer]]))
-            share = f", {100.0 * final / float(np.median(beside)):.1f} %" if beside else ""
-            texts.append(f"{final:.5g}{share}, {spent:.1f} s, n = {len(each[peer])}")
+            own, other = each[peer], each[beside]
+            both = own.keys() & other.keys()
+            share = sum(own[i] for i in both) / sum(other[i] for i in both) if both else 0.0
+            said = f", {share:.1%} of {beside} on {len(both)}" if both and peer != beside else ""
+            mean = f"{np.mean([*own.values()]):.5g}, n = {len(own)}" if own else "-"
+            texts.append(mean + said)
         lines.append(f"| {' | '.join(texts)} |")
     return lines
 
@@ -422,18 +328,23 @@ def main() -> None:
     run.add_argument("--problems", default=",".join(PROBLEMS))
     run.add_argument("--batch", type=int, default=8)
     run.add_argument("--rounds", type=int, default=10)
+    run.add_argument("--first", type=int, default=FIRST, help="0: batches from the first on")
     run.add_argument("--seeds", type=int, default=10)
+    run.add_argument("--from", type=int, default=0, dest="start", help="the first seed")
     run.add_argument("--workers", type=int, default=2)
     run.add_argument("--rows", type=Path, required=True)
     shown = verbs.add_parser("table", help="print a Markdown table")
+    shown.add_argument("--beside", default="qlognehvi", help="the peer to compare with")
     shown.add_argument("files", nargs="+", type=Path)
     options = parser.parse_args()
     if options.verb == "table":
-        print("\n".join(table([row for path in options.files for row in read(path)])))
+        print(
+            "\n".join(table([row for path in options.files for row in read(path)], options.beside))
+        )
         return
     runs = [
-        Run(peer, problem, options.batch, seed, options.rounds)
-        for seed in range(options.seeds)
+        Run(peer, problem, options.batch, seed, options.rounds, options.first)
+        for seed in range(options.start, options.start + options.seeds)
         for problem in options.problems.split(",")
         for peer in options.peers.split(",")
     ]

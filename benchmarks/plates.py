@@ -23,7 +23,7 @@ from benchmarks.race.runner import read
 from covey import Integer, Layout, Real, Space, Study
 from covey import propose as proposing
 from covey.gp import GP, Sharing, condition, fit, observe
-from covey.plates.choosing import upper_bounds
+from covey.plates.choosing import Ranking, upper_bounds
 
 FACTORS, LEVELS, WELLS, PLATES, NOISE = 4, 6, 24, 6, 0.02
 SHOWN = (2, 4, 6)
@@ -53,14 +53,14 @@ def two_peaks(seed: int) -> Callable[[Mapping[str, Any]], float]:
 def ranked(rule: str, seed: int) -> Any:
     """Ranks of levels by another rule than the mean of the five best upper bounds."""
 
-    def rank(belief: Any, ids: Any, free: Any, turn: int) -> dict[int, float]:
-        rng = np.random.default_rng([seed, belief.looks, turn, 3])
+    def rank(belief: Any, ids: Any, free: Any) -> Ranking:
+        rng = np.random.default_rng([seed, belief.looks, 0, 3])
         found = {}
         for level in np.unique(ids[free]).tolist():
             some = free & (ids == level)
             best = float(upper_bounds(belief)[some].max())
             found[level] = best if rule == "best bound" else float(rng.random())
-        return found
+        return Ranking(found)
 
     return rank
 

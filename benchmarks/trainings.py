@@ -113,7 +113,8 @@ class Made:
 
 
 @cache
-def _digits() -> tuple[np.ndarray, ...]:
+def digits() -> tuple[np.ndarray, ...]:
+    """Images (n, 64) and digits (n,) of 600 to train on, and of the other 1197."""
     from sklearn.datasets import load_digits
 
     x, y = load_digits(return_X_y=True)
@@ -183,7 +184,7 @@ class _Network:
 
     def train_an_epoch(self) -> None:
         """Go through the images once, in random order."""
-        x, y, _, _ = _digits()
+        x, y, _, _ = digits()
         order = self._rng.permutation(len(x))
         for start in range(0, len(x), self._size):
             rows = order[start : start + self._size]
@@ -209,7 +210,7 @@ class _Network:
 
     def loss(self) -> float:
         """The mean log loss on the images that are not trained on."""
-        w, (_, _, x, y) = self._weights, _digits()
+        w, (_, _, x, y) = self._weights, digits()
         chances = _softmax(np.maximum(x @ w[0] + w[2], 0.0) @ w[1] + w[3])
         return float(-np.log(np.maximum(chances[np.arange(len(y)), y], 1e-12)).mean())
 

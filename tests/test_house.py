@@ -50,7 +50,7 @@ def test_what_is_raised_is_ours(path):
     allowed = {  # caught in the same file, or the protocol of a builtin
         "covey.cli.init": {"ValueError"},
         "covey.history.trial": {"TypeError"},
-        "covey.log.disk": {"OSError"},
+        "covey.disk": {"OSError"},
         "covey.run.loop": {"KeyboardInterrupt"},  # which says what ended the run
         "covey.run.reports": {"Stopped"},  # no error, but how an evaluation is ended
         "covey.testing.parameter": {"AssertionError"},  # how a test fails

@@ -122,7 +122,7 @@ def use(folder: Path) -> None:
 
 def exclude(folder: Path, locks: Locks) -> None:
     """Two open files lock each other out, and who waits has it when it is free."""
-    from covey.log.disk import is_locked, locked, try_lock
+    from covey.disk import is_locked, locked, try_lock
 
     path = folder / "file"
     mine, theirs = (os.open(path, os.O_RDWR | os.O_CREAT) for _ in range(2))

@@ -45,6 +45,17 @@ class Candidates:
         places = None if self.places is None else self.places[keep]
         return Candidates(self.at[keep], lambda i: self.read(keep[i]), places)
 
+    def followed_by(self, others: Candidates) -> Candidates:
+        """These candidates, and then others."""
+        n = len(self)
+
+        def read(rows: Indices) -> list[dict[str, Any]]:
+            return [
+                (self.points([i]) if i < n else others.points([i - n]))[0] for i in rows.tolist()
+            ]
+
+        return Candidates(np.vstack([self.at, others.at]), read)
+
     def points(self, indices: Sequence[int]) -> list[dict[str, Any]]:
         """The chosen candidates as points."""
         return self.read(np.asarray(indices, dtype=np.intp))

@@ -7,9 +7,15 @@ out and among the many (`python -m benchmarks.pools_in_plates`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from covey.arrays import Array
+
+if TYPE_CHECKING:
+    from covey.arrays import Indices
 
 _MOST, _EACH = 4096, 10  # candidates looked at; or so many for each row of the batch
 _SAMPLE, _SHARE = 1024, 4  # candidates that are to be covered; or so many for each row
@@ -82,3 +88,50 @@ def _distances(one: Array, other: Array) -> Array:
     from scipy.spatial.distance import cdist
 
     return np.asarray(cdist(one, other))
+
+
+# A first plate in a space: every option and every part of a range as often as any other.
+
+
+def even(values: Sequence[Array], k: int, rng: np.random.Generator, there: int = 0) -> list[int]:
+    r"""k rows, so that every option and every part of a range has an even share of the rows.
+
+    ``values`` has an array (n, c) for each parameter, whose first rows, ``there`` in number, are
+    chosen already. A parameter with more than k different numbers is cut into k parts, each with as
+    many rows. One after the other, rows are taken whose options are new where any is left; of these
+    the one whose parts and options have, summed over parameters, the fewest rows for their share.
+
+    >>> kinds, numbers = np.array([[0.0, 0.0, 1.0, 1.0], [0.1, 0.9, 0.2, 0.8]])[:, :, None]
+    >>> chosen = even([kinds, numbers], 2, np.random.default_rng(0))
+    >>> sorted(kinds[chosen, 0].tolist()), sorted(np.round(numbers[chosen, 0]).tolist())
+    ([0.0, 1.0], [0.0, 1.0])
+    """
+    strata = [_strata(some, k) for some in values]
+    counts = [np.bincount(of[:there], minlength=len(share)) for of, share, _ in strata]
+    left, chosen = rng.permutation(np.arange(there, len(values[0]))), list[int]()
+    while len(chosen) < k and len(left):
+        new, full = np.zeros(len(left)), np.zeros(len(left))
+        for count, (of, share, options) in zip(counts, strata, strict=True):
+            had = count[of[left]]
+            full += had / share[of[left]]
+            new += (had == 0) & options
+        best = int(left[np.lexsort((full, -new))[0]])
+        chosen.append(best)
+        left = left[left != best]
+        for count, (of, *_) in zip(counts, strata, strict=True):
+            count[of[best]] += 1
+    return chosen
+
+
+def _strata(values: Array, k: int) -> tuple[Indices, Array, bool]:
+    """The stratum (n,) of each value (n, c): its option, or a part of the range that has such rows.
+
+    With the share (m,) of rows that each stratum is to have, and whether they are options.
+    """
+    rows, of = np.unique(np.round(values, 9), axis=0, return_inverse=True)
+    if len(rows) <= k or rows.shape[1] > 1:
+        return of.reshape(-1), np.full(len(rows), 1.0 / len(rows)), True
+    ends = np.unique(np.quantile(values[:, 0], np.arange(1, k) / k))
+    of = np.searchsorted(ends, values[:, 0], side="right")
+    share = np.bincount(of, minlength=len(ends) + 1) / len(of)
+    return of, np.maximum(share, 1.0 / len(of)), False

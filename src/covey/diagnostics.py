@@ -53,6 +53,8 @@ class Diagnostics:
             just below the rest (`covey.gp.observations.clipped_penalties`).
         prior: the weight of each earlier study in the prior mean, by the name of its file; 0 where
             the results contradict it.
+        influence: by how much each moves what is expected: its weight times the standard deviation
+            of its mean at the points told, in standard deviations of the results.
         note: what to know of how several goals were traded off; empty if there is nothing.
         reasons: why each point is in the batch, in the order of its trials, in words; empty where
             the strategy does not say.
@@ -79,6 +81,7 @@ class Diagnostics:
     nats: tuple[float, ...] = ()
     note: str = ""
     prior: Mapping[str, float] | None = None
+    influence: Mapping[str, float] | None = None
 
 
 def information_gain(belief: Belief, indices: Sequence[int]) -> float:

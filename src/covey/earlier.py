@@ -11,14 +11,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from covey.errors import JournalError, SpaceError, did_you_mean
 from covey.gp import condition, fit_best, observe
 from covey.gp.observations import Warp
-from covey.gp.prior_mean import SourceMean, words_of
+from covey.gp.prior_mean import SourceMean
 from covey.history import History, event_from_json
 from covey.log.journal import read
 from covey.outcomes import PLAIN, Outcomes
@@ -28,6 +28,7 @@ from covey.space.names import is_finite, is_scalar, listed
 if TYPE_CHECKING:
     from covey.arrays import Array
     from covey.gp import GP, Observations
+    from covey.learn import Recipe
     from covey.space import Parameter
 
 MOST = 300  # results of an earlier study that are kept: the best of them, and others at random
@@ -308,26 +309,56 @@ def _matched(study: Earlier, wanted: Mapping[str, str], *, single: bool) -> Earl
 # What is said about them.
 
 
-def weights_of(
-    studies: Sequence[Earlier], models: Sequence[Mapping[str, Any]]
-) -> dict[str, list[float]]:
-    """The weights of each study in models as a log describes them, by the name of its file."""
-    found: dict[str, list[float]] = {study.name: [] for study in studies}
+class Count(NamedTuple):
+    """How much an earlier study counts, averaged over the models.
+
+    Attributes:
+        weight: a_s, of its mean in the prior mean.
+        influence: the weight times the standard deviation of its mean at the points told so far,
+            in standard deviations of the results. A mean that hardly varies has none, whatever its
+            weight.
+    """
+
+    weight: float
+    influence: float
+
+
+def counts_of(
+    recipe: Recipe, history: History, models: Sequence[Mapping[str, Any]]
+) -> dict[str, Count]:
+    """How much each study counts in models as a log describes them, by the name of its file.
+
+    Those of which the models do not know yet are left out.
+    """
+    found: dict[str, list[Count]] = {study.name: [] for study in recipe.earlier}
+    at = recipe.space.encode([trial.point for trial in history.told if not trial.excluded])
     for model in models:
         outcome = model.get("outcome", "")
-        mine = [study for study in studies if not outcome or outcome in study.goal]
+        mine = [study for study in recipe.earlier if not outcome or outcome in study.goal]
         for study, weight in zip(mine, model.get("earlier", ()), strict=False):
-            found[study.name].append(float(weight))
-    return found
+            mean = (study.of(outcome) if outcome else study).mean_in(recipe.space, recipe.gp)
+            spread = float(np.std(mean.mean(at))) if weight > 0.0 else 0.0
+            found[study.name].append(Count(float(weight), weight * spread))
+    return {
+        name: Count(*np.mean(counts, axis=0).tolist()) for name, counts in found.items() if counts
+    }
 
 
-def sentences_about(
-    studies: Sequence[Earlier], models: Sequence[Mapping[str, Any]]
-) -> tuple[str, ...]:
+def sentences_about(recipe: Recipe, history: History) -> tuple[str, ...]:
     """A sentence about each study: how much it counts in the latest models."""
+    counts = counts_of(recipe, history, history.models or ()) if recipe.earlier else {}
     return tuple(
-        f"The earlier study {name} {words_of(each)}."
-        if each
-        else f"How much the earlier study {name} counts is found from the results."
-        for name, each in weights_of(studies, models).items()
+        f"The earlier study {study.name} {_words_of(counts[study.name])}."
+        if study.name in counts
+        else f"How much the earlier study {study.name} counts is found from the results."
+        for study in recipe.earlier
+    )
+
+
+def _words_of(count: Count) -> str:
+    if count.weight == 0.0:
+        return "counts for nothing: the results contradict it"
+    return (
+        f"counts with weight {count.weight:.2f}, and moves what is expected by "
+        f"{count.influence:.2f} standard deviations of the results"
     )

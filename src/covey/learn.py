@@ -25,11 +25,12 @@ from covey.gp import (
     Posterior,
     Posteriors,
     Recall,
+    Scale,
     Sharing,
     Success,
     Warp,
     fit_best,
-    learnt_worst,
+    learnt_scale,
     observe,
     outgrown,
     scaled,
@@ -246,8 +247,8 @@ def wells_measured(
     """Results as of `_results`: of trials on plates the readings that make up their value.
 
     A trial whose value was told or corrected by hand is one result, with the shifts that all its
-    wells share. Controls that are points of the space are results, too; others tell about shifts
-    only. Effects are those of the layouts.
+    wells share. Controls that are points of the space are results, too, at the values that their
+    plate shares; others tell about shifts only. Effects are those of the layouts.
     """
     book = history.plates
     rows: list[tuple[Mapping[str, Any], float, float, tuple[str, str] | None]] = []
@@ -263,12 +264,11 @@ def wells_measured(
         rows.append((trial.point, trial.value or 0.0, sem, _common(book.wells_of(trial.id))))
     outside: list[tuple[str, float, tuple[str, str]]] = []
     for plate, record in book.records.items():
-        controls = record.layout.get("controls", {})
         for well, use in record.uses.items():  # in one order, however the readings came
             name, value = use.control, record.readings.get(well)
             if not name or value is None or well in record.marks or isinstance(value, Point):
                 continue
-            point = _inside(controls.get(name, {}).get("at"), space)
+            point = _inside(record.point_of_control(name, history.trials), space)
             if point is not None:
                 rows.append((point, value, np.nan, (plate, well)))
             else:
@@ -286,9 +286,13 @@ def _common(places: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
 
 
 def _inside(at: Mapping[str, Any] | None, space: Space | Pool) -> Mapping[str, Any] | None:
-    """The point of a control, if it has one that is in the space, which may have changed since."""
+    """The point of a control, if it has one that is in the space, which may have changed since.
+
+    A value that its plate shares may break a constraint, which is no reason not to learn from it.
+    """
     try:
-        return None if at is None else space.check(at)
+        every = isinstance(space, Space) and at is not None and {*space.names} <= {*at}
+        return None if at is None else space.check(at, partial=every)
     except SpaceError:
         return None
 
@@ -367,23 +371,14 @@ def understand_several(
     outcomes = outcomes.in_order
     each = understand_each(history, recipe, outcomes)
     goals = tuple(each[name] for name in outcomes.goals)
-    signs = dict(zip(each, (recipe.of(name).sign for name in each), strict=True))
-    limits = tuple(
-        Bound.of(
-            each[limit.name],
-            signs[limit.name] * limit.bound,
-            above=(limit.sign == ">=") == (signs[limit.name] > 0.0),
-        )
-        for limit in outcomes.limits
-    )
+    limits = bounds_of(each, recipe, outcomes)
     every = [t for t in history.told if not t.excluded and outcomes.goals.keys() <= {*t.values}]
     told = reachable_trials(recipe.space, every)
     at = recipe.space.encode([trial.point for trial in told or every])
     # With no result left inside the front is empty, and its units are those of means inside.
     at = at if told else some_inside(recipe.space, at)
     means = np.column_stack([goal.outcome(goal.belief(at).mean) for goal in goals])
-    worst = _worst(means, told, outcomes)
-    scale = scaled(means, worst)
+    scale = _scale(means, told, outcomes, at.shape[1])
     kept = np.array([outcomes.keeps(trial.values) for trial in told], dtype=bool)
     at, means = at[: len(told)][kept], means[: len(told)][kept]
     values = front_of(scale(means))
@@ -397,6 +392,21 @@ def understand_several(
     return replace(made, front=_awaited(made, recipe, waiting)) if waiting else made
 
 
+def bounds_of(
+    each: Mapping[str, Posterior], recipe: Recipe, outcomes: Outcomes
+) -> tuple[Bound, ...]:
+    """The limits, on the posteriors of their outcomes."""
+    signs = {name: recipe.of(name).sign for name in each}
+    return tuple(
+        Bound.of(
+            each[limit.name],
+            signs[limit.name] * limit.bound,
+            above=(limit.sign == ">=") == (signs[limit.name] > 0.0),
+        )
+        for limit in outcomes.limits
+    )
+
+
 def reachable_trials(space: Space | Pool, trials: Sequence[Trial]) -> list[Trial]:
     """The trials whose points may still be proposed."""
     if not trials:
@@ -405,11 +415,13 @@ def reachable_trials(space: Space | Pool, trials: Sequence[Trial]) -> list[Trial
     return [trial for trial, one in zip(trials, kept.tolist(), strict=True) if one]
 
 
-def _worst(means: Array, told: list[Trial], outcomes: Outcomes) -> Array:
-    """The reference point (m,): given, or learnt from the results."""
-    if outcomes.worst is None:
-        return learnt_worst(goal_values(told, outcomes) if len(told) > 1 else means)
-    return outcomes.signs() * np.array([outcomes.worst[name] for name in outcomes.goals])
+def _scale(means: Array, told: list[Trial], outcomes: Outcomes, dimension: int) -> Scale:
+    """The units of the front of means (n, m), from the worst values, given or learnt."""
+    worst = outcomes.worst_values()
+    if worst is not None:
+        return scaled(means, worst)
+    results = goal_values(told, outcomes) if len(told) > 1 else means
+    return learnt_scale(results, means, dimension)
 
 
 def _incomplete(trial: Trial, outcomes: Outcomes) -> bool:

@@ -112,6 +112,12 @@ class Outcomes:
         """Turns values of the goals into something to maximise, and back, (m,)."""
         return np.array([1.0 if sense == "max" else -1.0 for sense in self.goals.values()])
 
+    def worst_values(self) -> Array | None:
+        """The reference point to maximise from, (m,); None if it is learnt."""
+        if self.worst is None:
+            return None
+        return self.signs() * np.array([self.worst[name] for name in self.goals])
+
     def keeps(self, values: Mapping[str, float]) -> bool:
         """Whether all limits are known to be kept."""
         return all(a.name in values and a.keeps(values[a.name]) for a in self.limits)

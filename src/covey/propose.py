@@ -26,9 +26,9 @@ from covey.candidates import (
     candidate_set,
     excluded,
 )
-from covey.design import covering, most_candidates
+from covey.design import covering, even, most_candidates
 from covey.diagnostics import Diagnostics, explain
-from covey.earlier import weights_of
+from covey.earlier import counts_of
 from covey.errors import StrategyError
 from covey.gp import Model, Posterior, Posteriors, Recall, success
 from covey.history import Asked, History, Point
@@ -39,8 +39,7 @@ from covey.outcomes import Outcomes, history_of_outcome
 from covey.plates.choosing import (
     Draft,
     PlateOrder,
-    Rank,
-    by_sobol,
+    by_spread,
     by_upper_bounds,
     choose,
     drafted,
@@ -48,9 +47,9 @@ from covey.plates.choosing import (
     offer_of,
 )
 from covey.plates.layout import Layout
-from covey.plates.offering import at_each_level
+from covey.plates.offering import at_each_level, levels_to_try
 from covey.policies import counting
-from covey.selection import Selection, Strategy, Waits, checked_selection, crowded
+from covey.selection import Selection, Strategy, Waits, checked_selection, crowded, laxer
 from covey.space import Pool, Space
 from covey.space.extending import reachable
 
@@ -158,19 +157,28 @@ def propose(
     if isinstance(posterior, Posterior) and not history.pending and not history.failed:
         outcome = posterior.bound
     account = explain(belief, selection, request.name, outcome, watch.seconds)
-    left_out, penalties = len(every) - len(candidates), posterior.data.penalties
-    reasons = with_neighbours(belief, selection, history, recipe)
-    account = replace(account, left_out=left_out, penalties=penalties, reasons=reasons)
-    account = replace(account, note=noted(recipe), prior=_counted(recipe, posterior.models))
+    weights, influence = _counted(recipe, history, posterior.models)
+    account = replace(
+        account,
+        left_out=len(every) - len(candidates),
+        penalties=posterior.data.penalties,
+        reasons=with_neighbours(belief, selection, history, recipe),
+        note=noted(recipe),
+        prior=weights,
+        influence=influence,
+    )
     return Proposal(candidates.points(selection.indices), posterior.models, account)
 
 
-def _counted(recipe: Recipe, models: tuple[Model, ...]) -> dict[str, float] | None:
-    """The weight of each earlier study, averaged over the models; None if there are none."""
+def _counted(
+    recipe: Recipe, history: History, models: tuple[Model, ...]
+) -> tuple[dict[str, float] | None, dict[str, float] | None]:
+    """The weight and the influence of each earlier study; None if there are none."""
     if not recipe.earlier:
-        return None
-    weights = weights_of(recipe.earlier, [model.describe() for model in models])
-    return {name: float(np.mean(each)) for name, each in weights.items() if each}
+        return None, None
+    counts = counts_of(recipe, history, [model.describe() for model in models])
+    weights = {name: count.weight for name, count in counts.items()}
+    return weights, {name: count.influence for name, count in counts.items()}
 
 
 def learnt(
@@ -332,8 +340,8 @@ def _without_model(
 ) -> Proposal:
     """A batch by a strategy that needs no model, or an initial design for one that does.
 
-    The design of a continuous space is its Sobol sequence. In a finite set the first batch covers
-    the candidates (`covering`); if its results are not enough, later ones are random.
+    The design of a continuous space is its Sobol sequence, less copies. In a finite set the first
+    batch covers the candidates (`covering`); if its results are not enough, later are random.
     """
     k, left_out = request.k, 0
     if request.strategy.needs_model and isinstance(where, FiniteSet) and _counting(history):
@@ -350,8 +358,8 @@ def _without_model(
         picks = covering(candidates.at, k, rng, under_way)
         selection = Selection(tuple(picks), reasons=(f"{_STANDS}: {_TOO_FEW}",) * k)
     elif request.strategy.needs_model:
-        candidates = where.in_order(k)
-        selection = Selection(tuple(range(k)), reasons=(f"fills the space: {_TOO_FEW}",) * k)
+        candidates, picks = _design(where, history, recipe, k, rng)
+        selection = Selection(tuple(picks), reasons=(f"fills the space: {_TOO_FEW}",) * k)
     else:
         ordered = isinstance(request.strategy, Sobol)
         candidates = where.in_order(k) if ordered else where.scattered(k, rng)
@@ -362,6 +370,43 @@ def _without_model(
     account = Diagnostics(request.name, k, len(candidates), seconds={}, left_out=left_out)
     account = replace(account, reasons=selection.reasons)
     return Proposal(candidates.points(selection.indices), (), account)
+
+
+def _design(
+    where: CandidateSet, history: History, recipe: Recipe, k: int, rng: np.random.Generator
+) -> tuple[Candidates, list[int]]:
+    """The next k points of the Sobol sequence, and fresh points in the place of copies."""
+    candidates = where.in_order(k)
+    picks = _apart(candidates, history, recipe, k)
+    if len(picks) == k:
+        return candidates, picks
+    candidates = candidates.followed_by(where.scattered(k, rng))
+    return candidates, _apart(candidates, history, recipe, k, copies=True)
+
+
+def _apart(
+    candidates: Candidates, history: History, recipe: Recipe, k: int, *, copies: bool = False
+) -> list[int]:
+    """The first candidates, at most k, that are no copies of each other or of known points.
+
+    With ``copies``, k of them: where nothing else is left, as `laxer` allows.
+    """
+    known = [trial.point for trial in history.told]
+    seen_at = recipe.space.encode(known) if known else None
+    belief = resolved(Belief(candidates.at, (), best=0.0), history, recipe, seen_at=seen_at)
+    picks: list[int] = []
+    taken = crowded(belief, picks)
+    while len(picks) < k:
+        if not taken.all():
+            picks.append(int(np.argmin(taken)))
+            taken |= belief.copies_of(belief.at[picks[-1:]])
+            taken[picks[-1]] = True
+        elif copies and belief.resolution is not None:
+            belief = laxer(belief)
+            taken = crowded(belief, picks)
+        else:
+            break
+    return picks
 
 
 def _unlike_pending(candidates: Candidates, history: History, recipe: Recipe, k: int) -> Candidates:
@@ -421,31 +466,60 @@ def _under_layout(
     if strategy.needs_model and ready(history, recipe, strategy):
         posterior = learnt(history, recipe, rng, Recall() if recall is None else recall)
     most = max(draft.points for draft in drafts)
+    seen = _seen(history, recipe.space)
     candidates = _offered(history, recipe, request, most, posterior, rng)
     offer = offer_of(layout, candidates.at, recipe.space.columns_of, candidates.points)
     if posterior is not None:
         belief = belief_about(candidates, posterior, history, recipe, request, layout.shared)
-        rank: Rank = by_upper_bounds
-        why = f"chosen by {request.name}"
+        rank, why = by_spread(offer, seen, rng, by_upper_bounds), f"chosen by {request.name}"
     else:
         belief = resolved(Belief(candidates.at, (), best=0.0), history, recipe)
-        rank = by_sobol(offer, recipe.seed, len(history.plates.records))
+        rank = by_spread(offer, seen, rng)
         why = f"fills the space: {_TOO_FEW}" if strategy.needs_model else f"by {request.name}"
 
-    def pick(seen: Belief, k: int) -> Sequence[int]:
+    def pick(known: Belief, k: int) -> Sequence[int]:
         if posterior is None and strategy.needs_model:
-            return covering(to_numpy(seen.at), k, rng, seen.under_way)
-        known = seen if posterior is not None else Belief(seen.at, (), best=0.0)
-        return checked_selection(strategy.choose(known, k, rng), k, len(seen)).indices
+            return _design_plate(recipe.space, known, k, rng, seen)
+        if posterior is None:
+            known = Belief(known.at, (), best=0.0)
+        return checked_selection(strategy.choose(known, k, rng), k, len(known)).indices
 
     chosen = choose(offer, layout, drafts, belief, pick, rank)
     indices = [i for picks in chosen.picks for i in picks]
-    said = zip(chosen.picks, chosen.reasons, strict=True)
-    reasons = [f"{why}{', ' * bool(on)}{on}" for picks, on in said for _ in picks]
-    account = Diagnostics(request.name, len(indices), len(candidates), seconds={})
-    account = replace(account, reasons=tuple(reasons), note=noted(recipe))
-    models = () if posterior is None else posterior.models
+    on_plates = zip(chosen.picks, chosen.reasons, strict=True)
+    reasons = tuple(f"{why}{', ' * bool(on)}{on}" for picks, on in on_plates for _ in picks)
+    account = Diagnostics(
+        request.name,
+        len(indices),
+        len(candidates),
+        seconds={},
+        reasons=reasons,
+        note=noted(recipe),
+    )
+    models = posterior.models if posterior is not None else ()
     return Proposal(candidates.points(indices), models, account)
+
+
+def _seen(history: History, space: Space | Pool, *, pending: bool = False) -> Array:
+    """The points (m, d) of trials that were told or failed, and those of pending ones."""
+    wanted = ("told", "failed", "pending") if pending else ("told", "failed")
+    return space.encode([t.point for t in history.trials if t.status in wanted])
+
+
+def _design_plate(
+    space: Space | Pool, known: Belief, k: int, rng: np.random.Generator, seen: Array
+) -> list[int]:
+    """Choose k candidates without a model: of a pool those that others are near, else an even set.
+
+    ``seen`` (m, d) are points that are there, beside those under way.
+    """
+    at = np.asarray(to_numpy(known.at))
+    if isinstance(space, Pool):
+        return covering(at, k, rng, known.under_way)
+    there = seen if known.under_way is None else np.vstack([seen, known.under_way])
+    every = np.vstack([there, at])
+    values = [every[:, space.columns_of(name)] for name in space.names]
+    return [i - len(there) for i in even(values, k, rng, len(there))]
 
 
 def _offered(
@@ -464,7 +538,9 @@ def _offered(
     names = [name for name in _layout(request).shared if name not in fixed]
     if names and isinstance(space, Space):
         held = partial(_held, space, fixed, out)
-        return at_each_level(held, space, names, most, posterior, rng)
+        seen = _seen(history, space, pending=True)
+        levels, tried = levels_to_try(held, space, names, posterior, rng, seen)
+        return at_each_level(held, levels, tried, most, posterior, rng)
     if posterior is None:
         return where.scattered(8 * request.k, rng)
     return where.promising(request.k, posterior, rng)

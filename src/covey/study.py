@@ -15,13 +15,13 @@ from covey.arguments import Points, StudyArguments, Trials
 from covey.arrays import Array, one_thread
 from covey.catalog import strategy_of
 from covey.diagnostics import Diagnostics
+from covey.disk import Mutex
 from covey.errors import CoveyError, HistoryError, JournalConflict, JournalDamaged, JournalError
 from covey.gains import Advice
 from covey.gp import GP
 from covey.history import History, Trial, events
 from covey.large.budget import Cost, ResourceOptions, Resources, cost_of, progress_bar
 from covey.learn import Goal, LastModel, Recipe
-from covey.log.disk import Mutex
 from covey.log.header import OpenedLog, open_study, reopen
 from covey.log.log import Log, LogState, ReadOnlyLog, Requirement
 from covey.outcomes import PLAIN, Outcomes
@@ -32,7 +32,7 @@ from covey.space import Pool, Space
 
 if TYPE_CHECKING:
     from covey.run.api import Objective, Result, Workers
-    from covey.run.loop import RunOptions
+    from covey.run.plan import RunOptions
 
 Value: TypeAlias = float | Mapping[str, Any]
 """A result: a number; or outcomes by name, and what is recorded beside them."""
@@ -505,6 +505,11 @@ class Study(OnPlates):
         if arguments.newest(trials) >= len(self.history):
             self.refresh()
         return arguments.own_ids(trials, self.history)
+
+    def _event_of(self, key: str) -> events.Event | None:
+        """The event that was logged with this key, if there is one."""
+        with self._lock:
+            return self._log.event_of(str(arguments.checked_key(key)))
 
     def _commit(
         self, event: events.Event, key: str | None = None, require: Requirement | None = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
+import errno
 import io
 import logging
 import re
@@ -24,8 +25,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
+from covey.disk import warning_late
 from covey.errors import HistoryError, SpaceError, did_you_mean, sentence, several
-from covey.log.disk import warning_late
 from covey.spreadsheets import (
     days_in,
     decimal_mark,
@@ -369,6 +370,8 @@ def lines_in(path: str | Path, expected: Expected) -> Lines:
 
 def unreadable(path: str | Path, error: OSError) -> str:
     """Why a file cannot be read, and what to do, in words."""
+    if error.errno == errno.ENAMETOOLONG:  # of which nothing else can be asked
+        return f"cannot read {str(path)[:60]}...: {error.strerror}."
     if isinstance(error, PermissionError) and not Path(path).is_dir():
         return f"cannot read {path}: {error.strerror}. {WHERE_OPEN}"
     if Path(path).is_dir():  # which Windows calls a lack of permission

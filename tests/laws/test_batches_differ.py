@@ -435,3 +435,36 @@ def test_a_box_leaves_out_what_is_held_fixed():
     at = space.encode([trial.point for trial in boxed])[:, 1:]
     assert len(at)
     assert ((at >= best.min(axis=0) - margin) & (at <= best.max(axis=0) + margin)).all()
+
+
+LINE = Space({"x": Real(0.0, 1.0)})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_two_points_of_a_first_batch_are_copies(seed):
+    assert alike(LINE.encode([t.point for t in covey.Study(LINE, seed=seed).ask(50)])) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_of_the_plain_sequence_some_are(seed):
+    """The negative control."""
+    study = covey.Study(LINE, seed=seed, resolution=0.0)
+    assert alike(LINE.encode([t.point for t in study.ask(50)])) > 0
+
+
+def test_a_first_batch_that_holds_no_copies_is_the_sequence():
+    plain, study = (covey.Study(REALS, seed=3, resolution=share) for share in (0.0, None))
+    assert [t.point for t in study.ask(30)] == [t.point for t in plain.ask(30)]
+
+
+def test_design_points_keep_away_from_points_told_and_under_way():
+    study = covey.Study(LINE, seed=0)
+    study.tell(study.ask(20), [1.0] * 20)  # equal results: no model yet
+    study.ask(15)
+    study.ask(15)
+    assert alike(LINE.encode([t.point for t in study.history.trials])) == 0
+
+
+def test_a_first_batch_of_more_points_than_fit_has_them_all():
+    at = LINE.encode([t.point for t in covey.Study(LINE, seed=0).ask(150)])
+    assert len(np.unique(at)) == 150

@@ -8,7 +8,7 @@ import pytest
 import covey
 from covey.baselines import Hallucinated
 from covey.belief import Belief, Beliefs, Goal
-from covey.gp import scaled
+from covey.gp import learnt_scale, scaled
 from covey.hypervolume import Front, front_of
 from covey.outcomes import history_of_outcome
 from covey.policies import UCB, judge
@@ -203,3 +203,47 @@ def test_every_outcome_is_learnt_as_by_a_study_of_its_own():
     points = [{"x": 0.3, "y": 0.4}]
     assert study.predict(points)["b"].mean == pytest.approx(alone.predict(points).mean, abs=1e-12)
     assert history_of_outcome(study.history, "b").counted == alone.history.counted
+
+
+def test_the_learnt_reference_point_does_not_tighten_as_the_front_is_filled():
+    rng = np.random.default_rng(0)
+    for m in (2, 3):
+        design = rng.random((10, m))
+        loosest = design.min(axis=0) - np.ptp(design, axis=0)
+        results = design
+        for _ in range(5):  # each lot is better than the one before in all goals, and closer
+            results = np.vstack([results, results.max(axis=0) + 0.1 * rng.random((8, m))])
+            scale = learnt_scale(results, results, dimension=2)
+            assert (scale.low <= loosest).all()
+            assert (scale(results) > 0.0).all()
+
+
+def test_a_step_in_the_tail_of_a_front_counts_a_tenth():
+    results = np.random.default_rng(1).random((30, 2))
+    scale = learnt_scale(results, results, dimension=2)
+    for j in range(2):
+        low, tail, top = scale.low[j], scale.tail[j], results[:, j].max()
+        units = scale.of_goal(j, np.array([low, tail, top, top + scale.span[j]]))
+        plain = np.diff((np.array([low, tail, top, top + scale.span[j]]) - low) / scale.span[j])
+        assert units[0] == 0.0
+        np.testing.assert_allclose(np.diff(units), plain * [0.1, 1.0, 1.0])
+
+
+def test_a_front_that_is_short_so_far_grows_to_its_other_end():
+    for seed in (0, 1):
+        rng = np.random.default_rng(seed)
+        design = rng.random((10, 2))
+        end = np.column_stack([np.linspace(0.0, 0.12, 14), 0.02 * rng.random(14)])
+        study = covey.Study(UNIT, goal={"a": "min", "b": "min"}, seed=seed)
+        points = [{"x": float(x), "y": float(y)} for x, y in np.vstack([design, end])]
+        study.add(points, [concave(point) for point in points])
+        assert max(trial.point["x"] for trial in study.ask(4)) > 0.85
+
+
+UNIT = covey.Space({"x": covey.Real(0, 1), "y": covey.Real(0, 1)})
+
+
+def concave(point):
+    """Two goals whose front is hollow: y = 0, and x from one end to the other."""
+    rise = 1.0 + 9.0 * point["y"]
+    return {"a": point["x"], "b": rise * (1.0 - (point["x"] / rise) ** 2)}

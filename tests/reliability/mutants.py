@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 import covey.log.log as book_module
+from covey import disk
+from covey import disk as descriptor
 from covey.errors import JournalError
 from covey.history import codec
-from covey.log import disk, journal
-from covey.log import disk as descriptor
+from covey.log import journal
 from covey.log import journal as lines
 from covey.log.journal import Journal
 from covey.log.log import Logbook

@@ -13,9 +13,9 @@ from tests.reliability.mutants import planted
 from tests.reliability.verdict import SCALE, Broken, demand, stored, times
 
 import covey
+from covey import disk
 from covey.errors import JournalError
 from covey.history import History
-from covey.log import disk
 from covey.log.journal import Journal
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})

@@ -14,8 +14,8 @@ from tests.reliability.mutants import planted
 from tests.reliability.verdict import Broken, demand, stored
 
 import covey
+from covey import disk as network
 from covey.errors import CoveyError, JournalConflict, JournalError
-from covey.log import disk as network
 from covey.log import running
 from covey.log.journal import Journal, read
 from covey.log.running import lock_path

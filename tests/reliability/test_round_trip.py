@@ -12,6 +12,7 @@ from tests.reliability.mutants import planted
 from tests.reliability.verdict import PLAIN, Broken, demand, times
 
 import covey
+from covey import disk
 from covey.errors import HistoryError
 from covey.history import (
     Added,
@@ -32,7 +33,6 @@ from covey.history import (
     Retried,
     Told,
 )
-from covey.log import disk
 from covey.log.journal import Journal, read
 from covey.log.log import Logbook
 

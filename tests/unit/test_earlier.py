@@ -57,6 +57,23 @@ def test_a_source_that_agrees_counts_and_one_that_contradicts_does_not(tmp_path,
     assert "against.jsonl counts for nothing" in said
 
 
+def test_what_a_weight_changes_is_said_beside_it(tmp_path, old):
+    """The weight of a study whose mean hardly varies at the results says little."""
+    level = made(tmp_path / "level.jsonl", lambda p: float(p["x"] > 0.85) - 0.01 * p["y"])
+    found = {}
+    for path in (old, level):
+        study = covey.Study(SPACE, seed=2, prior=[path])
+        near = [{"x": x, "y": y} for x in (0.1, 0.25, 0.4) for y in (0.4, 0.6, 0.8)]
+        study.add(near, [summit(point) for point in near])
+        study.ask(4)
+        found[path.name] = study.diagnostics
+        moved = study.diagnostics.influence[path.name]
+        assert f"moves what is expected by {moved:.2f} standard" in " ".join(card(study).notes)
+    assert found["level.jsonl"].prior["level.jsonl"] > 0.1
+    assert found["level.jsonl"].influence["level.jsonl"] < 0.1
+    assert found["old.jsonl"].influence["old.jsonl"] > 0.2
+
+
 def test_the_first_batch_is_the_design_as_it_was(old):
     study, plain = covey.Study(SPACE, seed=0, prior=[old]), covey.Study(SPACE, seed=0)
     assert [t.point for t in study.ask(4)] == [t.point for t in plain.ask(4)]

@@ -1,4 +1,4 @@
-"""Fronts and hypervolume, against brute force and inclusion-exclusion."""
+"""Fronts and hypervolume, against brute force, inclusion-exclusion, cells and moocore."""
 
 from itertools import combinations
 
@@ -9,9 +9,11 @@ from covey.hypervolume import (
     Front,
     boxes,
     chebyshev,
+    directions,
     front_of,
     hypervolume,
     nondominated,
+    reaches,
     spread_over,
 )
 
@@ -42,6 +44,42 @@ def test_hypervolume_is_that_of_inclusion_exclusion(m):
         values = rng.random((rng.integers(1, 7), m))
         worst = rng.random(m) * 0.3
         assert np.isclose(hypervolume(values, worst), by_inclusion_exclusion(values, worst))
+
+
+def by_cells(values):
+    """The volume above zero of a union of boxes whose corners are whole numbers: unit cells."""
+    cells = np.indices(values.max(axis=0)).reshape(values.shape[1], -1).T
+    return int((cells[:, None] < values).all(axis=2).any(axis=1).sum())
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
+def test_hypervolume_with_ties_is_the_number_of_cells(m):
+    rng = np.random.default_rng(m)
+    for size in (1, 8, 40):
+        values = rng.integers(1, 6, (size, m))
+        assert hypervolume(values.astype(float), np.zeros(m)) == by_cells(values)
+
+
+def on_a_sphere(size, m, seed=0):
+    values = np.abs(np.random.default_rng(seed).standard_normal((size, m)))
+    return values / np.linalg.norm(values, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("size", "m"), [(2000, 3), (80, 4), (40, 5)])
+def test_hypervolume_does_not_depend_on_the_order_of_goals(size, m):
+    values, worst = on_a_sphere(size, m), np.linspace(0.0, 0.2, m)
+    expected = hypervolume(values, worst)
+    for order in np.roll(np.arange(m), 1), np.arange(m)[::-1]:
+        assert hypervolume(values[:, order], worst[order]) == pytest.approx(expected, rel=1e-12)
+    assert hypervolume(values[::-1], worst) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(("size", "m"), [(500, 2), (2000, 3), (80, 4), (40, 5)])
+def test_hypervolume_is_that_of_moocore(size, m):
+    moocore = pytest.importorskip("moocore")
+    values, worst = on_a_sphere(size, m), np.full(m, 0.05)
+    expected = moocore.hypervolume(values, ref=worst, maximise=True)
+    assert hypervolume(values, worst) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("m", [1, 2, 3])
@@ -111,3 +149,22 @@ def test_spread_over_takes_the_ends_first():
     assert set(spread_over(values, 2)) == {0, 49}
     assert len(set(spread_over(values, 7).tolist())) == 7
     assert spread_over(values[:3], 7).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("m", "share"), [(1, 1.0), (2, np.pi / 4), (3, np.pi / 6), (4, np.pi**2 / 32)]
+)
+def test_the_mean_power_of_what_is_reached_is_the_hypervolume(m, share):
+    """Up to a share of the volume of a ball, and to the number of directions."""
+    along, rng = directions(m), np.random.default_rng(m)
+    np.testing.assert_allclose(np.linalg.norm(along, axis=1), 1.0)
+    for _ in range(5):
+        values = rng.random((8, m))
+        reached = reaches(values[None], along, 0.0)[0]
+        volume = hypervolume(values, np.zeros(m))
+        assert share * np.power(reached, m).mean() == pytest.approx(volume, rel=0.05)
+
+
+def test_what_is_below_the_reference_point_reaches_nothing():
+    values = np.array([[[-1.0, 5.0], [-np.inf, -np.inf]]])
+    assert not reaches(values, directions(2), 0.0).any()

@@ -273,11 +273,6 @@ def test_excluding_and_including_leaves_front_and_batches_as_they_were():
     assert [t.point for t in study.ask(3)] == [t.point for t in twin.ask(3)]
 
 
-def test_advice_is_about_one_goal():
-    with pytest.raises(StrategyError, match="advice is about one goal without limits"):
-        started(12).advice()
-
-
 def test_advice_does_not_depend_on_the_name_of_the_goal():
     named, plain = (covey.Study(space(), goal=goal, seed=3) for goal in ({"yield": "max"}, "max"))
     for study in (named, plain):

@@ -17,9 +17,9 @@ import covey
 from covey.cli.options import FILE, DryRun, Json
 from covey.cli.output import ExitCode, Output, Stop, printable, put, put_json, say
 from covey.cli.settings import read_settings
+from covey.disk import drive_kind
 from covey.errors import CoveyError, MissingExtraError, several
 from covey.log import repair
-from covey.log.disk import drive_kind
 from covey.log.journal import read
 
 if TYPE_CHECKING:

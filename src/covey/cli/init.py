@@ -38,8 +38,9 @@ from covey.cli.options import (
     Reals,
     Records,
     Rules,
+    Worst,
 )
-from covey.cli.outcomes import goal_in_words, limits_in_words
+from covey.cli.outcomes import goal_in_words, limits_in_words, worst_in_words
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
 from covey.cli.rules import rule_lines, rules_from, toml_key, toml_value
 from covey.cli.settings import parse_settings
@@ -74,6 +75,7 @@ def init(
     log: Logs = [],
     goal: Goals = [],
     limit: Limits = [],
+    worst: Worst = [],
     record: Records = [],
     prior: Priors = [],
     batch: Annotated[int, typer.Option("--batch", "-b", min=1, help="Points per batch.")] = 8,
@@ -89,6 +91,7 @@ def init(
     covey init --real lr=1e-5:0.1:log --integer layers=1:8 --choice opt=adam,sgd
     covey init --force --real x=0:1 --goal min -- python square.py --x={x.x}
     covey init --force --real x=0:1 --goal yield=max --goal cost=min --limit 'impurity<=2'
+    covey init --force --real x=0:1 --goal a=max --goal b=min --worst a=20 --worst b=90
     covey init --force --choice model=tree,net --integer depth=1:12:when=model=tree
     covey init --force --real T=20:80:step=5 --choice 'solvent="1,4-dioxane",THF'
     covey init --force --mixture 'water+ethanol+glycerol=1:step=0.01:parts=1-2' --real T=20:80
@@ -104,12 +107,12 @@ def init(
     mixtures = mixtures_from(mixture)
     parameters = with_parts(parameters_of(real, integer, choice, features), mixtures)
     require_one_space(parameters, pool, label, log)
-    better, limits = goal_in_words(goal), limits_in_words(limit)
+    better, named = goal_in_words(goal), _outcome_lines(limit, worst, record)
     if not parameters and pool is None:
         parameters = _asked()
         better = better if isinstance(better, dict) else _answer(f"max or min [{better}]") or better
     lines = _study_lines(better, batch, _seed(seed, config))
-    lines[4:4] = [*_outcome_lines(limits, record), *_prior_lines(prior, config)]
+    lines[4:4] = [*named, *_prior_lines(prior, config)]
     lines += (
         _space_lines(parameters, mixtures, config)
         if pool is None
@@ -357,14 +360,17 @@ def _answer(question: str) -> str:
     return line.strip()
 
 
-def _outcome_lines(limits: Mapping[str, Sequence[object]], record: Sequence[str]) -> list[str]:
-    """The lines about limits and records, if there are any."""
+def _outcome_lines(limit: Sequence[str], worst: Sequence[str], record: Sequence[str]) -> list[str]:
+    """The lines about limits, the worst values that count and records, if there are any."""
     lines = []
-    if limits:
+    if limits := limits_in_words(limit):
         bounds = ", ".join(
             f"{toml_key(name)} = {toml_value(list(it))}" for name, it in limits.items()
         )
         lines.append(f"limits = {{{bounds}}}  # bounds that outcomes have to keep")
+    if counting := worst_in_words(worst):
+        values = ", ".join(f"{toml_key(name)} = {it!r}" for name, it in counting.items())
+        lines.append(f"worst = {{{values}}}  # from where goals count")
     if record:
         lines.append(f"record = {toml_value(list(record))}  # told beside them, kept and shown")
     return lines

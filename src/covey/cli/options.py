@@ -103,6 +103,10 @@ Goals = Annotated[
 Limits = Annotated[
     list[str], typer.Option("--limit", metavar="NAME<=BOUND", help="Bound an outcome must keep.")
 ]
+Worst = Annotated[
+    list[str],
+    typer.Option("--worst", metavar="NAME=VALUE", help="From where a goal counts; repeatable."),
+]
 Records = Annotated[
     list[str], typer.Option("--record", metavar="NAME", help="Told beside outcomes; kept.")
 ]

@@ -65,6 +65,27 @@ def limits_in_words(words: Sequence[str]) -> dict[str, list[Any]]:
     return found
 
 
+def worst_in_words(words: Sequence[str]) -> dict[str, float]:
+    """The worst values that flags give.
+
+    >>> worst_in_words(["yield=20", "cost=90"])
+    {'yield': 20.0, 'cost': 90.0}
+    """
+    found: dict[str, float] = {}
+    for word in words:
+        name, _, text = word.rpartition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            value = None
+        if not name or value is None:
+            raise Stop(ExitCode.USAGE, f"--worst is such as cost=90; got {word!r}.")
+        if name in found:
+            raise Stop(ExitCode.USAGE, f"the worst {name!r} is given twice; give it once.")
+        found[name] = value
+    return found
+
+
 def value_columns(study: Study) -> list[str]:
     """The columns of a sheet that are to be filled in: outcomes, then records."""
     named = study.recipe.outcomes

@@ -17,6 +17,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from covey.disk import write_whole
 from covey.errors import (
     CoveyError,
     ExhaustedError,
@@ -27,7 +28,6 @@ from covey.errors import (
     SpaceError,
     StrategyError,
 )
-from covey.log.disk import write_whole
 from covey.tables import WHERE_OPEN
 
 

@@ -17,6 +17,7 @@ from covey.cli.output import table as text_table
 from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import fixed_from_text, sheet_bytes
 from covey.cli.show import end, look_at, next_command
+from covey.cli.tell import is_terminal
 from covey.errors import sentence, several
 
 if TYPE_CHECKING:
@@ -106,6 +107,12 @@ def tell_plate(
         str | None, typer.Option(help="Column of the readings, such as OD600.")
     ] = None,
     decimal: Decimal = None,
+    turned: Annotated[
+        bool, typer.Option("--turned", help="It was turned by 180 degrees: turn readings back.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Record it as it is, though it looks mixed up.")
+    ] = False,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -113,7 +120,8 @@ def tell_plate(
 
     The file (CSV, .xlsx) has a column of wells and one for each outcome (value), perhaps plate and
     mark; or it is a matrix as the plate looks, with or without letters and numbers around it. Lines
-    above are passed over. --dry-run shows what each well is.
+    above are passed over. --dry-run shows what each well is. If controls and copies fit much better
+    on the plate turned, or on another that is not measured yet, it asks first.
 
     \b
     covey plate tell --dry-run reader.csv --plate p1 --mark A3=bubble
@@ -121,7 +129,7 @@ def tell_plate(
     covey plate tell reader.csv --plate p1 --value value
     covey plate tell p1.csv --part
     """
-    from covey.plates.telling import marked_as_well, what_wells_are
+    from covey.plates.telling import what_wells_are
 
     settings = read_settings(config)
     if not settings.journal.exists():
@@ -131,17 +139,16 @@ def tell_plate(
     name = plate or _only_open(study, readings)
     # Without predictions, for which the model would have to be fitted.
     placed = next((one for one in study.plates if one.name == name), None) or study.plate(name)
-    found = _read(placed, readings, value, mark_of(decimal))
     before = study.history
     records = before.plates.records
-    found = marked_as_well(found, dict(_pair(word) for word in mark), records[name])
-    for note in found.notes:
-        say(f"{readings}: {note}")
+    found = _read(placed, readings, value, mark_of(decimal), turned=turned)
+    found = _marked(found, mark, records[name])
     _require_own(found, name, records, readings)
+    _require_own_place(found, name, records, answered=turned or yes, asks=not dry_run)
     wells = what_wells_are(found, records[name])
     if dry_run and not as_json:
         put(_preview(wells))
-    study.tell_plate(name, found, part=part, day=day)
+    study.tell_plate(name, found, part=part, day=day, turned=False)
     news = _News.between(before, study.history, name)
     if as_json:
         shown = {"wells": [_well_json(well) for well in wells]} if dry_run else {}
@@ -171,9 +178,52 @@ def _require_own(
         )
 
 
-def _read(plate: Plate, path: Path, value: str | None, decimal: str | None) -> Readings:
+def _require_own_place(
+    found: Readings,
+    name: str,
+    records: Mapping[str, PlateRecord],
+    *,
+    answered: bool,
+    asks: bool,
+) -> None:
+    """Ask whether a plate is to be recorded that was probably turned, or is another one.
+
+    Where nobody can answer it is refused; a preview only says so.
+    """
+    from covey.plates.mixed_up import mix_up
+
+    better = None if answered else mix_up(found, name, records)
+    if better is None:
+        return
+    how = "if the plate was turned by 180 degrees" if better.turned else f"on {better.plate}"
+    say(f"plate {name}: the readings fit better {how}: {better.says}")
+    if not asks or (is_terminal() and typer.confirm("Record them as they are?", err=True)):
+        return
+    answer = "--turned" if better.turned else f"--plate {better.plate}"
+    raise Stop(
+        ExitCode.CONFLICT,
+        f"nothing was recorded of plate {name}. Tell it with {answer}, or with --yes if the plate "
+        "stood as laid out.",
+    )
+
+
+def _read(
+    plate: Plate, path: Path, value: str | None, decimal: str | None, *, turned: bool
+) -> Readings:
     """What a reader's file says of a plate; messages about it name commands."""
-    return replace(plate.readings(path, value=value, decimal=decimal), by_command=True)
+    from covey.plates.mixed_up import turned_back
+
+    found = replace(plate.readings(path, value=value, decimal=decimal), by_command=True)
+    for note in found.notes:
+        say(f"{path}: {note}")
+    return turned_back(found, plate.grid) if turned else found
+
+
+def _marked(found: Readings, marks: Sequence[str], record: PlateRecord) -> Readings:
+    """The readings, with these wells marked as well, each given as WELL=WHY."""
+    from covey.plates.telling import marked_as_well
+
+    return marked_as_well(found, dict(_pair(word) for word in marks), record)
 
 
 @dataclass(frozen=True)

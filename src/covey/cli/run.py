@@ -16,14 +16,14 @@ import typer
 import covey
 from covey.cli.options import FILE, Batch, Config, DryRun, Json
 from covey.cli.output import ExitCode, Stop, printable, put, put_json, say, write_stderr
-from covey.cli.settings import RunSettings, Settings, read_settings
+from covey.cli.settings import Settings, read_settings
 from covey.cli.sheets import point_to_json
 from covey.errors import StrategyError, several
 
 if TYPE_CHECKING:
     from covey.run import Command, Progress
     from covey.run.api import Crew, Result
-    from covey.run.loop import Plan
+    from covey.run.plan import Plan
 
 _QUIET = 10.0  # seconds between lines without a terminal
 
@@ -85,34 +85,29 @@ def run_command(
     from covey.run.api import carry_out
 
     settings = read_settings(config)
-    said: dict[str, Any] = {"rounds": rounds, "workers": workers, "timeout": timeout}
-    said |= {"gpus": gpus, "per_gpu": per_gpu, "evaluations": evaluations, "hours": hours}
-    said |= {"cost": _cost(cost), "target": _target(target), "plateau": plateau}
-    said |= {"stopping": stopping, "retries": retries}
+    said: dict[str, Any] = {"timeout": timeout, "gpus": gpus, "per_gpu": per_gpu}
+    said |= {"evaluations": evaluations, "hours": hours, "cost": _cost(cost)}
+    said |= {"target": _target(target), "plateau": plateau, "stopping": stopping}
+    said |= {"retries": retries, "asynchronous": asynchronous or None}
     given = {name: value for name, value in said.items() if value is not None}
-    plan = replace(_without_the_other(settings.run, given), **given)
-    plan = replace(
-        plan,
-        command=tuple(command or plan.command),
-        asynchronous=asynchronous or plan.asynchronous,
-    )
-    if not plan.command:
+    command = command or list(settings.run.command)
+    if not command:
         raise Stop(
             ExitCode.USAGE,
             "no command to run; write it after --, as in `covey run -- python train.py "
             "--lr={x.lr}`, or as command in the table [run].",
         )
-    batch = batch or settings.batch
-    program, crew = _checked(settings, plan, batch)
+    plan = _plan(settings, batch or settings.batch, rounds, given)
+    program, crew = _checked(settings, command, plan, workers or settings.run.workers)
     if dry_run:
-        _dry_run(settings, replace(plan, workers=crew.slots), program, batch, as_json=as_json)
+        _dry_run(settings, plan, program, crew.slots, as_json=as_json)
         return
     settings = replace(settings, journal=settings.journal.absolute())
     os.chdir(settings.path.absolute().parent)  # the command runs in the folder of covey.toml
     _require_program(program)
     study = settings.study()
     before = len(study.history.events)
-    watched = replace(_plan(plan, batch), watch=Watch(quiet=as_json), join=join)
+    watched = replace(plan, watch=Watch(quiet=as_json), join=join)
     result = carry_out(study, program, watched, crew)
     _say_how_it_ended(result, before, watched)
     _put_result(result, as_json)
@@ -136,32 +131,33 @@ def _put_result(result: Result, as_json: bool) -> None:
         say(f"{several(len(front), 'trial')} that no other beats: covey best")
 
 
-def _checked(settings: Settings, plan: RunSettings, batch: int) -> tuple[Command, Crew]:
+def _checked(
+    settings: Settings, argv: Sequence[str], plan: Plan, workers: int | None
+) -> tuple[Command, Crew]:
     """The command and who runs it, checked as far as possible before a journal is created."""
     from covey.run.api import as_call, crew_of, require_reports
 
-    command = covey.run.Command(plan.command, result=plan.result)
+    command = covey.run.Command(argv, result=settings.run.result)
     call = as_call(command, settings.space, settings.outcomes)
-    wanted = _plan(plan, batch)
-    wanted.budget.check(settings.outcomes)
-    require_reports(wanted, plan.workers, settings.outcomes)
-    crew = crew_of(plan.workers, wanted, call)
+    plan.check(settings.outcomes)
+    require_reports(plan, workers, settings.outcomes)
+    crew = crew_of(workers, plan, call)
     return call if isinstance(call, covey.run.Command) else command, crew
 
 
-def _plan(plan: RunSettings, batch: int) -> Plan:
-    from covey.run.loop import Plan
+def _plan(settings: Settings, batch: int, rounds: int | None, given: Mapping[str, Any]) -> Plan:
+    """The plan of the file with the options of the command line.
 
-    names = ["asynchronous", "timeout", "retries", "gpus", "per_gpu"]
-    names += ["evaluations", "hours", "cost", "target", "plateau", "stopping"]
-    return Plan.of(batch, plan.rounds, {name: getattr(plan, name) for name in names})
+    Rounds on the command line replace the evaluations of the file, and vice versa.
+    """
+    from covey.run.plan import Plan
 
-
-def _without_the_other(plan: RunSettings, given: Mapping[str, Any]) -> RunSettings:
-    """The plan of the file; rounds on the command line replace its evaluations, and vice versa."""
-    if "rounds" in given and "evaluations" not in given:
-        return replace(plan, evaluations=None)
-    return replace(plan, rounds=None) if "evaluations" in given else plan
+    options = dict(settings.run.options)
+    if rounds is not None:
+        options.pop("evaluations", None)
+    elif "evaluations" not in given:
+        rounds = settings.run.rounds
+    return Plan.of(batch, rounds, {**options, **given})
 
 
 def _cost(said: str | None) -> str | dict[str, float] | None:
@@ -202,35 +198,35 @@ def _say_how_it_ended(result: Result, before: int, plan: Plan) -> None:
 
     study, budget = result.study, plan.total
     history, whole = study.history, several(budget or 0, "evaluation")
-    if plan.budget.costly:
-        total, _, unknown = spent(history, plan.budget.costly)
+    if plan.costly:
+        total, _, unknown = spent(history, plan.costly)
         missing = f", without {several(unknown, 'result')} that did not say" if unknown else ""
-        say(f"{total:g} {plan.budget.costly} spent{missing}.")
+        say(f"{total:g} {plan.costly} spent{missing}.")
     if result.ended:
         say(f"ended: {result.ended}.")
     elif budget is None or (history.asked_count < budget and study.space.size is not None):
         of = "" if budget is None else f" of {whole}"
         say(f"the space is exhausted after {history.asked_count}{of}.")
     elif len(history.events) == before:
-        more = "--evaluations" if plan.budget.evaluations else "--rounds"
+        more = "--evaluations" if plan.evaluations else "--rounds"
         say(f"the budget of {whole} was used up before; raise {more} to go on.")
 
 
 def _dry_run(
-    settings: Settings, plan: RunSettings, command: Command, batch: int, *, as_json: bool
+    settings: Settings, plan: Plan, command: Command, workers: int | None, *, as_json: bool
 ) -> None:
     example = covey.Study(settings.space, strategy="random", seed=0).ask(1)[0].point
     words = command.words(example, trial=0, seed=0, result="RESULT.json")
-    total = _plan(plan, batch).total
+    total, batch = plan.total, plan.batch
     if as_json:
         rounds = None if total is None else -(-total // batch)
-        numbers = {"batch": batch, "rounds": rounds, "evaluations": total, "workers": plan.workers}
+        numbers = {"batch": batch, "rounds": rounds, "evaluations": total, "workers": workers}
         put_json("covey.run/1", {"dry_run": True, "command": words, **numbers})
     else:
         put(shlex.join(words))
     many = "batches" if total is None else several(-(-total // batch), "batch")
     say(
-        f"dry run: {many} of {batch}, {plan.workers} at a time, each as above; nothing was run or "
+        f"dry run: {many} of {batch}, {workers} at a time, each as above; nothing was run or "
         "recorded."
     )
 

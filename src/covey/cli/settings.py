@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import covey
 from covey.cli.mixtures import constraint_of
@@ -54,23 +54,9 @@ _LAYOUT: dict[str, Any] = {
     **dict.fromkeys(("spread", "edge", "order"), str),
     **dict.fromkeys(("reserved", "effects"), list),
 }
-_RUN = {
-    "command": list,
-    "result": str,
-    "rounds": int,
-    "workers": int,
-    "gpus": (int, str, list),
-    "per_gpu": int,
-    "timeout": (int, float),
-    "retries": int,
-    "evaluations": int,
-    "hours": (int, float),
-    "cost": (str, dict),
-    "target": (int, float, dict),
-    "plateau": int,
-    "stopping": str,
-    "asynchronous": bool,
-}
+_RUN: dict[str, Any] = {"command": list, "result": str, "workers": int, "rounds": int}
+_FROM_HINT = {bool: (bool,), int: (int,), float: (int, float), str: (str,)}
+_FROM_HINT |= {Sequence: (list,), Mapping: (dict,)}
 
 
 @dataclass(frozen=True)
@@ -79,19 +65,9 @@ class RunSettings:
 
     command: tuple[str, ...] = ()
     result: Literal["stdout", "file"] = "stdout"
-    rounds: int | None = None  # 20, unless something else ends the run
     workers: int | None = None  # 4, or one for each slot of the GPUs
-    gpus: int | str | Sequence[int | str] | None = None
-    per_gpu: int = 1
-    timeout: float | None = None
-    retries: int = 1
-    asynchronous: bool = False
-    evaluations: int | None = None
-    hours: float | None = None
-    cost: str | Mapping[str, float] | None = None
-    target: float | Mapping[str, float] | None = None
-    plateau: int | None = None
-    stopping: str | None = None
+    rounds: int | None = None  # 20, unless something else ends the run
+    options: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments of a run
 
 
 @dataclass(frozen=True)
@@ -253,9 +229,6 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     known = ("study", "parameters", "constraints", "pool", "run", "plate", "dispense")
     _require_known(tables, known, "the file")
     study = _typed(tables.get("study", {}), _STUDY, "[study]")
-    run = _typed(tables.get("run", {}), _RUN, "[run]")
-    if "command" in run:
-        run["command"] = tuple(str(word) for word in run["command"])
     goal = study.get("goal", "max")
     if isinstance(goal, str) and goal not in ("max", "min"):
         raise SpaceError(
@@ -271,13 +244,35 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     space = _space(tables, path)
     named = [row["rules"] for row in tables.get("constraints", []) if "rules" in row]
     rules = tuple(path.parent / name for name in named)
-    found = Settings(path, space, journal=journal, run=RunSettings(**run), rules=rules, **study)
+    found = Settings(path, space, journal=journal, run=_run_settings(tables), rules=rules, **study)
     found = with_plates(found, tables.get("plate"), tables.get("dispense", ()))
     if found.outcomes is not None:
         from covey.outcomes import refuse_parameters
 
         refuse_parameters(found.outcomes, space.names)
     return found
+
+
+def _run_settings(tables: Mapping[str, Any]) -> RunSettings:
+    """Read the table [run]; beside the command it may have what is an option of a run."""
+    options = _run_options()
+    table = _typed(tables.get("run", {}), {**_RUN, **options}, "[run]")
+    if "command" in table:
+        table["command"] = tuple(str(word) for word in table["command"])
+    own = {key: value for key, value in table.items() if key in _RUN}
+    return RunSettings(**own, options={key: table[key] for key in table if key in options})
+
+
+def _run_options() -> dict[str, Any]:
+    """Return the types that TOML may give each option of a run, by the option's own type."""
+    from covey.run.plan import RunOptions
+
+    kinds = {}
+    for name, hint in get_type_hints(RunOptions).items():
+        members = [get_origin(one) or one for one in get_args(hint) or (hint,)]
+        kinds[name] = tuple(kind for one in members for kind in _FROM_HINT.get(one, ()))
+    in_file = (name for name in kinds if kinds[name] and name not in ("join", "progress"))
+    return {name: bool if kinds[name] == (bool,) else kinds[name] for name in in_file}
 
 
 def with_plates(settings: Settings, plate: Any, dispense: Any) -> Settings:

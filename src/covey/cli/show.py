@@ -128,7 +128,8 @@ def advice(
         [str(g.size), f"{g.expected_best:.4g}", f"{g.gain:.3g}", f"{g.share:.0%}"]
         for g in found.gains
     ]
-    put(table(["points", "expected best", "gain", "of the largest"], rows))
+    best = "expected best" if found.goals == 1 else "expected hypervolume"
+    put(table(["points", best, "gain", "of the largest"], rows))
     for words in found.words():
         say(words)
     return end(study)

@@ -202,14 +202,15 @@ def _take(
 def _says_as_run(found: Intake, rows: Sequence[tuple[SheetColumns, SheetRow]]) -> bool:
     """Ask, at a terminal, whether rows that differ from what was asked are what was run."""
     from_stdin = any(row.file == "stdin" for _, row in rows)
-    if from_stdin or not _is_terminal():
+    if from_stdin or not is_terminal():
         return False
     for line in _named(found.of("deviates")):
         say(line)
     return typer.confirm("Were they run as the sheet says?", err=True)
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
+    """Whether a person can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

@@ -6,7 +6,7 @@ from covey.gp.likelihood import Likelihood
 from covey.gp.model import GP, PRIORS, Model, Priors
 from covey.gp.observations import Observations, Warp, observe
 from covey.gp.posterior import Posterior, Recall, condition, without_shifts
-from covey.gp.several import Bound, Posteriors, learnt_worst, scaled
+from covey.gp.several import Bound, Posteriors, Scale, learnt_scale, scaled
 from covey.gp.shifts import Sharing
 from covey.gp.success import Success
 
@@ -22,6 +22,7 @@ __all__ = [
     "Posteriors",
     "Priors",
     "Recall",
+    "Scale",
     "Sharing",
     "Success",
     "Warp",
@@ -29,7 +30,7 @@ __all__ = [
     "fit",
     "fit_best",
     "informative",
-    "learnt_worst",
+    "learnt_scale",
     "observe",
     "outgrown",
     "scaled",

@@ -1,13 +1,13 @@
 r"""Earlier studies as a prior mean: m(x) = c + Σ_s a_s m_s(x), each a_s ≥ 0 found with the fit.
 
 m_s is the posterior mean of study s in its own standardised units. The weight a_s has a Gaussian
-prior around ½, cut off at zero: a study that agrees with the results counts for more, and one that
-contradicts them gets a weight of exactly zero, which leaves the model as if it had not been given.
+prior around ½, cut off at zero: a study that agrees with the results counts for more. One that
+contradicts them all over gets a weight of exactly zero, which leaves the model as if it had not
+been given; one whose mean is flat where the results are may keep any weight, and changes little.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -124,15 +124,3 @@ def fitted_mean(
         log_prior=-0.5 * float(np.sum(cost / spread)),
         integral=-0.5 * float(size),
     )
-
-
-def words_of(weights: Sequence[float]) -> str:
-    """How much a study counts, in words, from its weight in each of the models.
-
-    >>> words_of([0.0, 0.0]), words_of([0.62, 0.66])
-    ('counts for nothing: the results contradict it', 'counts with weight 0.64')
-    """
-    mean = math.fsum(weights) / len(weights)
-    if mean == 0.0:
-        return "counts for nothing: the results contradict it"
-    return f"counts with weight {mean:.2f}"

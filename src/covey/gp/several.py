@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 _LIKELY = 0.5  # probability from which on a known point is taken to keep the limits
 _STEP = 1e-5  # of the difference quotients, in standard deviations of an outcome
-_QUARTILE, _BEYOND = 25.0, 0.1  # of the learnt reference point
+_DESIGN = 10  # results that are taken for the first design, or 2d + 2
+_FENCE = 3.0  # interquartile ranges beyond a quartile from which on a result is far out
+_QUARTILE, _TAIL = 25.0, 10.0  # percentiles of a learnt scale: of one goal, and of a front
+_SHARE = 0.1  # what a step counts beyond the tail of a front
+_TOP = 0.9  # of a scale: where the tail ends at the latest
 _LEAST, _FLAT = 1e-6, 0.1  # gain that counts as none in a climb, and a shortfall worth one unit
 _DEEP = -300.0  # log of a probability below which the order counts, and no longer its size
 _NEVER = 1e-12  # probability of success that counts as none in a climb
@@ -34,26 +38,47 @@ Objective = Callable[[Array], tuple[Array, Array]]  # points (s, d) -> values (s
 
 @dataclass(frozen=True)
 class Scale:
-    """Units in which every goal of a front counts alike: (y - low) / span."""
+    """Units in which every goal of a front counts alike: (y - low) / span.
 
-    low: Array  # (m,)
+    Below ``tail``, if there is one, a step counts a tenth: the ends of a front are worth finding
+    where nobody said how bad a goal may be, but not as much as its middle.
+    """
+
+    low: Array  # (m,), the reference point
     span: Array  # (m,), positive
+    tail: Array | None = None  # (m,)
 
     def __call__(self, values: Array) -> Array:
         """Values (n, m) in these units."""
-        return np.asarray((values - self.low) / self.span)
+        return np.column_stack([self.of_goal(j, values[:, j]) for j in range(len(self.low))])
+
+    def of_goal(self, j: int, values: Array) -> Array:
+        """Values (n,) of one goal in these units."""
+        units = np.asarray((values - self.low[j]) / self.span[j])
+        if self.tail is None:
+            return units
+        end = (self.tail[j] - self.low[j]) / self.span[j]
+        return _SHARE * units + (1.0 - _SHARE) * np.maximum(units - end, 0.0)
 
 
-def learnt_worst(values: Array) -> Array:
-    """A reference point for goal values (n, m), none of them better than what a front needs.
+def learnt_scale(results: Array, values: Array, dimension: int) -> Scale:
+    """The units of a front where nobody gave the worst values; one goal has no front.
 
-    It lies a tenth of the front's range below the front, or at the lower quartile of all values
-    where that is lower: the ends of a front are found only if they may be bad in another goal.
+    The reference point is never tighter than the front of the ``results`` (n, m), nor than the
+    worst of the first design's, less their range: a front that is still short would keep it at its
+    own end, and so would never grow. Results far out in the first design, such as a penalty, count
+    as its outer fence (Tukey 1977). The tail is what the worst tenth of the front has. ``values``
+    (k, m) are those that the units are for.
     """
-    front = front_of(values)
-    low, high = front.min(axis=0), front.max(axis=0)
-    below = low - _BEYOND * np.maximum(high - low, 0.0)
-    return np.asarray(np.minimum(below, np.percentile(values, _QUARTILE, axis=0)))
+    if results.shape[1] == 1:
+        return scaled(values, np.percentile(results, _QUARTILE, axis=0))
+    front, first = front_of(results), results[: max(_DESIGN, 2 * dimension + 2)]
+    low, high = np.percentile(first, (25.0, 75.0), axis=0)
+    first = np.clip(first, low - _FENCE * (high - low), high + _FENCE * (high - low))
+    worst = np.minimum(front.min(axis=0), first.min(axis=0) - np.ptp(first, axis=0))
+    scale = scaled(values, worst)
+    tail = np.percentile(front, _TAIL, axis=0)
+    return replace(scale, tail=np.minimum(tail, scale.low + _TOP * scale.span))
 
 
 def scaled(values: Array, worst: Array) -> Scale:
@@ -198,8 +223,7 @@ class Posteriors:
 
     def _unit(self, j: int) -> Callable[[Array], Array]:
         """Values of the belief about goal j in the units of the front."""
-        low, span, goal = self.scale.low[j], self.scale.span[j], self.goals[j]
-        return lambda values: np.asarray((goal.outcome(values) - low) / span)
+        return lambda values: self.scale.of_goal(j, self.goals[j].outcome(values))
 
     # Where to climb from, and what.
 

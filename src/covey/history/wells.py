@@ -175,10 +175,28 @@ class PlateRecord:
     marks: Mapping[str, str] = field(default_factory=dict)
     days: Mapping[str, str] = field(default_factory=dict)  # well -> day of its reading
 
+    def point_of_control(self, name: str, trials: Sequence[Trial]) -> Point | None:
+        """The point of a control, with the values that it shares with the samples of its plate.
+
+        None if it has none: it is a constant outside the space. ``trials`` are all of the log.
+        """
+        at = self.layout.get("controls", {}).get(name, {}).get("at")
+        if at is None:
+            return None
+        sample = next(
+            trials[use.trial].point for use in self.uses.values() if use.trial is not None
+        )
+        return Point({n: sample[n] for n in self.layout.get("shared", {})} | dict(at))
+
+    @property
+    def done(self) -> frozenset[str]:
+        """Wells that are measured or marked."""
+        return frozenset((*self.readings, *self.marks))
+
     @property
     def missing(self) -> tuple[str, ...]:
         """Wells that are neither measured nor marked yet."""
-        done = {*self.readings, *self.marks}
+        done = self.done
         return tuple(well for well in self.uses if well not in done)
 
 

@@ -3,7 +3,7 @@
 log.py has the `Log` protocol and `Logbook`, which commits events; header.py the header.
 """
 
-from covey.log.disk import Mutex, drive_kind
+from covey.disk import Mutex, drive_kind
 from covey.log.journal import FORMAT, Contents, Journal, read, repair
 from covey.log.running import Holder, holder, lock_path, running
 

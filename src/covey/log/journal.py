@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from covey.errors import JournalConflict, JournalDamaged, JournalError
-from covey.log.disk import (
+from covey.disk import (
     Descriptor,
     Mutex,
     is_at,
@@ -32,6 +31,7 @@ from covey.log.disk import (
     sync_directory,
     write_once,
 )
+from covey.errors import JournalConflict, JournalDamaged, JournalError
 from covey.log.running import asking, running
 
 # The format of a journal: lines with checksums, written, read and verified.

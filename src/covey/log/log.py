@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 from covey.arrays import among
+from covey.disk import Mutex, now, time_of
 from covey.errors import HistoryError, JournalConflict, JournalError, SpaceError, several
 from covey.history import (
     Added,
@@ -30,7 +31,6 @@ from covey.history import (
     event_from_json,
     event_to_json,
 )
-from covey.log.disk import Mutex, now, time_of
 from covey.log.extension import (
     Stage,
     completed_by,
@@ -258,6 +258,11 @@ class Logbook:
         layout = None if order is None else order.layout.describe()
         size = request.k if order is None else order.count
         return self._made_again(key, BatchTerms(size, request.name, held, layout))
+
+    def event_of(self, key: str) -> Event | None:
+        """Return the event of this key; None if the key was not used."""
+        self.refresh()
+        return self._messages[key].event if key in self._messages else None
 
     def _made_again(self, key: str, now: BatchTerms) -> list[Trial]:
         """Return the trials of a key that is used again, or refuse one used on other terms."""

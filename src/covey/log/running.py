@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from covey.errors import JournalConflict, JournalError
-from covey.log.disk import (
+from covey.disk import (
+    BESIDE,
     Descriptor,
     forget_staged,
     is_locked,
+    lock_is_held,
     now,
     read_at,
     reporting,
@@ -25,9 +26,8 @@ from covey.log.disk import (
     try_lock,
     write_at,
 )
+from covey.errors import JournalConflict, JournalError
 
-_NAMED = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
-FLAGS = sum(getattr(os, flag, 0) for flag in _NAMED)  # of a file beside a journal
 _LOOKS, _MOMENT = 20, 0.01  # how often a lock that is held is tried again, and after how long
 _MOST = 4096  # bytes of the entry
 _WORDS = 240  # characters of why a run ended
@@ -83,14 +83,9 @@ def turn_path(journal: Path) -> Path:
 
 def is_asked(journal: Path) -> bool:
     """Whether somebody has the turn to choose a batch now."""
-    try:
-        fd = os.open(turn_path(journal), os.O_RDONLY | FLAGS)
-    except OSError:  # there are no turns
-        return False
-    try:
-        return is_locked(fd)
-    finally:
-        os.close(fd)
+    with suppress(OSError):  # there are no turns
+        return bool(lock_is_held(turn_path(journal)))
+    return False
 
 
 @contextmanager
@@ -103,7 +98,7 @@ def asking(journal: Path) -> Iterator[None]:
     """
     path = turn_path(journal)
     try:
-        file = Descriptor(os.open(path, os.O_RDONLY | os.O_CREAT | FLAGS, 0o666))
+        file = Descriptor(os.open(path, os.O_RDONLY | os.O_CREAT | BESIDE, 0o666))
     except OSError:  # another user's folder, or a link
         yield
         return
@@ -135,7 +130,7 @@ class Holder:
 def holder(journal: Path) -> Holder | None:
     """The process that runs a journal now, or None; the check does not disturb it."""
     try:
-        fd = os.open(lock_path(journal), os.O_RDONLY | FLAGS)
+        fd = os.open(lock_path(journal), os.O_RDONLY | BESIDE)
     except OSError:  # there is none, it is a link, or it may not be read
         return None
     try:
@@ -152,7 +147,7 @@ def holder(journal: Path) -> Holder | None:
 def last_run(journal: Path) -> Holder | None:
     """The last process that has run a journal, whether it still does or not; None if unknown."""
     try:
-        fd = os.open(lock_path(journal), os.O_RDONLY | FLAGS)
+        fd = os.open(lock_path(journal), os.O_RDONLY | BESIDE)
     except OSError:
         return None
     try:
@@ -180,7 +175,7 @@ def note_end(journal: Path, why: str) -> None:
 
 def _note(journal: Path, more: Mapping[str, Any]) -> None:
     with suppress(OSError):
-        fd = os.open(lock_path(journal), os.O_RDWR | FLAGS)
+        fd = os.open(lock_path(journal), os.O_RDWR | BESIDE)
         try:
             who = _holder(fd)
             entry = {"pid": who.pid, "host": who.host, "since": who.since, "plan": dict(who.plan)}
@@ -196,7 +191,7 @@ def _opened(path: Path) -> int:
     if path.is_symlink():
         raise _not_ours(path, "is a link")
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | FLAGS, 0o666)
+        return os.open(path, os.O_RDWR | os.O_CREAT | BESIDE, 0o666)
     except OSError:
         if path.is_symlink():  # made just now
             raise _not_ours(path, "is a link") from None

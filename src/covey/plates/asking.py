@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from covey.errors import HistoryError, SpaceError
 from covey.history import Measured, Moved, PlateRecord, Point, Revised, Trial
 from covey.plates.choosing import PlateOrder
+from covey.plates.mixed_up import require_own_place, turned_back
 from covey.plates.reader import Readings, read_readings
 from covey.plates.telling import marked_as_well, news, require_as_placed
 from covey.plates.wells import Plate, plate_of
@@ -37,6 +38,7 @@ class _Host(Protocol):
     def _request(self, k: int, strategy: Any, fixed: Any = None, seconds: Any = None) -> Any: ...
     def _asked(self, request: Any, key: str | None) -> list[Trial]: ...
     def _commit(self, event: Any, key: str | None = None) -> list[Trial]: ...
+    def _event_of(self, key: str) -> Any: ...
     def predict(self, points: Any) -> Any: ...
     def refresh(self) -> None: ...
 
@@ -85,7 +87,7 @@ class OnPlates:
         """All plates of the study, in order, without predictions."""
         return [_plate(self, record, {}) for record in self.history.plates.records.values()]
 
-    def tell_plate(
+    def tell_plate(  # noqa: PLR0913 - each answers another question about the readings
         self: _Host,
         plate: str | Plate,
         readings: Any,
@@ -93,6 +95,7 @@ class OnPlates:
         marks: Mapping[str, str] | None = None,
         part: bool = False,
         day: str | None = None,
+        turned: bool | None = None,
         key: str | None = None,
     ) -> None:
         """Record what a reader measured on a plate, in your own sign: all of it or none.
@@ -108,17 +111,33 @@ class OnPlates:
             marks: by well, what went wrong there; its value does not count.
             part: whether wells may be missing that come later.
             day: of the measurement, where the layout has such an effect.
+            turned: whether the plate was turned by 180 degrees when it was read, so that each
+                reading is of the opposite well (``marks`` name wells as laid out). None: refused
+                if controls and copies fit much better on the plate turned, or on another that is
+                still to be measured.
             key: names this message: sent again with the same key, it is taken once.
         """
         record = _record(self, plate)
         name = record.name
+        if turned not in (True, False, None) or not isinstance(part, bool):
+            raise HistoryError(
+                f"turned is True, False or None, and part True or False; got turned={turned!r}, "
+                f"part={part!r}."
+            )
         placed = _plate(self, record, {})
         grid = placed.grid
         found = read_readings(readings, grid, _names(self), name)
         if found.plate is not None and found.plate != name:
             raise HistoryError(f"the readings are of plate {found.plate}, not of {name}.")
         require_as_placed(found, placed, _spans(self.space))
+        found = turned_back(found, grid) if turned else found
         found = marked_as_well(found, marks or {}, record)
+        earlier = None if key is None else self._event_of(key)
+        if isinstance(earlier, Measured) and _repeats(earlier, found, record):
+            _tell(self, found.of_wells(earlier.wells), record, day, key)
+            return
+        if turned is None:
+            require_own_place(found, name, self.history.plates.records)
         _tell(self, news(found, record, part=part), record, day, key)
 
     def amend_wells(
@@ -199,6 +218,8 @@ def _as_dispensed(space: Space | Pool, trial: Trial, values: Mapping[str, float]
 def amendment(study: _Host, plate: str | Plate, values: Mapping[str, Any], reason: str) -> Revised:
     """The event that corrects readings of wells."""
     record = _record(study, plate)
+    if not isinstance(values, Mapping):
+        raise HistoryError(f"right readings are a dict by well, {{'A1': 0.93}}; got {values!r}.")
     given = [(_well(study, record, well), value) for well, value in values.items()]
     if len({well for well, _ in given}) < len(given):
         raise HistoryError(f"a well was given twice; give each once, got {', '.join(values)}.")
@@ -212,6 +233,8 @@ def marking(
     """The event that marks wells, or takes their marks back."""
     record = _record(study, plate)
     given = (wells,) if isinstance(wells, str) else wells
+    if not isinstance(given, Iterable):
+        raise HistoryError(f"wells are a name or a list of names, ['A1']; got {wells!r}.")
     names = tuple(_well(study, record, well) for well in given)
     made: dict[str, Any] = {"unmarked" if back else "marked": names, "goal": _goal(study)}
     return Revised(record.name, reason, **made)
@@ -237,17 +260,28 @@ def _goal(study: _Host) -> str | None:
 
 
 def _require_free_controls(layout: Layout, fixed: Mapping[str, Any]) -> None:
-    """Raise if a control has a value of its own of what wells share, and is not held there."""
+    """Raise if a control has a value of its own of what wells share, and is not held there.
+
+    One that leaves it out has that of its plate; of rows and columns it is not known in which it
+    stands, or whether a sample shares them.
+    """
     for name, control in layout.samples_of_controls.items():
         for shared, by in layout.shared.items() if control.at is not None else ():
-            value = (control.at or {}).get(shared)
-            if shared not in fixed or fixed[shared] != value:
-                raise SpaceError(
-                    f"control {name!r} is at {shared} {value!r}, but wells share {shared} by {by}, "
-                    "and its value is chosen. Leave out the point of the control, share "
-                    f"{shared} no longer, or hold it (--fix {shared}={value}; in Python "
-                    f"fixed={{{shared!r}: {value!r}}})."
-                )
+            own, at = shared in (control.at or {}), (control.at or {}).get(shared)
+            if (shared in fixed and (not own or fixed[shared] == at)) or (
+                not own and by == "plate"
+            ):
+                continue
+            is_at = f"is at {shared} {at!r}" if own else f"has a point without {shared}"
+            held = f"--fix {shared}={at}; in Python fixed={{{shared!r}: {at!r}}}"
+            instead = f"Leave {shared} out of its point, and it has the value of its plate"
+            if by != "plate":
+                instead = f"Leave out the point of the control, share {shared} no longer"
+                held = held if own else f"--fix {shared}=VALUE; in Python fixed={{{shared!r}: ...}}"
+            raise SpaceError(
+                f"control {name!r} {is_at}, but wells share {shared} by {by}, and its value is "
+                f"chosen. {instead}, or hold it ({held})."
+            )
 
 
 def _tell(
@@ -258,6 +292,12 @@ def _tell(
         return
     values = tuple(found.values.get(well) for well in wells)
     study._commit(Measured(record.name, wells, values, found.marks, _goal(study), day), key)
+
+
+def _repeats(earlier: Measured, found: Readings, record: PlateRecord) -> bool:
+    """Whether these readings may be those of an earlier message: nothing in them is news."""
+    every = {*found.values, *found.marks} & {*record.uses}
+    return earlier.plate == record.name and {*earlier.wells} <= every <= {*record.done}
 
 
 def _spans(space: Space | Pool) -> dict[str, float]:
@@ -271,6 +311,8 @@ def _names(study: _Host) -> tuple[str, ...]:
 
 def _record(study: _Host, plate: str | Plate) -> PlateRecord:
     name = plate.name if isinstance(plate, Plate) else plate
+    if not isinstance(name, str):
+        raise HistoryError(f"a plate is one Plate or its name, such as 'p1'; got {plate!r:.80}.")
     if name not in study.history.plates.records:
         study.refresh()
     return study.history.plates.record(name)

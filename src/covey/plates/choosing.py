@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from covey.belief import Belief
 from covey.errors import ExhaustedError, SpaceError, is_whole, several
 from covey.plates.layout import Layout
 from covey.plates.placement import TRIES, Scaffold, placed, scaffold_of
+from covey.plates.spreading import in_spread, settled
 from covey.policies import UCB, judge
 
 if TYPE_CHECKING:
@@ -30,8 +31,17 @@ _STREAM = 7  # of the random numbers of wells, apart from those of points
 
 Pick = Callable[[Belief, int], Sequence[int]]
 """Chooses k candidates of a belief: a strategy, or a design."""
-Rank = Callable[[Belief, "Indices", "Mask", int], Mapping[int, float]]
-"""Ranks the levels (n,) of free candidates (n,); the last argument counts calls."""
+
+
+class Ranking(NamedTuple):
+    """Levels by what speaks for them, the highest first; and what that is, in words."""
+
+    scores: Mapping[int, float]
+    why: str = ""
+
+
+Rank = Callable[[Belief, "Indices", "Mask"], Ranking]
+"""Ranks the levels (n,) of free candidates (n,)."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +115,8 @@ class Offer:
     groups: Mapping[str, Indices] = field(default_factory=dict)  # under `distinct`: value ids
     amounts: Mapping[str, Array] = field(default_factory=dict)  # under `total`: of one point
     words: Mapping[int, str] = field(default_factory=dict)  # plate level -> its values
-    at: Array | None = None  # (levels, e): coordinates of plate levels, for a design
+    plate_columns: tuple[slice, ...] = ()  # of candidates: of each parameter shared by plate
+    block_columns: tuple[slice, ...] = ()  # and of each that is the same in a block
 
     def __len__(self) -> int:
         return len(self.plate)
@@ -118,10 +129,10 @@ def offer_of(
     points: Callable[[Sequence[int]], Sequence[Mapping[str, Any]]],
 ) -> Offer:
     """The offer of candidates (n, d); ``columns`` finds those of a parameter."""
-    plate, first = _ids(at, [columns(name) for name in layout.shared_by("plate")])
-    by_block = layout.shared_by("row", "column")
-    block, _ = _ids(at, [columns(name) for name in (*layout.shared_by("plate"), *by_block)])
-    shared = layout.shared_by("plate")
+    shared, by_block = layout.shared_by("plate"), layout.shared_by("row", "column")
+    of_plate = tuple(columns(name) for name in shared)
+    of_block = (*of_plate, *(columns(name) for name in by_block))
+    (plate, first), (block, _) = _ids(at, of_plate), _ids(at, of_block)
     shown = points(first.tolist()) if shared else ()
     words = {i: _in_words({n: point[n] for n in shared}) for i, point in enumerate(shown)}
     groups = {name: _ids(at, [columns(name)])[0] for name in layout.distinct}
@@ -131,8 +142,7 @@ def offer_of(
         for name in layout.total:
             values = np.array([float(point.get(name) or 0.0) for point in every])
             amounts[name] = values * layout.copies
-    spots = [at[first][:, columns(name)] for name in shared]
-    return Offer(plate, block, groups, amounts, words, np.hstack(spots) if spots else None)
+    return Offer(plate, block, groups, amounts, words, of_plate, of_block)
 
 
 def _ids(at: Array, columns: Sequence[slice]) -> tuple[Indices, Indices]:
@@ -334,21 +344,23 @@ def choose(
 ) -> Chosen:
     """Choose the points of every plate: its level first, then points at that level.
 
-    The level is the one that ``rank`` puts first, among those with room for a plate: by a model
-    the one whose `BEST` highest upper bounds have the highest mean. Then, one level down, those of
+    The level is the one that ``rank`` puts first, among those with room for a plate: at first one
+    that spreads what was seen, then the one whose `BEST` highest upper bounds have the highest mean
+    by the model. Then, one level down, those of
     its rows or columns. After each, the belief is the one after looking at what was chosen, so that
     the next plate differs.
     """
     budgets, free = Budgets(layout, offer), np.ones(len(offer), dtype=bool)
-    picks, reasons, turn = [], [], 0
-    for place, draft in enumerate(drafts):
-        level = _level(offer, budgets, free, draft, rank(belief, offer.plate, free, place))
+    picks, reasons = [], []
+    for draft in drafts:
+        ranking = rank(belief, offer.plate, free)
+        level = _level(offer, budgets, free, draft, ranking.scores)
         on_plate: list[int] = []
         for number in range(len(draft.places)):
             allowed = free & (offer.plate == level)
             ranks: Mapping[int, float] = {level: 0.0}
             if layout.blocks_by is not None:
-                ranks = rank(belief, offer.block, allowed, turn)
+                ranks = rank(belief, offer.block, allowed).scores
             block = _block(budgets, allowed, on_plate, draft.places[number:], ranks)
             if block is None:
                 raise ExhaustedError(
@@ -362,10 +374,9 @@ def choose(
             on_plate += chosen
             free[chosen] = False
             belief = looked_at(belief, chosen)
-            turn += 1
         picks.append(on_plate)
         said = offer.words.get(level, "")
-        reasons.append(f"on a plate with {said}" if said else "")
+        reasons.append(f"on a plate with {said}, {ranking.why}" if said else "")
     return Chosen(picks, reasons)
 
 
@@ -381,31 +392,34 @@ def upper_bounds(belief: Belief) -> Array:
     return judge(UCB(beta=_BETA), belief).scores
 
 
-def by_upper_bounds(belief: Belief, ids: Indices, free: Mask, turn: int) -> Mapping[int, float]:
+def by_upper_bounds(belief: Belief, ids: Indices, free: Mask) -> Ranking:
     """The mean of the five highest upper bounds of each level."""
-    del turn
     scores = upper_bounds(belief)
-    found = {}
+    means = {}
     for level in np.unique(ids[free]).tolist():
         some = scores[free & (ids == level)]
-        found[level] = float(np.sort(some)[-BEST:].mean())
-    return found
+        means[level] = float(np.sort(some)[-BEST:].mean())
+    return Ranking(means, "whose best points have the highest upper bounds")
 
 
-def by_sobol(offer: Offer, seed: int, before: int) -> Rank:
-    """For a design: levels in the order of a Sobol sequence over their coordinates."""
-    from scipy.stats import qmc
+def by_spread(
+    offer: Offer, seen: Array, rng: np.random.Generator, then: Rank | None = None
+) -> Rank:
+    """Levels `in_spread`, given points (m, d) beside those under way; once `settled`, ``then``."""
 
-    def rank(belief: Belief, ids: Indices, free: Mask, turn: int) -> dict[int, float]:
-        levels = np.unique(ids[free])
-        if ids is offer.plate and offer.at is not None:
-            spots = offer.at[levels]
-        else:  # blocks, or nothing shared by plate
-            spots = np.array([np.asarray(belief.at)[ids == level].mean(axis=0) for level in levels])
-        engine, place = qmc.Sobol(spots.shape[1], scramble=True, rng=seed), before + turn
-        target = engine.random_base2(place.bit_length())[place]
-        gaps = np.square(spots - target).sum(axis=1)
-        return dict(zip(levels.tolist(), (-gaps).tolist(), strict=True))
+    def rank(belief: Belief, ids: Indices, free: Mask) -> Ranking:
+        columns = offer.plate_columns if ids is offer.plate else offer.block_columns
+        levels, first = np.unique(ids[free], return_index=True)
+        if not columns:
+            return Ranking(dict.fromkeys(levels.tolist(), 0.0))
+        at = np.asarray(to_numpy(belief.at))[np.flatnonzero(free)[first]]
+        there = seen if belief.under_way is None else np.vstack([seen, belief.under_way])
+        values, had = ([some[:, c] for c in columns] for some in (at, there))
+        if then is not None and settled(values, had):
+            return then(belief, ids, free)
+        order = levels[in_spread(values, had, rng)]
+        scores = {level: -float(place) for place, level in enumerate(order.tolist())}
+        return Ranking(scores, "to spread the first values of what plates share")
 
     return rank
 

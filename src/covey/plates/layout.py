@@ -139,7 +139,8 @@ class Control:
 
     Attributes:
         wells: how many of them a plate has; or which, such as ("D6", "E7").
-        at: the point of the space that it is, if it is one; its readings are then results.
+        at: the point of the space that it is, if it is one; its readings are then results. What its
+            plate shares may be left out: it has the value of its plate.
     """
 
     wells: int | Sequence[str] = 1
@@ -372,8 +373,12 @@ class Layout:
         for name, control in self.samples_of_controls.items():
             if control.at is None:
                 continue
+            shared = [n for n in self.shared if n not in control.at]  # taken over from its plate
             try:
-                space.check(control.at)
+                space.check(control.at, partial=bool(shared))
+                for lacking in space.names if shared else ():
+                    if lacking not in (*control.at, *shared) and _is_always_there(space, lacking):
+                        raise SpaceError(f"its point has no {lacking!r}.")
             except SpaceError as error:
                 raise SpaceError(
                     f"control {name!r}: {sentence(error)} Leave out its point if it is outside the "
@@ -413,9 +418,14 @@ class Layout:
         return Layout(**given)
 
 
+def _is_always_there(space: Space | Pool, name: str) -> bool:
+    """Whether all points have a parameter."""
+    return getattr(getattr(space, "parameters", {}).get(name), "when", None) is None
+
+
 def require_present(space: Space | Pool, name: str) -> None:
     """Raise if some points do not have a parameter."""
-    if getattr(getattr(space, "parameters", {}).get(name), "when", None) is not None:
+    if not _is_always_there(space, name):
         raise SpaceError(
             f"shared of the layout names {name!r}, which some points do not have (`when`), so "
             "wells cannot share it; share what it depends on."

@@ -13,6 +13,7 @@ import numpy as np
 
 from covey.errors import ExhaustedError, SpaceError, several
 from covey.plates.choosing import BEST, upper_bounds
+from covey.plates.spreading import FIRST, in_spread, settled
 from covey.space import Space
 
 if TYPE_CHECKING:
@@ -29,20 +30,21 @@ Where = Callable[[Mapping[str, Any]], "CandidateSet"]
 
 def at_each_level(
     where: Where,
-    space: Space,
-    names: Sequence[str],
+    levels: Sequence[Mapping[str, Any]],
+    tried: int,
     most: int,
     posterior: Posterior | Posteriors | None,
     rng: np.random.Generator,
 ) -> Candidates:
-    """Candidates at every value of the shared parameters that is worth a try.
+    """Candidates at the first ``tried`` feasible ones of some values of the shared parameters.
 
-    ``most`` is the number of points of a plate. Without a posterior they are for a design.
+    ``most`` is the number of points of a plate. Without a posterior candidates are for a design.
     """
-    levels = _levels(where, space, names, posterior, rng)
     parts: list[Candidates] = []
-    room = max(8 * most, (_ALL_OF_DESIGN if posterior is None else _ALL) // len(levels))
+    room = max(8 * most, (_ALL_OF_DESIGN if posterior is None else _ALL) // min(tried, len(levels)))
     for level in levels:
+        if len(parts) == tried:
+            break
         some = where(level)
         try:
             if posterior is None:
@@ -56,7 +58,7 @@ def at_each_level(
         parts.append(_worth(made, posterior, room, rng))
     if not parts:
         raise SpaceError(
-            f"no value of {' and '.join(names)}, which the layout shares, is feasible: the "
+            f"no value of {' and '.join(levels[0])}, which the layout shares, is feasible: the "
             f"constraints in `where` or what is fixed forbid all {several(len(levels), 'value')} "
             "that could be tried. Relax one of them, or do not share it."
         )
@@ -89,33 +91,43 @@ def all_of(parts: Sequence[Candidates]) -> Candidates:
     return replace(parts[0], at=np.vstack([part.at for part in parts]), read=read)
 
 
-def _levels(
+def levels_to_try(
     where: Where,
     space: Space,
     names: Sequence[str],
     posterior: Posterior | Posteriors | None,
     rng: np.random.Generator,
-) -> list[dict[str, Any]]:
-    """Values of what is shared: all of them if they are few, else those of the best candidates."""
+    seen: Array,
+) -> tuple[list[dict[str, Any]], int]:
+    """Values of what is shared, those to try first before others, and how many to try.
+
+    They are in spread, given points (m, d) that are there, until enough values of each parameter
+    are `settled`; then by what the best candidates at them may reach.
+    """
+    from scipy.stats import qmc
+
     shared = Space({name: space.parameters[name] for name in names})
     grid = shared.grid(_LEVELS)
-    if grid is not None and (posterior is None or len(grid) <= _TRIED):
-        return shared.decode(grid)
-    if posterior is None:
-        from scipy.stats import qmc
-
+    if grid is None:
         spots = qmc.Sobol(shared.width, scramble=True, rng=rng).random(2 * _TRIED)
-        return shared.decode(_distinct(shared.snap(spots)))
+        spread_out = _distinct(shared.snap(spots))
+    else:
+        spread_out = grid
+    values = [spread_out[:, shared.columns_of(name)] for name in names]
+    had = [seen[:, space.columns_of(name)] for name in names]
+    if posterior is None or not settled(values, had):
+        tried = len(spread_out) if posterior is None else FIRST
+        return shared.decode(spread_out[in_spread(values, had, rng)]), tried
+    if grid is not None and len(grid) <= _TRIED:
+        return shared.decode(grid), _TRIED
     base = where({}).promising(1, posterior, rng).at
     order = np.argsort(-upper_bounds(posterior.belief(base)), kind="stable")
     columns = np.concatenate([np.arange(space.width)[space.columns_of(name)] for name in names])
     if grid is None:
         grid = _distinct(base[order[:_TOP]][:, columns])[:_LEVELS]
-    if len(grid) > _TRIED:
-        screen = base[np.concatenate([order[:_SCREEN], rng.choice(order, _SCREEN)])]
-        ranks = [_rank(space, screen, columns, level, posterior) for level in grid]
-        grid = grid[np.argsort(-np.array(ranks), kind="stable")[:_TRIED]]
-    return shared.decode(grid)
+    screen = base[np.concatenate([order[:_SCREEN], rng.choice(order, _SCREEN)])]
+    ranks = [_rank(space, screen, columns, level, posterior) for level in grid]
+    return shared.decode(grid[np.argsort(-np.array(ranks), kind="stable")]), _TRIED
 
 
 def _rank(

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from covey.errors import HistoryError, SpaceError, several
 from covey.history import Point
+from covey.history.checks import outcome as checked_outcome
 from covey.plates.layout import WELL_NAME, Grid, row_name
 from covey.spreadsheets import decimal_mark
 from covey.tables import (
@@ -59,6 +60,13 @@ class Readings:
     rows: dict[str, SheetRow] = field(default_factory=dict)  # of a filled table of wells
     notes: tuple[str, ...] = ()  # what was noticed when a file was read
 
+    def of_wells(self, wells: Collection[str]) -> Readings:
+        """Those of some wells."""
+        values = {well: value for well, value in self.values.items() if well in wells}
+        return replace(
+            self, values=values, marks={w: said for w, said in self.marks.items() if w in wells}
+        )
+
 
 @dataclass(frozen=True)
 class _Wanted:
@@ -94,7 +102,12 @@ def read_readings(
     if decimal not in (None, ".", ","):
         raise HistoryError(f"decimal is '.' or ',', or None to go by the file; got {decimal!r}.")
     if isinstance(source, Mapping):
-        values = {grid.name(grid.index(w)): _plain(v, w, outcomes) for w, v in source.items()}
+        names = [grid.name(grid.index(well)) for well in source]
+        if len({*names}) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise HistoryError(f"well {twice} comes twice; give each once. Nothing was recorded.")
+        given = {n: v for n, v in zip(names, source.values(), strict=True) if v is not None}
+        values = {well: _plain(value, well, outcomes) for well, value in given.items()}
         return Readings(values, where={well: f"well {well}" for well in values})
     if not isinstance(source, str | Path):
         return _from_array(source, grid, outcomes)
@@ -130,29 +143,36 @@ def _lines(source: str | Path, grid: Grid | None) -> Lines:
 
 
 def _plain(value: Any, well: object, outcomes: Sequence[str]) -> float | Point:
-    if isinstance(value, Mapping):
-        return Point(value)
-    if len(outcomes) > 1:
+    if not isinstance(value, Mapping) and len(outcomes) > 1:
         raise HistoryError(
             f"well {well}: this study has several outcomes; give them by name, "
             f"{{{', '.join(f'{name!r}: ...' for name in outcomes)}}}."
         )
-    return value if outcomes[0] == "value" else Point({outcomes[0]: value})
+    read = checked_outcome(
+        value, f"well {well}", "Leave the well out until it is measured, or mark it."
+    )
+    return read if isinstance(read, Point) or outcomes[0] == "value" else Point({outcomes[0]: read})
 
 
 def _from_array(source: Any, grid: Grid, outcomes: Sequence[str]) -> Readings:
     if len(outcomes) > 1:
         raise HistoryError("a matrix holds one outcome, and this study has several; use a table.")
-    rows = source.tolist() if hasattr(source, "tolist") else [list(row) for row in source]
-    if len(rows) != grid.rows or any(len(row) != grid.columns for row in rows):
-        shape = f"{len(rows)} x {len(rows[0]) if rows else 0}"
+    listed = source.tolist() if hasattr(source, "tolist") else source
+    lists = (list, tuple)
+    if not isinstance(listed, lists) or not all(isinstance(row, lists) for row in listed):
+        raise HistoryError(
+            "readings are a file, a dict by well, or rows of numbers in the shape of the plate; "
+            f"got {str(source)[:80]!r}."
+        )
+    if len(listed) != grid.rows or any(len(row) != grid.columns for row in listed):
+        shape = f"{len(listed)} x {len(listed[0]) if listed else 0}"
         raise HistoryError(
             f"a matrix of readings is {grid.rows} x {grid.columns} as the plate is; got {shape}."
         )
     values: dict[str, float | Point] = {}
-    for r, row in enumerate(rows):
+    for r, row in enumerate(listed):
         for c, value in enumerate(row):
-            if value is not None and not math.isnan(value):
+            if value is not None and not (isinstance(value, float) and math.isnan(value)):
                 well = grid.name(r * grid.columns + c)
                 values[well] = _plain(value, well, outcomes)
     return Readings(values, where={well: f"well {well}" for well in values})

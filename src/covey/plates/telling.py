@@ -56,7 +56,6 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
         if said:
             where, way = found.where.get(well, f"well {well}"), _way_to_correct(well, record, found)
             raise HistoryError(f"{where}: {said}. Nothing was recorded. {way}")
-    done = {*record.readings, *record.marks}
     lacking = [w for w in record.missing if w not in found.values and w not in found.marks]
     if lacking and not part:
         places = [_with_line(well, found) for well in lacking[:_SHOWN]]
@@ -66,10 +65,7 @@ def news(found: Readings, record: PlateRecord, *, part: bool = False) -> Reading
             "Nothing was recorded. Mark what went wrong, or tell a part of the plate with "
             f"{'--part' if found.by_command else 'part=True'}."
         )
-    new = [w for w in record.uses if w not in done and (w in found.values or w in found.marks)]
-    values = {well: found.values[well] for well in new if well in found.values}
-    marks = {well: found.marks[well] for well in new if well in found.marks}
-    return Readings(values, marks, found.plate, found.where)
+    return found.of_wells(record.missing)
 
 
 def _contradiction(well: str, found: Readings, record: PlateRecord) -> str:
@@ -106,6 +102,10 @@ def marked_as_well(found: Readings, marks: Mapping[str, str], record: PlateRecor
     Raises:
         HistoryError: Nothing stands in such a well, so another one is meant, which would count.
     """
+    if not isinstance(marks, Mapping):
+        raise HistoryError(
+            f"marks say by well what went wrong there, {{'A1': 'bubble'}}; got {marks!r}."
+        )
     grid = Layout.from_description(record.layout).grid
     more = {grid.name(grid.index(well)): said for well, said in marks.items()}
     for well in more:

@@ -214,8 +214,7 @@ def plate_of(
         if use is not None:
             trial: Trial | None = None if use.trial is None else history.trial(use.trial)
             role = "sample" if trial is not None else f"control:{use.control}"
-            control = layout.samples_of_controls.get(use.control)
-            at = None if control is None or control.at is None else Point(control.at)
+            at = record.point_of_control(use.control, history.trials)
             made = Well(
                 *(record.name, name, row_name(row), column + 1, role),
                 trial=use.trial,

@@ -294,7 +294,7 @@ def _card_of_several(
     history: History, recipe: Recipe, outcomes: Outcomes, commands: Commands
 ) -> Card:
     """The card of the first goal, through the best trial or the middle of the front."""
-    first, found = next(iter(outcomes.goals)), trade_off(history, outcomes)
+    first, found = next(iter(outcomes.goals)), trade_off(history, outcomes, recipe.space.width)
     leader = best_trial(history, outcomes) if outcomes.only else middle(history, outcomes)
     own = history_of_outcome(history, first)
     made = _card(own, recipe.of(first), commands, None if leader is None else own[leader.id])
@@ -339,7 +339,7 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
         notes=(
             *(f"{_said(one)}." for one in extensions_in_words(history, recipe.space)),
             *_notes(batches, window, len(history.counted)),
-            *sentences_about(recipe.earlier, history.models or ()),
+            *sentences_about(recipe, history),
         ),
         plates=plates_of(history, recipe, today),
     )

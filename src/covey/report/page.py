@@ -6,8 +6,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from covey.disk import write_whole
 from covey.errors import MissingExtraError, ReportError, duration, several
-from covey.log.disk import write_whole
 from covey.report.card import MEANING, Card, Row
 from covey.report.figures import (
     agreement_figure,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from covey.gp import learnt_worst
+from covey.gp import Scale, learnt_scale, scaled
 from covey.history import Batch, History, Trial
 from covey.hypervolume import hypervolume
 from covey.outcomes import Outcomes, best_trial, complete, front, goal_values
@@ -37,6 +37,7 @@ class TradeOff:
         goals: those to trade off, each with "max" or "min".
         limits: in words.
         worst: the reference point, given or learnt from all results of today.
+        tail: where the reference point is learnt, what is worse than these counts a tenth.
         dots: every told trial.
         attained: after each batch, in percent, the share of today's hypervolume of the front; empty
             for one goal, or more than four.
@@ -47,6 +48,7 @@ class TradeOff:
     goals: tuple[tuple[str, str], ...]
     limits: tuple[str, ...]
     worst: tuple[float, ...]
+    tail: tuple[float, ...]
     dots: tuple[OutcomeDot, ...]
     attained: tuple[tuple[str, float], ...]
     recorded: tuple[str, ...]
@@ -59,19 +61,20 @@ class TradeOff:
         return tuple(sorted(found, key=lambda dot: sign * (dot.values[0] or 0.0)))
 
 
-def trade_off(history: History, outcomes: Outcomes) -> TradeOff:
-    """The trade-off of a study whose outcomes have names."""
+def trade_off(history: History, outcomes: Outcomes, dimension: int) -> TradeOff:
+    """The trade-off of a study whose outcomes have names, in a space of so many coordinates."""
     names, on_front = outcomes.names, {trial.id for trial in front(history, outcomes)}
     dots = [_dot(trial, history, outcomes, trial.id in on_front) for trial in history.told]
     known = [t for t in history.told if not t.excluded and outcomes.goals.keys() <= t.values.keys()]
-    worst = _worst(known, outcomes)
+    scale, signs = _scale(known, outcomes, dimension), outcomes.signs()
     return TradeOff(
         names=names,
         goals=tuple(outcomes.goals.items()),
         limits=tuple(map(str, outcomes.limits)),
-        worst=tuple(float(v) for v in worst),
+        worst=tuple((signs * scale.low).tolist()) if scale else (),
+        tail=tuple((signs * scale.tail).tolist()) if scale and scale.tail is not None else (),
         dots=tuple(dots),
-        attained=_attained(history, outcomes, worst) if known else (),
+        attained=_attained(history, outcomes, scale) if scale and known else (),
         recorded=outcomes.record,
     )
 
@@ -82,23 +85,20 @@ def _dot(trial: Trial, history: History, outcomes: Outcomes, on_front: bool) -> 
     return OutcomeDot(trial.id, history.batch(trial), values, kept, on_front, trial.excluded)
 
 
-def _worst(known: Sequence[Trial], outcomes: Outcomes) -> np.ndarray:
-    """The reference point in the user's sign, (m,); empty while there is nothing to learn from."""
-    if outcomes.worst is not None:
-        return np.array([outcomes.worst[name] for name in outcomes.goals])
-    if not known:
-        return np.zeros(0)
-    return np.asarray(outcomes.signs() * learnt_worst(goal_values(known, outcomes)))
+def _scale(known: Sequence[Trial], outcomes: Outcomes, dimension: int) -> Scale | None:
+    """From where goals count; None while there is nothing to learn it from."""
+    values, worst = goal_values(known, outcomes), outcomes.worst_values()
+    if worst is not None:
+        return scaled(np.vstack([values, worst]), worst)
+    return learnt_scale(values, values, dimension) if known else None
 
 
-def _attained(
-    history: History, outcomes: Outcomes, worst: np.ndarray
-) -> tuple[tuple[str, float], ...]:
+def _attained(history: History, outcomes: Outcomes, scale: Scale) -> tuple[tuple[str, float], ...]:
     """Hypervolume after each batch, as a share of today's in percent."""
     if not 1 < len(outcomes.goals) <= _MOST_GOALS:
         return ()
-    trials = complete(history, outcomes)
-    values, at = goal_values(trials, outcomes), outcomes.signs() * worst
+    trials, at = complete(history, outcomes), np.zeros(len(outcomes.goals))
+    values = scale(goal_values(trials, outcomes))
     whole = hypervolume(values, at)
     if whole <= 0.0:
         return ()
@@ -148,11 +148,19 @@ def of_front(found: TradeOff) -> str:
 def of_attained(found: TradeOff) -> str:
     """The chart of the hypervolume in words."""
     first, last = found.attained[0], found.attained[-1]
-    worst = ", ".join(
-        f"{name} {significant(value)}"
-        for (name, _), value in zip(found.goals, found.worst, strict=True)
-    )
-    return (
+    text = (
         f"The hypervolume that the front dominates went from {first[1]:.3g} % of today's after "
-        f"the first lot of points to {last[1]:.3g} %; it is counted from {worst} on."
+        f"the first lot of points to {last[1]:.3g} %; it is counted from "
+        f"{_in_words(found, found.worst)} on"
     )
+    if not found.tail:
+        return f"{text}, as `worst` says."
+    return (
+        f"{text}, which is learnt from the results, and what is worse than "
+        f"{_in_words(found, found.tail)} counts a tenth. `worst` sets it, if you know it."
+    )
+
+
+def _in_words(found: TradeOff, values: tuple[float, ...]) -> str:
+    pairs = zip(found.goals, values, strict=True)
+    return ", ".join(f"{name} {significant(value)}" for (name, _), value in pairs)

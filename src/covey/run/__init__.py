@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from covey.run.command import Command
     from covey.run.dask import DaskEngine
     from covey.run.local import LocalEngine
-    from covey.run.loop import Progress
+    from covey.run.plan import Progress
     from covey.run.ray import RayEngine
     from covey.run.remote import FuturesEngine
     from covey.run.reports import Stopped, report
@@ -48,7 +48,7 @@ _MODULES = {
     "LocalEngine": "local",
     "MedianRule": "stopping",
     "Outcome": "task",
-    "Progress": "loop",
+    "Progress": "plan",
     "RayEngine": "ray",
     "Result": "api",
     "Retries": "task",

@@ -17,18 +17,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
+import numpy as np
+
+from covey.disk import remove_staged
 from covey.errors import (
     CoveyError,
     EvaluationError,
     StrategyError,
     WorkFolderError,
-    did_you_mean,
     several,
 )
 from covey.gp import GP
 from covey.history import Trial
 from covey.learn import Goal
-from covey.log.disk import remove_staged
 from covey.log.running import note_plan
 from covey.outcomes import Outcomes, middle
 from covey.run.bar import with_bar
@@ -37,7 +38,8 @@ from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Dispatcher
 from covey.run.joining import Peers, entered
 from covey.run.local import LocalEngine
-from covey.run.loop import Interrupt, Loop, Plan, RunOptions
+from covey.run.loop import Interrupt, Loop
+from covey.run.plan import Plan, RunOptions, require_known
 from covey.run.remote import FuturesEngine
 from covey.run.slots import gpu_slots
 from covey.run.standing import last_attempts
@@ -223,7 +225,7 @@ def run(
         JournalConflict: Another run holds the journal, and this one was not to join it.
     """
     plan = Plan.of(batch, rounds, options)
-    plan.budget.check(study.recipe.outcomes)
+    plan.check(study.recipe.outcomes)
     require_reports(plan, workers, study.recipe.outcomes)
     call = as_call(f, study.space, study.recipe.outcomes)
     crew = crew_of(workers, plan, call)
@@ -314,16 +316,16 @@ def require_reports(plan: Plan, workers: Workers | None, outcomes: Outcomes | No
 def _described(plan: Plan, slots: int | None) -> dict[str, Any]:
     """What others should know of a run while it goes on."""
     until = None
-    if plan.budget.hours is not None:
-        until = (datetime.now(UTC) + timedelta(hours=plan.budget.hours)).isoformat()
+    if plan.hours is not None:
+        until = (datetime.now(UTC) + timedelta(hours=plan.hours)).isoformat()
     return {
         "total": plan.total,
         "batch": plan.batch,
         "asynchronous": plan.asynchronous,
         "slots": slots,
         "until": until,
-        "cost": plan.budget.costly,
-        "purse": plan.budget.purse if math.isfinite(plan.budget.purse) else None,
+        "cost": plan.costly,
+        "purse": plan.purse if math.isfinite(plan.purse) else None,
     }
 
 
@@ -384,10 +386,14 @@ def as_call(f: Objective, space: Space | Pool, outcomes: Outcomes | None = None)
 
 
 def _examples(command: Command, space: Space | Pool) -> list[dict[str, Any]]:
-    """Points that together hold every value that may be hard to write as an argument."""
+    """Points with the ends of each range, which may be hard to write as an argument.
+
+    Of a pool those with the least numbers; the others are checked when they are asked for.
+    """
     if isinstance(space, Pool):
-        row = command.first_refused({name: space.column(name) for name in space.names})
-        return [] if row is None else [space.point(row)]
+        columns = [space.column(name) for name in command.parameters]
+        least = {int(np.argmin(column)) for column in columns if column.dtype.kind in "if"}
+        return [space.point(row) for row in sorted(least)]
     ends = {name: p.examples(2 if p.scale else p.size or 2) for name, p in space.parameters.items()}
     longest = max(map(len, ends.values()))
     points = [{name: row[i % len(row)] for name, row in ends.items()} for i in range(longest)]
@@ -495,7 +501,7 @@ def _optimize(
     goals = goal if named is None else named
     told = (of_study.get(name) for name in ("limits", "record", "worst"))
     outcomes = Outcomes.of(goals, *told)
-    plan.budget.check(outcomes)
+    plan.check(outcomes)
     require_reports(plan, workers, outcomes)
     call = as_call(f, space, outcomes)
     crew = crew_of(workers, plan, call)
@@ -506,10 +512,6 @@ def _optimize(
 def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The study's options, and the run's."""
     names = [*StudyOptions.__annotations__, *RunOptions.__annotations__]  # inherited ones too
-    for name in options:
-        if name not in names:
-            raise StrategyError(
-                f"unknown option {name!r}; there are {', '.join(names)}.{did_you_mean(name, names)}"
-            )
+    require_known(options, names)
     of_study = {name: options[name] for name in StudyOptions.__annotations__ if name in options}
     return of_study, {name: value for name, value in options.items() if name not in of_study}

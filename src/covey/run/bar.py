@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from covey.errors import brief, duration
 
 if TYPE_CHECKING:
-    from covey.run.loop import Plan, Progress
+    from covey.run.plan import Plan, Progress
 
 _WORDS = 100  # characters of what looks wrong
 _WIDTH = 240  # pixels of the bar in a notebook

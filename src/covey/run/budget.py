@@ -32,7 +32,7 @@ class BudgetOptions(TypedDict, total=False):
     plateau: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """When a run is over, beyond its number of batches; None: no such limit.
 

@@ -13,19 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from covey.errors import StrategyError, did_you_mean
 from covey.run.reports import FILE, OutputReports, report_in
 from covey.run.task import Outcome, Task
 from covey.run.workdir import TAIL, LogTail, environment, relay, tail
-
-if TYPE_CHECKING:  # each evaluation process imports this module and needs little
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from covey.arrays import Mask
-    from covey.space.table import Column
 
 # {{name}} is {name} itself. Braces not followed by a letter are left alone, so JSON needs no care.
 _LAST_LINE = "the last line of its output"
@@ -130,22 +123,6 @@ class Command:
             f"there is no program {name!r} here; nothing was run. No shell is involved, so give "
             "a program and its arguments."
         )
-
-    def first_refused(self, columns: Mapping[str, Column]) -> int | None:
-        """The first row of a table that `check` would refuse; None if it would take them all.
-
-        Looks at the columns it names, each once: of a million rows, none is written out.
-        """
-        import numpy as np
-
-        if self.parameters:
-            forms = {name: _forms(columns[name]) for name in self.parameters}
-            refused = [_refused(word, forms) for word in self.argv]
-        else:  # text can always be JSON
-            given = [column for column in columns.values() if column.dtype.kind in "fO"]
-            refused = [_forms(column) == _NO_JSON for column in given]
-        rows = [int(np.argmax(mask)) for mask in refused if mask.any()]
-        return min(rows, default=None)
 
     @property
     def names_slot(self) -> bool:
@@ -310,50 +287,6 @@ def _filled(word: str, values: Mapping[str, Any]) -> str:
             f"as --name={word}."
         )
     return filled
-
-
-# Forms of a cell, as far as an argument is concerned; from _NUL on it cannot be an argument.
-_PLAIN, _EMPTY, _DASHED, _NUL, _NO_JSON = range(5)
-
-
-def _forms(column: Column) -> NDArray[np.uint8]:
-    """The form of each cell (n,): one of the five above."""
-    import numpy as np
-
-    if column.dtype.kind in "bif":
-        forms = np.where(np.signbit(column), _DASHED, _PLAIN)  # -0.0 has a sign too
-        return np.where(np.isfinite(column), forms, _NO_JSON).astype(np.uint8)
-    return np.fromiter(map(_form, column.tolist()), np.uint8, len(column))
-
-
-def _form(cell: Any) -> int:
-    if not isinstance(cell, str):
-        try:
-            cell = json.dumps(cell, allow_nan=False)
-        except (TypeError, ValueError):
-            return _NO_JSON
-    if "\0" in cell:
-        return _NUL
-    return (_DASHED if cell[0] == "-" else _PLAIN) if cell else _EMPTY
-
-
-def _refused(word: str, forms: Mapping[str, NDArray[np.uint8]]) -> Mask:
-    """The rows (n,) at which `_filled` refuses an argument, by the forms of its values."""
-    import numpy as np
-
-    refused = np.zeros(len(next(iter(forms.values()))), dtype=np.bool_)
-    empty = ~refused  # whether the text before the next placeholder is empty
-    at = 0
-    for match in _PLACEHOLDER.finditer(word):
-        parameter = (match[2] or "").startswith("x.")
-        if match.start() != at or not parameter:  # text, or a placeholder that is a number
-            empty[:] = False
-        if parameter:
-            form = forms[match[2].removeprefix("x.")]
-            refused |= (form >= _NUL) | (empty & (form == _DASHED))
-            empty &= form == _EMPTY
-        at = match.end()
-    return refused
 
 
 def _text(name: str, values: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from covey.errors import HistoryError, SupersededError
 from covey.history import Dispatched, Failed, Late, Lost, Point, Reported, Told, Trial
 from covey.run import stopping
-from covey.run.command import by_hand
+from covey.run.command import Command, by_hand
 from covey.run.joining import Peers, follows, is_last, is_newest, is_next
 from covey.run.reports import UNKEPT, UNSAID, of_goal
 from covey.run.slots import Places, Slot
@@ -60,9 +60,9 @@ class Dispatcher:
         self.rule: stopping.StoppingRule | None = None  # which evaluations to stop early
         self.is_stopping: Callable[[], bool] = lambda: False  # whether the run is to end at once
         self._settling = False  # whether outcomes may not be in the log yet
-        # Failures that are not logged yet, by trial id; see `_hold_back`.
-        self._held: dict[int, tuple[Task, Outcome]] = {}
         self._failed = {trial.id for trial in study.history.failed}  # others may retry these
+        self._known = {kind_of(reason) for reason in known_reasons(study.history)}
+        self._first: dict[int, str] = {}  # the kind of each failure before any value of this run
         self._cleared = False  # f is not broken: a value came, or failures differed
         self.settled = 0  # trials that ended in this run
         self.streak = 0  # trials that ended since the last one with a value
@@ -105,14 +105,14 @@ class Dispatcher:
         return len(self._queue)
 
     @property
-    def held(self) -> int:
-        """How many failures, all alike and before any value, are held back from the log."""
-        return len(self._held)
+    def alike(self) -> list[int]:
+        """The trials that failed in this run before any value, if all failed alike."""
+        return [] if self._cleared else sorted(self._first)
 
     @property
     def doubtful(self) -> bool:
-        """Whether so many failures are held back that no more trials are started."""
-        return self.held >= _FEW
+        """Whether so many failed alike that f may be broken, and no more trials are started."""
+        return len(self.alike) >= _FEW
 
     @property
     def hopeless(self) -> bool:
@@ -120,8 +120,14 @@ class Dispatcher:
         return self.doubtful and not self._open
 
     def admit(self, trials: Iterable[Trial]) -> None:
-        """Queue these trials."""
-        now = time.monotonic()
+        """Queue these trials.
+
+        Raises:
+            StrategyError: The command cannot be written for a point; they stay pending.
+        """
+        now, trials = time.monotonic(), list(trials)
+        if isinstance(self._call, Command):
+            self._call.check(self._study.space.names, [trial.point for trial in trials])
         self._queue |= {trial.id: now for trial in trials}
 
     def adopt(self, trials: Iterable[Trial]) -> None:
@@ -202,7 +208,7 @@ class Dispatcher:
         self._queue = {id: at for id, at in self._queue.items() if not self._is_taken(id)}
         last = last_attempts(self._study.history)
         mine = {id for id, sent in last.items() if run_of(sent.name) == self.peers.run}
-        known = {*mine, *self.own, *self._held}  # one of these that is not queued was postponed
+        known = {*mine, *self.own}  # one of these that is not queued was left pending
         self.adopt(trial for trial in self._study.history.pending if trial.id not in known)
 
     def _is_taken(self, id: int) -> bool:
@@ -247,7 +253,6 @@ class Dispatcher:
                 continue  # it has reported again, and whoever logged that decides
             _log.info("trial %d is stopped at step %d: %r", id, report.step, report.value)
             self._queue.pop(id, None)
-            self._held.pop(id, None)
             self.settled, self.streak, self.lost, self._cleared = self.settled + 1, 0, 0, True
 
     def leave_queue(self) -> None:
@@ -261,7 +266,6 @@ class Dispatcher:
         if self._settling:  # Ctrl-C twice: another poll would make the engine forget results
             self.kill()
             return
-        self.postpone_failures()
         self._engine.cancel(list(self._open))
         until = time.monotonic() + _PATIENCE
         while self._open and time.monotonic() < until:
@@ -273,28 +277,6 @@ class Dispatcher:
         names = list(self._open)
         self._engine.cancel(names)
         self._engine.cancel(names)
-
-    def postpone_failures(self) -> int:
-        """Leave the trials of held-back failures pending, to be evaluated again; how many.
-
-        A further attempt is logged and not handed out. The next run looks for that one, does not
-        find it, and starts anew; otherwise it would find the failure of the last attempt.
-        """
-        held, self._held = self._held, {}
-        for id in held:
-            if self._pending(id):
-                trial = self._study.history.trial(id)
-                with self._unless_settled(id):
-                    sent = self._next_attempt(trial)
-                    self._study.note(sent, require=follows(sent))
-        return len(held)
-
-    def record_failures(self) -> None:
-        """Log the failures that were held back: f is not broken."""
-        held, self._held = self._held, {}
-        for task, outcome in held.values():
-            if self._pending(task.id):
-                self._fail(task, outcome)
 
     def _collect(self, seconds: float) -> None:
         for outcome in self._engine.poll(seconds):
@@ -373,9 +355,7 @@ class Dispatcher:
         self._queue.pop(task.id, None)  # another attempt is not needed
         self.settled += before == "pending"
         self.streak = self.lost = 0
-        self._held.pop(task.id, None)
         self._cleared = True
-        self.record_failures()
         if before != "pending":
             _log.info("the result of trial %d, which was %s, came late", task.id, before)
 
@@ -435,33 +415,22 @@ class Dispatcher:
                 self._study.note(Lost((task.id,), reason), require=is_last(task))
             return
         self.lost = 0
-        if self._hold_back(outcome):
-            self._held[task.id] = task, outcome
-        else:
-            self.record_failures()
-            self._fail(task, outcome)
-
-    def _hold_back(self, outcome: Outcome) -> bool:
-        """Whether to hold a failure back from the log, because f itself may be broken.
-
-        A typo makes every trial fail alike, before any value came in this run. A failure that
-        differs from the others, or of a kind that the log knows, shows that f is not broken.
-        """
-        if self._cleared or outcome.status != "failed":
-            return False
-        kinds = {kind_of(held.reason) for _, held in self._held.values()}
-        if kinds:
-            self._cleared = kinds != {kind_of(outcome.reason)}
-        else:
-            known = known_reasons(self._study.history)
-            self._cleared = kind_of(outcome.reason) in map(kind_of, known)
-        return not self._cleared
-
-    def _fail(self, task: Task, outcome: Outcome) -> None:
-        reason = outcome.reason.encode(errors="replace").decode()
+        self._compare(task.id, outcome)
         with self._unless_settled(task.id):
             self._study.note(Failed((task.id,), reason), require=is_last(task))
             self._failed.add(task.id)
+
+    def _compare(self, id: int, outcome: Outcome) -> None:
+        """Compare a failure with those before it, since f itself may be broken.
+
+        A typo makes every trial fail alike, before any value came in this run. A failure that
+        differs from the others, or of a kind that the log knew, shows that f is not broken.
+        """
+        if self._cleared or outcome.status != "failed":
+            return
+        self._first[id] = kind_of(outcome.reason)
+        kinds = set(self._first.values())
+        self._cleared = len(kinds) > 1 or kinds <= self._known
 
     def _withdraw(self) -> None:
         """Stop waiting for trials that others have told, failed, cancelled or taken over."""
@@ -472,7 +441,6 @@ class Dispatcher:
         for name in over:
             del self._open[name]
         self._queue = {id: at for id, at in self._queue.items() if self._pending(id)}
-        self._held = {id: held for id, held in self._held.items() if self._pending(id)}
 
     def _admit_retried(self) -> None:
         """Queue failed trials that another process has made pending again."""

@@ -9,7 +9,6 @@ Each evaluation pays for these imports, so there are few.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from covey.disk import unlock
 from covey.run.task import Outcome
 from covey.run.workdir import UNWRITTEN, LogTail, Workdir, relay, remove_temporary
 
@@ -66,7 +66,7 @@ def compute(place: Workdir, computing: int) -> int:
         return _unwritten(f"it could not be evaluated: {error}")
     with suppress(OSError):
         # f has returned: told by a lock, which needs no disk space, so that its time limit ends.
-        fcntl.flock(computing, fcntl.LOCK_UN)
+        unlock(computing)
     with suppress(Exception):  # f may have closed them; a log may be incomplete
         sys.stdout.flush()
         sys.stderr.write(outcome.log)

@@ -24,11 +24,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from covey.disk import BESIDE, Descriptor, is_at, is_locked, now, reporting, take_lock, write_at
 from covey.errors import JournalConflict, JournalError, StrategyError, SupersededError
 from covey.history import Dispatched, History, Reported
-from covey.log.disk import Descriptor, is_at, is_locked, now, reporting, take_lock, write_at
 from covey.log.log import Requirement
-from covey.log.running import FLAGS, Holder, holder, last_run, note_end, running
+from covey.log.running import Holder, holder, last_run, note_end, running
 from covey.run.task import Task
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Heartbeat:
         for _ in range(_TRIES):
             with suppress(FileNotFoundError):  # another run, which ends, has removed the folder
                 self._path.parent.mkdir(mode=0o700, exist_ok=True)
-                return os.open(self._path, os.O_RDWR | os.O_CREAT | FLAGS, 0o600)
+                return os.open(self._path, os.O_RDWR | os.O_CREAT | BESIDE, 0o600)
         raise JournalError(f"{self._path.parent} is removed again and again; look who does that.")
 
 
@@ -365,7 +365,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, Any], bool] | None:
     if not _RUN.fullmatch(path.name):
         return None
     try:
-        fd = os.open(path, os.O_RDONLY | FLAGS)
+        fd = os.open(path, os.O_RDONLY | BESIDE)
     except FileNotFoundError:
         return None
     except OSError:  # it cannot be read now: it may live

@@ -1,20 +1,17 @@
 """`Loop`: ask, dispatch and wait until a plan is done, in batches or asynchronously.
 
-A `Plan` says how much to evaluate and how, `Progress` how far a run is, and `Interrupt` defers
-Ctrl-C and SIGTERM to a point between two steps.
+`Interrupt` defers Ctrl-C and SIGTERM to a point between two steps.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -22,20 +19,15 @@ from covey.errors import (
     EvaluationError,
     ExhaustedError,
     JournalError,
-    StrategyError,
-    did_you_mean,
     duration,
-    is_whole,
     several,
 )
 from covey.history import Trial
 from covey.log.running import is_asked
-from covey.run.budget import Budget, BudgetOptions, spent
+from covey.run.budget import spent
 from covey.run.dispatcher import Dispatcher
-from covey.run.slots import Gpus
+from covey.run.plan import Plan, Progress
 from covey.run.standing import Tempo, failing_alike, last_asked
-from covey.run.stopping import StoppingRule, rule_of
-from covey.run.task import Retries, retries_of
 from covey.study import Study
 
 # Ctrl-C, or SIGTERM: the first one takes effect between two steps, the second at once.
@@ -99,119 +91,8 @@ class Interrupt:
             _log.warning("stopping; %s again kills what runs at once", self.name)
 
 
-# How far a run is, in words and numbers.
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is; a function given as ``watch`` is called with one now and then."""
-
-    done: int  # evaluations told or failed
-    total: int  # evaluations in all, as far as it is known
-    running: int  # submitted to the engine, not ended yet
-    failed: int
-    best: float | None
-    waiting_for: str  # what the run waits for, in words
-    left: float | None  # estimated seconds; None before an evaluation has ended
-    spent: float | None = None  # what evaluations have cost so far, if the run has a cost
-    trouble: str = ""  # what looks wrong, in a sentence: the last few failed alike
-
-
-# How much to evaluate, and how.
-
-
-class RunOptions(BudgetOptions, total=False):
-    """Options of a run, beyond its size."""
-
-    asynchronous: bool
-    timeout: float | None
-    retries: int | Retries
-    watch: Callable[[Progress], None] | None
-    gpus: Gpus | None
-    per_gpu: int
-    progress: bool | None
-    stopping: str | StoppingRule | None
-    join: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How much to evaluate, and how."""
-
-    batch: int = 8
-    rounds: int | None = None  # None: 20, unless the budget ends the run
-    asynchronous: bool = False
-    timeout: float | None = None
-    retries: int | Retries = Retries()  # noqa: RUF009 - frozen
-    watch: Callable[[Progress], None] | None = None
-    gpus: Gpus | None = None  # as many slots, or which
-    per_gpu: int = 1
-    progress: bool | None = None  # show a bar; None: on a terminal and in a notebook
-    stopping: str | StoppingRule | None = None  # which evaluations to end early
-    join: bool = False  # share the journal with other runs
-    budget: Budget = Budget()  # noqa: RUF009 - frozen
-
-    def __post_init__(self) -> None:
-        for name, value in (("batch", self.batch), ("rounds", self.rounds or 1)):
-            if not is_whole(value, 1) or self.rounds == 0:
-                raise StrategyError(
-                    f"{name} must be a whole number >= 1; got {getattr(self, name)!r}."
-                )
-        if self.rounds is not None and self.budget.evaluations is not None:
-            raise StrategyError(
-                f"rounds={self.rounds} and evaluations={self.budget.evaluations} say the same in "
-                "two ways; give one of them."
-            )
-        rule_of(self.stopping)
-        odd = [n for n in ("progress", "join") if getattr(self, n) not in (None, True, False)]
-        if odd:
-            raise StrategyError(f"{odd[0]} is True, False or None; got {getattr(self, odd[0])!r}.")
-        limit = self.timeout
-        if limit is not None and not (isinstance(limit, int | float) and 0.0 < limit < math.inf):
-            raise StrategyError(f"timeout must be a number of seconds > 0, or None; got {limit!r}.")
-        retries_of(self.retries)
-        if self.watch is not None and not callable(self.watch):
-            raise StrategyError(
-                f"watch is a function of a covey.run.Progress, or None; got {self.watch!r}."
-            )
-
-    @property
-    def total(self) -> int | None:
-        """Evaluations in all; None if only something else ends it."""
-        if self.budget.evaluations is not None:
-            return self.budget.evaluations
-        if self.rounds is None and self.budget.ends:
-            return None
-        return self.batch * (_ROUNDS if self.rounds is None else self.rounds)
-
-    @classmethod
-    def of(cls, batch: int, rounds: int | None, options: Mapping[str, Any]) -> Plan:
-        """A plan from the options that were passed; an unknown name is an error."""
-        own = ("batch", "rounds", "budget")
-        limits = [field.name for field in fields(Budget)]
-        known = [*(field.name for field in fields(cls) if field.name not in own), *limits]
-        for name in options:
-            if name not in known:
-                raise StrategyError(
-                    f"unknown option {name!r}; there are {', '.join(known)}."
-                    f"{did_you_mean(name, known)}"
-                )
-        budget = Budget(**{name: options[name] for name in limits if name in options})
-        given = {name: value for name, value in options.items() if name not in limits}
-        return cls(batch, rounds, budget=budget, **given)
-
-
-_ROUNDS = 20  # batches of a run, if nothing is said
 _ENDLESS = 2**60  # evaluations of a run that only time, cost or a plateau ends
 _TICK = 0.5  # seconds of waiting for the engine before Ctrl-C is checked
-_POSTPONED = (
-    " No value came before them, so it may be f: they stay pending, and the next run evaluates "
-    "them again. If it is their points, say so: study.fail(ids), or covey fail IDS."
-)
-_POSTPONED_ONE = (
-    " No value came before it, so it may be f: it stays pending, and the next run evaluates it "
-    "again. If it is its point, say so: study.fail(id), or covey fail ID."
-)
 _TALK = 60.0  # seconds between log messages about what is awaited
 
 
@@ -265,7 +146,6 @@ class Loop:
             self._keep_busy()
         else:
             self._in_batches()
-        self._dispatcher.record_failures()
         self._dispatcher.work(0.0)  # so that the engine knows that the last ones are logged
         self._count_failures()
 
@@ -336,7 +216,7 @@ class Loop:
         self._check_limits()
         self._report(something=self._dispatcher.settled > before)
         if self._dispatcher.hopeless:
-            raise _nothing_came(self._dispatcher.held, "the first", "", self._dispatcher)
+            raise _nothing_came(len(self._dispatcher.alike), "the first", "", self._dispatcher)
 
     def _ask(self, count: int) -> list[Trial]:
         """The next trials; fewer if fewer points of a finite space are left."""
@@ -362,10 +242,10 @@ class Loop:
     def _check_limits(self) -> None:
         """Start nothing more once a limit of the budget is reached."""
         seconds, events = time.monotonic() - self._began, len(self._study.history.events)
-        hours = self._plan.budget.hours
+        hours = self._plan.hours
         if not self.over and (events != self._judged or hours is not None):
             self._judged = events
-            self.over = self._plan.budget.reached(self._study, seconds)
+            self.over = self._plan.reached(self._study, seconds)
             if self.over:
                 _log.info("nothing more begins: %s", self.over)
         if self.over:
@@ -426,8 +306,8 @@ class Loop:
         failed = ended.count("failed")
         done = ended.count("told") + failed
         later = 0 if self.over or self._plan.total is None else max(0, self._left())
-        total = done + later + len(self._dispatcher.awaited) + self._dispatcher.held
-        costly = self._plan.budget.costly
+        total = done + later + len(self._dispatcher.awaited)
+        costly = self._plan.costly
         return Progress(
             done,
             total,
@@ -442,7 +322,7 @@ class Loop:
 
     def _time_left(self, later: int) -> float | None:
         """Seconds, by the time that evaluations took, and by the hours that the run may take."""
-        hours, total = self._plan.budget.hours, self._plan.total
+        hours, total = self._plan.hours, self._plan.total
         spare = None if hours is None else max(0.0, 3600.0 * hours - time.monotonic() + self._began)
         one = self._dispatcher.seconds
         if one is None or (total is None and not self.over):
@@ -497,15 +377,16 @@ def _are(count: int) -> str:
 
 def _nothing_came(count: int, which: str, where: str, dispatcher: Dispatcher) -> EvaluationError:
     last, by_hand = dispatcher.last
-    alike = dispatcher.postpone_failures() > 0
+    alike = dispatcher.alike
     one = count == 1
     was = "was" if one else "were"
     passive = {status: f"{was} {status}" for status in ("lost", "killed")}
     verb = {**passive, "timed-out": "timed out"}.get(last.status, "failed")
     whose = f"the only evaluation{where}" if one else f"{which} {count} evaluations{where}"
     how = f"{verb} alike" if alike and not one else verb
-    spared = _POSTPONED_ONE if one else _POSTPONED
-    why = f"{last.reason.rstrip('.')}.{spared if alike else ''} {by_hand}"
+    ids = ",".join(map(str, alike))
+    back = f" If it was f: study.retry({alike}), or covey retry {ids}, and run again."
+    why = f"{last.reason.rstrip('.')}.{back if alike else ''} {by_hand}"
     error = EvaluationError(f"{whose} {how}{'' if one else '; the last one'}: {why}")
     if last.log.strip():
         error.add_note(last.log[-2000:])

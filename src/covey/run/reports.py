@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeAlias
 
+from covey.disk import BESIDE
 from covey.errors import StrategyError, is_whole
 
 _log = logging.getLogger("covey")
@@ -27,6 +28,11 @@ UNKEPT = (
     "itself is recorded. Have the evaluation save the rest to a file."
 )
 UNSAID = "an intermediate value is a number, or says %s by its name; passed over: %s."
+_PASSED = "passed over: "  # before a line of output, in that file
+_UNREAD = (
+    "trial %s: %s. A report is a step, a whole number that grows, and a finite number: "
+    'print "30 0.71", or {"step": 30, "value": 0.71}. Further ones are passed over in silence.'
+)
 _MANY = 10_000  # reports of one evaluation; later ones are passed over
 _MUCH = 65_536  # bytes read at once
 _MOST = 1e100  # largest absolute value that the log takes
@@ -141,14 +147,11 @@ def append(path: Path, step: int, value: Shown) -> None:
 
 def _write(path: Path, line: str) -> None:
     with suppress(OSError):
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _FLAGS, 0o600)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BESIDE, 0o600)
         try:
             os.write(fd, f"{line}\n".encode())
         finally:
             os.close(fd)
-
-
-_FLAGS = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
 
 
 def report_in(line: str) -> tuple[int, Shown] | None:
@@ -179,48 +182,11 @@ def report_in(line: str) -> tuple[int, Shown] | None:
     return (int(step), shown) if is_whole(step, 0) and shown is not None else None
 
 
-_STEPLESS = 'a value without a step, which is no report; print {"step": 3, "value": 0.71}'
-
-
-def fault_in(line: str, after: int) -> str:
-    """What is wrong with a line that was meant as a report after some step; empty if nothing is.
-
-    >>> fault_in("30 nan", 29), fault_in("30 0.5", 29), fault_in("28 0.5", 29)
-    ('the value at step 30 is nan, no finite number', '', 'step 28 after step 29, and steps grow')
-    >>> fault_in('{"step": -1, "value": 0.5}', 29), fault_in('{"step": 30}', 29)
-    ('a step is a whole number >= 0, not -1', 'the value at step 30 is None, no finite number')
-    """
-    found = report_in(line)
-    if found is not None:
-        back = found[0] < after  # the same again is the result of a program that ends so
-        return f"step {found[0]} after step {after}, and steps grow" if back else ""
-    pair = _PAIR.fullmatch(line) if len(line) <= _LONG else None
-    if pair is not None:
-        return f"the value at step {pair[1]} is {pair[2]}, no finite number"
-    said = None
-    if line.lstrip().startswith("{") and len(line) <= _LONG:
-        with suppress(ValueError, RecursionError):
-            said = json.loads(line)
-    if not isinstance(said, dict) or not {"step", "value"} & said.keys():
-        return ""
-    if "step" not in said:
-        return _STEPLESS
-    if not is_whole(said["step"], 0):
-        return f"a step is a whole number >= 0, not {said['step']!r}"
-    return f"the value at step {said['step']} is {said.get('value')!r}, no finite number"
-
-
-def _warn(folder: Path, line: bytes) -> None:
-    """Warn of a report that was passed over; of one kind once for all evaluations of a run."""
-    with suppress(ValueError, TypeError, KeyError, IndexError):  # a file that others wrote to
-        fault = str(json.loads(line)["fault"])[:_LONG]
-        kind = folder.parent, re.sub(r"[-\d.]+", "#", fault)
-        if kind not in _warned:
-            _warned.add(kind)
-            _log.warning("trial %s: a report is passed over: %s", folder.name.split("-")[-2], fault)
-
-
-_warned: set[tuple[Path, str]] = set()
+def _is_meant(line: str) -> bool:
+    """Whether a line of output, which is no report, was meant as one: it has a step."""
+    if len(line) > _LONG:
+        return False
+    return bool(_PAIR.fullmatch(line)) or (line.lstrip().startswith("{") and '"step"' in line)
 
 
 class OutputReports:
@@ -231,8 +197,7 @@ class OutputReports:
         self._rest = b""
         self._step = -1
         self._count = 0
-        self._stepless = ""  # a fault of the line before, unless that was the last
-        self._complained = False
+        self._has_passed = False  # a line over, which the runner is told of once
 
     def feed(self, data: bytes) -> None:
         """Take some more of the output."""
@@ -244,18 +209,14 @@ class OutputReports:
             if found is not None and found[0] > self._step and self._count < _MANY:
                 self._step, self._count = found[0], self._count + 1
                 append(self._path, *found)
-            self._complain(text)
+            elif not self._has_passed and _is_meant(text):
+                # The same step again is the result of a program that ends so.
+                self._has_passed = found is None or found[0] < self._step
+                if self._has_passed:
+                    _write(self._path, f"{_PASSED}{text}")
 
-    def _complain(self, line: str) -> None:
-        """Say once what is wrong with a line that was meant as a report."""
-        fault, self._stepless = self._stepless if line.strip() else "", ""
-        said = fault_in(line, self._step)
-        if said == _STEPLESS:  # the last line of all is the result, and needs no step
-            self._stepless = said
-        fault = fault or (said if said != _STEPLESS else "")
-        if fault and not self._complained:
-            self._complained = True
-            _write(self._path, json.dumps({"fault": fault}))
+
+_warned: set[Path] = set()  # folders of runs that were warned of a line
 
 
 class Reports:
@@ -269,7 +230,7 @@ class Reports:
     def new(self) -> list[tuple[int, Shown]]:
         """Those since the last call, in order."""
         try:
-            fd = os.open(self._path, os.O_RDONLY | _FLAGS)
+            fd = os.open(self._path, os.O_RDONLY | BESIDE)
         except OSError:
             return []
         try:
@@ -281,8 +242,10 @@ class Reports:
         self._at += len(whole) + len(newline)
         found = []
         for line in whole.splitlines():
-            if line.startswith(b'{"fault": '):
-                _warn(self._path.parent, line)
+            if line.startswith(_PASSED.encode()) and self._path.parent.parent not in _warned:
+                _warned.add(self._path.parent.parent)
+                trial = self._path.parent.name.split("-")[-2:][0]
+                _log.warning(_UNREAD, trial, line[:_LONG].decode(errors="replace"))
             with suppress(ValueError, TypeError):  # a file that others wrote to
                 step, value = json.loads(line)
                 shown = _shown(value)

@@ -6,7 +6,6 @@ Also how long the rest will take (`time_left`) and whether evaluations fail one 
 
 from __future__ import annotations
 
-import heapq
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -16,9 +15,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from covey.disk import time_of
 from covey.errors import several
 from covey.history import Dispatched, Failed, History, Retried, Trial
-from covey.log.disk import time_of
 from covey.log.running import Holder
 from covey.run.budget import ended_in_order, spent
 from covey.run.task import run_of
@@ -208,13 +207,12 @@ class Tempo:
         return self._ended(ends, queued) + rounds * self.one
 
     def _ended(self, ends: Sequence[float], waiting: int) -> float:
-        free = [0.0] * max(0, self.wide - len(ends))
-        heap = sorted([*ends, *free])
-        last = max(ends, default=0.0)
-        for _ in range(waiting):
-            last = heapq.heappop(heap) + self.one
-            heapq.heappush(heap, last)
-        return max([last, *ends])
+        """When the last of those that wait has ended, if each takes the first place that is free.
+
+        No place is taken for longer than one evaluation, so that they take turns.
+        """
+        free = sorted([*ends, *[0.0] * (self.wide - len(ends))])
+        return free[(waiting - 1) % len(free)] + math.ceil(waiting / len(free)) * self.one
 
 
 def failing_alike(history: History) -> str:

@@ -27,6 +27,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from covey.disk import BESIDE, hold, lock_is_held, sync_directory, write_whole
 from covey.errors import WorkFolderError
 from covey.run.task import Outcome, Task, python_version
 
@@ -34,7 +35,6 @@ TAIL = 65_536  # bytes of a log that are kept
 UNWRITTEN = 75  # exit status of an evaluation that could not write its result
 _SHORT = (errno.EMFILE, errno.ENFILE)  # too few descriptors, for the moment
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _WHY = 16  # bytes reserved in `stopped`, so that filling it in needs no disk space
 _OWNER = "owner"  # a file in a temporary folder, locked while its run lives
 _NEW = 60.0  # seconds within which a living run has locked its folder
@@ -148,7 +148,12 @@ class Workdir:
     def finish(self, outcome: Outcome) -> None:
         """Write the result durably; while the disk is full, wait for space."""
         data = json.dumps({**asdict(outcome), "log": ""}).encode()
-        when_there_is_room(lambda: _publish(self._result, data))  # hours of work may be in it
+
+        def publish() -> None:
+            write_whole(self._result, data)
+            sync_directory(self.folder)
+
+        when_there_is_room(publish)  # hours of work may be in it
 
     @property
     def finished(self) -> bool:
@@ -166,7 +171,7 @@ class Workdir:
     def stop(self, why: str) -> None:
         """Write down why it is told to end, for a later runner to know."""
         with suppress(OSError):  # it is stopped even if the disk is full
-            fd = os.open(self._stopped, os.O_WRONLY | os.O_CREAT | _NOFOLLOW, 0o600)
+            fd = os.open(self._stopped, os.O_WRONLY | os.O_CREAT | BESIDE, 0o600)
             try:
                 os.write(fd, why.encode().ljust(_WHY))
             finally:
@@ -348,7 +353,7 @@ def check_private(folder: Path) -> None:
 
 def write_private(path: Path, data: bytes) -> None:
     """Write a file that no other user can read or change."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NOFOLLOW, 0o600)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | BESIDE, 0o600)
     with open(fd, "wb") as stream:  # noqa: PTH123 - a descriptor, which Path cannot open
         stream.write(data)
 
@@ -362,7 +367,7 @@ def read_private(path: Path) -> bytes:
         WorkFolderError: It is another user's, others can write to it, or it is no plain file.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NOFOLLOW)
+        fd = os.open(path, os.O_RDONLY | BESIDE)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise WorkFolderError(f"{path} is a link, and not followed.") from error
@@ -441,51 +446,3 @@ def environment(task: Task) -> dict[str, str]:
     own |= {} if task.slot is None else {"COVEY_SLOT": str(task.slot)}
     own |= {} if task.gpu is None else {"CUDA_VISIBLE_DEVICES": task.gpu}
     return {**os.environ, **own}
-
-
-def _publish(path: Path, data: bytes) -> None:
-    """Write a file that appears whole and durable."""
-    new = path.with_name(f"{path.name}.new")
-    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        while data:
-            data = data[os.write(fd, data) :]
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-    new.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def hold(path: Path) -> int:
-    """A descriptor that holds the lock of a file, for as long as it is open."""
-    import fcntl
-
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | _NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
-def lock_is_held(path: Path) -> bool | None:
-    """Whether the lock of a file is held; None if there is no such file."""
-    import fcntl
-
-    try:
-        fd = os.open(path, os.O_RDWR | _NOFOLLOW)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False

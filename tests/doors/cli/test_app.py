@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import covey
-from covey.log import disk
+from covey import disk
 
 COMMANDS = ["init", "ask", "tell", "status", "best", "run", "next", "export", "report", "doctor"]
 COMMANDS += ["logs", "demo", "journal verify", "journal repair"]

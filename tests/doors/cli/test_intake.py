@@ -298,7 +298,7 @@ def test_at_a_terminal_a_question_is_asked(asked, monkeypatch):
 
     sheet("s.csv", cells(0, 1.5, T=other(0)))
     answers = [False, True]
-    monkeypatch.setattr("covey.cli.tell._is_terminal", lambda: True)
+    monkeypatch.setattr("covey.cli.tell.is_terminal", lambda: True)
     monkeypatch.setattr(typer, "confirm", lambda *_, **__: answers.pop(0))
     done = asked("tell", "s.csv")
     assert done.code == 5

@@ -43,6 +43,14 @@ def test_init_writes_goals_limits_and_records(call):
     assert 'record = ["notes"]' in text
 
 
+def test_init_writes_from_where_goals_count(call):
+    assert call(*INIT, "--worst", "yield=-1", "--worst", "cost=40").code == 0
+    assert "worst = {yield = -1.0, cost = 40.0}" in Path("covey.toml").read_text()
+    assert call("ask").code == 0
+    study = covey.Study.load("covey.jsonl", read_only=True)
+    assert study.outcomes.worst == {"yield": -1.0, "cost": 40.0}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -53,6 +61,11 @@ def test_init_writes_goals_limits_and_records(call):
         (("--limit", "a<=1", "--limit", "a>=0"), "the limit on 'a' is given twice"),
         (("--limit", "x<=1"), "the limit x <= 1 is on a parameter"),
         (("--goal", "x=max"), "'x' is a parameter and an outcome"),
+        (("--worst", "yield"), "--worst is such as cost=90; got 'yield'"),
+        (("--worst", "yield=low"), "--worst is such as cost=90; got 'yield=low'"),
+        (("--worst", "yield=1", "--worst", "yield=2"), "the worst 'yield' is given twice"),
+        (("--goal", "yield=max", "--goal", "cost=min", "--worst", "cost=9"), "(yield, cost)"),
+        (("--goal", "yield=max", "--worst", "yield=inf"), "the worst 'yield' is a finite number"),
     ],
 )
 def test_init_refuses_nonsense(call, words, said):

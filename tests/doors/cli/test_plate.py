@@ -621,6 +621,45 @@ def test_the_file_of_another_plate_is_refused_though_it_fits(bench):
     assert bench("plate", "tell", "r.csv", "--plate", "p2").code == 0
 
 
+def turned_file(name, path):
+    """A reader's file of a plate that was turned: blanks near 0, copies of a trial alike."""
+    rows, lines = rows_of(name), ["Well,Value"]
+    for i, (row, there) in enumerate(zip(rows, reversed(rows), strict=True)):
+        if there["role"] != "empty":
+            value = 10.0 * int(there["trial"] or -1) + 10.0 + 0.01 * (i % 5)
+            lines.append(f"{row['well']},{value:.2f}")
+    Path(path).write_text("\n".join(lines) + "\n")
+
+
+def test_a_turned_plate_is_asked_about_before_it_is_recorded(bench, monkeypatch):
+    import typer
+
+    bench("plate", "ask", "--out", "plates")
+    turned_file("p1", "r.csv")
+    before = Path("covey.jsonl").read_bytes()
+    tell = ["plate", "tell", "r.csv", "--plate", "p1", "--part"]
+    said = bench(*tell)
+    assert (said.code, "--turned, or with --yes" in said.err) == (3, True), said.err
+    assert "p1: the readings fit better if the plate was turned" in said.err
+    dry = bench(*tell, "--dry-run")
+    assert (dry.code, "fit better if" in dry.err) == (0, True), dry.err
+    monkeypatch.setattr("covey.cli.plate.is_terminal", lambda: True)
+    monkeypatch.setattr(typer, "confirm", lambda *_, **__: False)
+    assert bench(*tell).code == 3
+    assert Path("covey.jsonl").read_bytes() == before
+    done = bench("plate", "tell", "r.csv", "--plate", "p1", "--turned")
+    assert "plate p1: 10 trials told" in done.out, done.err
+    wells = bench("plate", "show", "p1", "--json").json["wells"]
+    assert max(w["value"] for w in wells if w["role"] == "control:blank") < 0.1
+
+
+def test_a_plate_that_stood_as_laid_out_is_recorded_with_yes(bench):
+    bench("plate", "ask", "--out", "plates")
+    turned_file("p1", "r.csv")
+    done = bench("plate", "tell", "r.csv", "--plate", "p1", "--part", "--yes")
+    assert done.code == 0, done.err
+
+
 def test_a_column_with_a_word_in_it_can_be_named(bench):
     bench("plate", "ask", "--out", "plates")
     Path("r.csv").write_text("Well,OD600\nA1,0.5\nA2,broken\n")

@@ -17,7 +17,7 @@ import pytest
 
 import covey
 from covey.cli.run import Watch
-from covey.run.loop import Progress
+from covey.run.plan import Progress
 
 KILLS = int(os.environ.get("COVEY_KILLS", "8"))
 
@@ -118,14 +118,14 @@ def test_what_cannot_be_run_says_why(call):
     assert not Path("covey.jsonl").exists()
 
 
-def test_a_typo_in_the_name_of_the_script_costs_no_trial(folder):
-    """The user's way back: read the message, type it right, run again."""
+def test_a_typo_in_the_name_of_the_script_is_taken_back_by_a_retry(folder):
+    """The user's way back: read the message, retry, type it right, run again."""
     done = folder("run", "--rounds", "2", "--", sys.executable, "nope.py", "--x={x.x}", "{id}")
     assert done.code == 1
     assert "No such file" in done.err
-    assert "stay pending" in done.err
-    assert "covey fail IDS" in done.err
-    assert {status for _, status, _ in trials()} == {"pending"}
+    assert "covey retry 0,1,2,3" in done.err
+    assert [status for _, status, _ in trials()] == ["failed"] * 4
+    assert folder("retry", "0,1,2,3").code == 0
     assert folder("run", "--rounds", "2").code == 0
     assert [status for _, status, _ in trials()] == ["told"] * 8
 

@@ -1,8 +1,11 @@
+import inspect
 from pathlib import Path
 
 import pytest
 
+from covey.cli import settings as settings_module
 from covey.cli.output import ExitCode, Stop
+from covey.cli.run import run_command
 from covey.cli.settings import read_settings
 
 GOOD = """
@@ -35,7 +38,7 @@ def path(tmp_path):
 def test_a_file_becomes_a_study(path):
     path.write_text(GOOD)
     settings = read_settings(path)
-    assert (settings.goal, settings.batch, settings.run.timeout) == ("min", 4, 60)
+    assert (settings.goal, settings.batch, settings.run.options["timeout"]) == ("min", 4, 60)
     assert settings.journal == path.parent / "log" / "run.jsonl"
     assert len(settings.space.linear) == 1
 
@@ -92,3 +95,10 @@ def test_the_config_may_come_from_the_environment(study, monkeypatch, tmp_path):
     assert study("status", "--config", "other.toml").code == 0
     monkeypatch.setenv("COVEY_CONFIG", "other.toml")
     assert study("status").code == 0
+
+
+def test_whatever_the_table_run_may_have_is_an_option_of_the_command():
+    keys = settings_module._run_settings({"run": {"timeout": 60, "gpus": [0], "cost": {"usd": 5}}})
+    assert keys.options == {"timeout": 60, "gpus": [0], "cost": {"usd": 5}}
+    flags = inspect.signature(run_command).parameters
+    assert set(settings_module._run_options()) < set(flags)

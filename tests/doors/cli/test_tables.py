@@ -218,7 +218,7 @@ def test_what_is_no_sheet_at_all_is_said(tmp_path, monkeypatch):
 
 
 def test_a_pipe_that_nobody_writes_into_is_waited_for_with_a_word(tmp_path, monkeypatch):
-    monkeypatch.setattr("covey.log.disk._PATIENCE", 0.05)
+    monkeypatch.setattr("covey.disk._PATIENCE", 0.05)
     path, said, rows = tmp_path / "sheet", [], []
     os.mkfifo(path)
     warned = threading.Event()

@@ -9,6 +9,7 @@ import covey
 from covey.errors import HistoryError, StrategyError
 from covey.hypervolume import hypervolume
 from covey.report import card, draw_front, draw_run, page
+from covey.report.format import significant
 
 SPACE = covey.Space({"x": covey.Real(0, 1), "y": covey.Real(0, 1)})
 
@@ -29,7 +30,8 @@ def studied(goal, batches=2, **options):
 
 @pytest.fixture(scope="module")
 def study():
-    made = studied({"yield": "max", "cost": "min"}, limits={"heat": ("<=", 0.8)})
+    worst = {"yield": 0.1, "cost": 0.9}
+    made = studied({"yield": "max", "cost": "min"}, limits={"heat": ("<=", 0.8)}, worst=worst)
     made.exclude(3, "spilt")
     return made
 
@@ -45,6 +47,20 @@ def test_the_card_has_the_front_and_what_each_batch_attained(study):
     first = values[[t.id < 6 for t in kept]]
     share = 100.0 * hypervolume(first, worst) / hypervolume(values, worst)
     assert found.attained == (("1", pytest.approx(share)), ("2", pytest.approx(100.0)))
+
+
+def test_the_page_says_from_where_the_goals_count(study):
+    assert "counted from yield 0.1, cost 0.9 on, as `worst` says" in page(card(study))
+    learnt = studied({"yield": "max", "cost": "min"})
+    found = card(learnt).trade_off
+    values = np.array([[t.values["yield"], t.values["cost"]] for t in learnt.history.told])
+    assert found.worst[0] < values[:, 0].min()
+    assert found.worst[1] > values[:, 1].max()
+    assert found.worst[0] < found.tail[0] < values[:, 0].max()
+    worst, tail = ([significant(value) for value in each] for each in (found.worst, found.tail))
+    text = page(card(learnt))
+    assert f"from yield {worst[0]}, cost {worst[1]} on, which is learnt" in text
+    assert f"worse than yield {tail[0]}, cost {tail[1]} counts a tenth" in text
 
 
 def test_the_headline_counts_the_front(study):

@@ -17,7 +17,7 @@ from covey.history import Asked, Failed, History, Point, Told
 from covey.outcomes import Outcomes
 from covey.run import Outcome, Retries, run
 from covey.run.budget import Budget, ended_in_order, spent
-from covey.run.loop import Plan
+from covey.run.plan import Plan
 from covey.run.standing import Tempo, failing_alike
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
@@ -80,12 +80,12 @@ def test_a_target_fits_the_goals():
 def test_how_many_evaluations_that_is():
     assert Plan().total == 160
     assert Plan(batch=3, rounds=2).total == 6
-    assert Plan(budget=Budget(evaluations=10)).total == 10
-    assert Plan(budget=Budget(target=1.0)).total == 160  # it may never be reached
-    assert Plan(budget=Budget(cost="dollars")).total == 160  # only shown
+    assert Plan(evaluations=10).total == 10
+    assert Plan(target=1.0).total == 160  # it may never be reached
+    assert Plan(cost="dollars").total == 160  # only shown
     for ends in ({"hours": 1}, {"plateau": 5}, {"cost": {"dollars": 5}}):
-        assert Plan(budget=Budget(**ends)).total is None
-        assert Plan(batch=2, rounds=3, budget=Budget(**ends)).total == 6
+        assert Plan(**ends).total is None
+        assert Plan(batch=2, rounds=3, **ends).total == 6
 
 
 # ---------------------------------------------------------------- when it is over

@@ -130,7 +130,6 @@ def test_failed_is_not_tried_again(study, status):
     dispatcher.admit(study.ask(1))
     dispatcher.work(0.0)
     assert len(engine.tasks) == 1
-    dispatcher.record_failures()
     assert study.history.trial(0).status == "failed"
     assert dispatcher.last[0].status == status
 
@@ -219,7 +218,6 @@ def test_a_value_the_log_refuses_is_a_failure(study):
     )
     dispatcher.admit(study.ask(1))
     dispatcher.work(0.0)
-    dispatcher.record_failures()
     assert study.history.trial(0).status == "failed"
 
 
@@ -374,7 +372,6 @@ def failed_once(study):
     dispatcher, engine = dispatcher_of(study, say("failed", "oops"))
     dispatcher.admit(study.ask(1))
     dispatcher.work(0.0)
-    dispatcher.record_failures()
     return dispatcher, engine
 
 
@@ -414,17 +411,17 @@ def test_a_trial_retried_by_another_process_joins_the_run(study):
 
 
 def test_the_reason_of_a_retried_failure_does_not_vouch_for_f(study):
-    """The typo was mended badly: the same failures again are held back, and cost nothing."""
+    """The typo was mended badly: after the same failures again nothing more begins."""
     study.fail(study.ask(4), "NameError: nump")
     study.retry(range(4))
     dispatcher, _ = dispatcher_of(study, say("failed", "NameError: nump"))
     dispatcher.adopt(study.history.pending)
     dispatcher.work(0.0)
-    assert dispatcher.held == 4
-    assert study.history.failed == ()
+    assert dispatcher.alike == [0, 1, 2, 3]
+    assert dispatcher.doubtful
     again = covey.Study(SPACE, seed=3)  # the control: had they not been retried
     again.fail(again.ask(4), "NameError: nump")
     other, _ = dispatcher_of(again, say("failed", "NameError: nump"))
     other.admit(again.ask(4))
     other.work(0.0)
-    assert other.held == 0
+    assert not other.doubtful

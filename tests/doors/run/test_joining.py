@@ -131,7 +131,6 @@ def test_the_end_of_an_attempt_that_is_out_of_date_is_not_logged(path, living, s
     old, new = taken_over(path, living)
     if read:
         old.study.refresh()
-    old.dispatcher._cleared = True  # a value came before: failures are logged at once
     (task,) = old.engine.tasks
     old.dispatcher._settle(Outcome(task.name, status, reason="late"))
     assert new.events(Failed) == new.events(Lost) == []
@@ -207,7 +206,6 @@ def test_what_a_run_left_that_died_is_looked_for_though_its_trial_was_queued_her
 
 def test_a_retried_trial_is_free_for_all(path, living):
     one = Side(path, living)
-    one.dispatcher._cleared = True
     one.dispatcher.admit(one.study.ask(1))
     one.engine._answer = lambda task: [Outcome(task.name, "failed", reason="no")]
     one.work()

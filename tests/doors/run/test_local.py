@@ -12,11 +12,11 @@ import pytest
 from tests.doors.run.conftest import Bench
 
 import covey
+from covey.disk import hold
 from covey.errors import StrategyError
 from covey.history import Dispatched
 from covey.run import LocalEngine, process
 from covey.run.task import name_of
-from covey.run.workdir import hold
 
 
 @pytest.fixture
@@ -198,12 +198,12 @@ def test_what_has_computed_and_waits_for_room_is_not_cancelled(bench, tmp_path):
     def f(point):
         from covey.run import workdir
 
-        def full(path, data, real=workdir._publish):
+        def full(path, data, real=workdir.write_whole):
             if not (tmp_path / "room").exists():
                 raise OSError(errno.ENOSPC, "no space left on device")
             real(path, data)
 
-        workdir._publish = full
+        workdir.write_whole = full
         return 2.5
 
     task = bench.submit(f, timeout=1.0)

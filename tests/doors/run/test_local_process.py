@@ -96,9 +96,14 @@ def test_modules_beside_the_script_are_found(tmp_path):
     assert done.stdout == "2.5\n"
 
 
-def test_a_result_that_cannot_be_written_is_lost(begin, tmp_path):
+def test_a_result_that_cannot_be_written_is_lost(begin):
     def f(point):
-        (tmp_path / "work" / "result.json.new").mkdir()  # in the way
+        from covey.run import workdir
+
+        def broken(path, data):
+            raise OSError(errno.EIO, "input/output error")
+
+        workdir.write_whole = broken
         return 1.0
 
     (found,) = outcomes(begin(f))

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 
 import pytest
 from tests.doors.run.scripted import Scripted, dies_of, nothing, value
@@ -14,7 +15,7 @@ from covey.history import Dispatched
 from covey.log.journal import Journal
 from covey.run import LocalEngine, Outcome
 from covey.run.api import run
-from covey.run.loop import Plan, Progress
+from covey.run.plan import Plan, Progress, RunOptions
 from covey.run.task import Retries
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
@@ -132,15 +133,17 @@ def test_a_machine_that_loses_everything_ends_a_run_that_has_values(study, async
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_typo_costs_no_trial(study, asynchronous):
-    """The first four die alike: they stay pending, the others are not begun, and all count."""
+def test_a_typo_ends_a_run_and_is_taken_back_by_a_retry(study, asynchronous):
+    """The first four die alike: they have failed, the others are not begun, and all count."""
     engine = Scripted(dies_of("NameError: name 'nump' is not defined (line {})"), slots=2)
     with pytest.raises(EvaluationError, match=r"first 4 evaluations failed alike.*nump") as caught:
         run(study, abs, batch=8, rounds=2, workers=engine, asynchronous=asynchronous)
     assert len(engine.tasks) == 4
-    assert {trial.status for trial in study.history.trials} == {"pending"}
+    assert [trial.id for trial in study.history.failed] == [0, 1, 2, 3]
+    assert "study.retry([0, 1, 2, 3]), or covey retry 0,1,2,3" in str(caught.value)
     assert caught.value.study is study
     assert caught.value.result is None
+    study.retry([0, 1, 2, 3])
     run(study, abs, batch=8, rounds=2, workers=Scripted(value))
     assert [trial.status for trial in study.history.trials] == ["told"] * 16
 
@@ -149,6 +152,7 @@ def test_after_a_typo_the_run_is_what_it_would_have_been(study):
     twin = covey.Study(SPACE, goal="min", seed=3)
     with pytest.raises(EvaluationError):
         run(study, abs, batch=8, rounds=2, workers=Scripted(dies_of("oops")))
+    study.retry(study.history.failed)
     for one in (study, twin):
         run(one, abs, batch=8, rounds=2, workers=Scripted(value))
     assert [t.point for t in study.history.told] == [t.point for t in twin.history.told]
@@ -160,17 +164,18 @@ def test_a_typo_mended_is_not_found_again_in_what_it_left_behind(study, tmp_path
     def broken(point):
         raise NameError("name 'nump' is not defined")
 
-    with pytest.raises(EvaluationError, match="stay pending"):
+    with pytest.raises(EvaluationError, match="covey retry 0,1,2,3"):
         run(study, broken, batch=6, rounds=1, workers=2)
+    study.retry(study.history.failed)
     run(study, lambda p: p["x"] ** 2, batch=6, rounds=1, workers=2)
     assert [trial.status for trial in study.history.trials] == ["told"] * 6
 
 
-def test_a_new_typo_in_a_study_that_has_values_costs_no_trial_either(study):
+def test_a_new_typo_ends_a_run_of_a_study_that_has_values_too(study):
     run(study, abs, batch=8, rounds=1, workers=Scripted(value))
     with pytest.raises(EvaluationError, match="first 4 evaluations failed alike"):
         run(study, abs, batch=8, rounds=2, workers=Scripted(dies_of("oops"), slots=1))
-    assert study.history.failed == ()
+    assert [trial.id for trial in study.history.failed] == [8, 9, 10, 11]
 
 
 def test_a_failure_the_log_knows_is_no_typo(study):
@@ -231,7 +236,7 @@ def test_few_failures_alike_in_small_batches_do_not_hold_up_a_study_with_values(
     study.add([{"x": 0.5}], [1.0])
     with pytest.raises(EvaluationError, match="first 4 evaluations failed alike"):
         run(study, abs, batch=1, rounds=9, workers=Scripted(dies_of("oops")))
-    study.fail(study.history.pending, "oops")  # they are to blame, says the user
+    # Not retried, so their points are to blame, and the run goes on through such failures.
     run(study, abs, batch=1, rounds=6, workers=Scripted(dies_of("oops")))
     assert len(study.history.failed) == 6
 
@@ -351,7 +356,9 @@ def test_kinds_of_engines_agree_after_a_crash(tmp_path, study):
     assert len(study.history.told) == 3
 
 
-@pytest.mark.parametrize(("batch", "said"), [(1, "it stays pending"), (3, "they stay pending")])
+@pytest.mark.parametrize(
+    ("batch", "said"), [(1, "the only evaluation .* failed: oops"), (3, "all 3 .* failed alike")]
+)
 def test_one_is_not_spoken_of_as_many(study, batch, said):
     with pytest.raises(EvaluationError, match=said):
         run(study, abs, batch=batch, rounds=1, workers=Scripted(dies_of("oops")))
@@ -363,6 +370,14 @@ def test_one_is_not_spoken_of_as_many(study, batch, said):
 def test_a_plan_of_options():
     plan = Plan.of(4, 3, {"timeout": 2, "asynchronous": True})
     assert plan == Plan(4, 3, True, 2, Retries(), None)
+
+
+def test_every_option_of_a_run_is_a_field_of_its_plan():
+    assert {field.name for field in fields(Plan)} == {
+        "batch",
+        "rounds",
+        *RunOptions.__annotations__,
+    }
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import covey.run
-from covey.run.loop import Progress
+from covey.run.plan import Progress
 from covey.run.task import Retries
 
 PAGE = (Path(__file__).parents[3] / "docs" / "running.md").read_text()

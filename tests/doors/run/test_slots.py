@@ -23,7 +23,7 @@ from covey.history import Dispatched, event_from_json, event_to_json
 from covey.run import Command, Outcome, Retries, run
 from covey.run.api import crew_of
 from covey.run.dispatcher import Dispatcher
-from covey.run.loop import Plan
+from covey.run.plan import Plan
 from covey.run.process import Process
 from covey.run.slots import Places, Slot, gpu_slots
 from covey.run.task import Function

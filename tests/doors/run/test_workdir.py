@@ -79,14 +79,14 @@ def test_a_result_is_whole_or_not_there(place):
 def test_a_full_disk_is_waited_for(place, monkeypatch):
     tries = []
 
-    def full(fd, data):
+    def full(path, data):
         tries.append(data)
         if len(tries) < 3:
             raise OSError(errno.ENOSPC, "no space left on device")
-        return real(fd, data)
+        real(path, data)
 
-    real = os.write
-    monkeypatch.setattr(workdir.os, "write", full)
+    real = workdir.write_whole
+    monkeypatch.setattr(workdir, "write_whole", full)
     monkeypatch.setattr(workdir.time, "sleep", lambda seconds: None)
     place.finish(Outcome("a", "succeeded", 2.0))
     assert len(tries) == 3

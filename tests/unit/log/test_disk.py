@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 import subprocess
 import sys
@@ -13,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from covey import disk
+from covey.disk import Descriptor, Mutex, write_whole
 from covey.errors import JournalConflict, JournalError
-from covey.log import disk
-from covey.log.disk import Descriptor, Mutex, write_whole
 
 
 def fail_with(number: int):
@@ -210,7 +209,7 @@ def test_a_script_without_any_logging_sees_what_it_waits_for(tmp_path):
     mine = os.open(path, os.O_RDWR | os.O_CREAT)
     assert disk.try_lock(mine)
     script = (
-        "import sys; from pathlib import Path; from covey.log import disk\n"
+        "import sys; from pathlib import Path; from covey import disk\n"
         "disk._PATIENCE = 0.05\n"
         "with open(sys.argv[1], 'r+b') as file: disk.take_lock(file.fileno(), Path(sys.argv[1]))"
     )
@@ -386,7 +385,7 @@ def test_no_link_is_written_through_even_where_the_name_is_guessed(tmp_path, mon
     """Somebody plants a link under the very name that the draft will have."""
     victim = tmp_path / "victim.txt"
     victim.write_text("precious")
-    monkeypatch.setattr(secrets, "token_hex", lambda n: "0" * 2 * n)
+    monkeypatch.setattr(os, "urandom", bytes)
     planted = tmp_path / f".covey-{'0' * 16}.tmp"
     planted.symlink_to(victim)
     with pytest.raises(FileExistsError):

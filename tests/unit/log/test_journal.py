@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from covey import disk
 from covey.errors import JournalConflict, JournalError
-from covey.log import disk
 from covey.log.journal import Journal, read
 
 

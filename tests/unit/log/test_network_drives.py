@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from covey import disk
+from covey.disk import FORCE, drive_kind, refuse_network
 from covey.errors import JournalError
-from covey.log import disk
-from covey.log.disk import FORCE, drive_kind, refuse_network
 
 MOUNTS = """\
 /dev/root / ext4 rw 0 0

@@ -4,21 +4,22 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import qmc
 
 from covey import Choice, Control, Integer, Layout, Linear, Pool, Real, Space, Study, dpp
 from covey.belief import Belief
+from covey.design import covering, even
 from covey.errors import ExhaustedError, HistoryError, SpaceError
 from covey.plates.choosing import (
     Draft,
     Offer,
     PlateOrder,
-    by_sobol,
+    by_spread,
     by_upper_bounds,
     choose,
     drafted,
 )
 from covey.plates.placement import Scaffold
+from covey.plates.spreading import in_spread, settled
 
 SPACE = Space(
     {
@@ -141,9 +142,9 @@ def test_a_key_gives_the_same_plates_again_and_another_layout_is_refused(tmp_pat
     again = Study.load(tmp_path / "s.jsonl").ask_plates(2, LAYOUTS["column"], key="week 12")
     assert [p.table() for p in first] == [p.table() for p in again]
     assert len(study.history.events) == events
-    with pytest.raises(HistoryError, match="for other plates"):
+    with pytest.raises(HistoryError, match="used before.*2 plates by auto"):
         study.ask_plates(2, LAYOUTS["plate"], key="week 12")
-    with pytest.raises(HistoryError, match="for other plates"):
+    with pytest.raises(HistoryError, match="used before.* plates? by auto"):
         study.ask_plates(1, LAYOUTS["column"], key="week 12")
 
 
@@ -295,13 +296,102 @@ def _most(seen: Belief, k: int):
 def test_values_of_columns_are_ranked_by_their_own_coordinates():
     """Where a plate shares a value too, ids of columns are no ids of plates."""
     at = np.array([[p / 9, c / 2] for p in range(10) for c in range(3)])
-    offer = Offer(np.repeat(np.arange(10), 3), np.arange(30), at=at[::3, :1])
-    belief, free = Belief(at, (), best=0.0), np.arange(30) < 3  # those of the first plate value
-    for turn in range(8):
-        ranks = by_sobol(offer, 0, 0)(belief, offer.block, free, turn)
-        target = qmc.Sobol(2, scramble=True, rng=0).random_base2(turn.bit_length())[turn]
-        nearest = int(np.square(at[:3] - target).sum(axis=1).argmin())
-        assert max(ranks, key=ranks.__getitem__) == nearest
+    columns = slice(0, 1), slice(1, 2)
+    offer = Offer(
+        np.repeat(np.arange(10), 3),
+        np.arange(30),
+        plate_columns=columns[:1],
+        block_columns=columns,
+    )
+    seen = at[[0, 1]]  # the first two of three values of columns
+    rank = by_spread(offer, seen, np.random.default_rng(0))
+    belief = Belief(at, (), best=0.0)
+    scores = rank(belief, offer.block, np.arange(30) < 3).scores
+    assert max(scores, key=scores.__getitem__) == 2
+    scores = rank(belief, offer.plate, np.ones(30, dtype=bool)).scores
+    assert max(scores, key=scores.__getitem__) in (6, 7)  # that most others are near
+
+
+def test_shared_values_are_spread_before_bounds_choose():
+    values = [np.linspace(0.0, 1.0, 15)[:, None]]
+    rng = np.random.default_rng(0)
+    order = in_spread(values, [np.zeros((0, 1))], rng)
+    assert order[0] == 7
+    assert {*order.tolist()} == {*range(15)}
+    assert np.diff(np.sort(order[:4])).min() >= 2
+    none, ends = [np.zeros((0, 1))], [np.array([[1.0], [1.0], [0.0]])]
+    assert 5 <= in_spread(values, ends, rng)[0] <= 9
+    assert not settled(values, none)
+    assert not settled(values, ends)
+    assert settled(values, [values[0][:4]])
+    assert settled([np.array([[0.0], [1.0]])], ends)  # two options, both seen
+
+
+def test_each_of_several_shared_parameters_is_seen_at_four_values():
+    """Corners of a square would be far apart, and two values of each."""
+    values = [some.reshape(-1, 1) / 4.0 for some in np.indices((5, 5)).astype(float)]
+    rng = np.random.default_rng(0)
+    order = in_spread(values, [np.zeros((0, 1))] * 2, rng)[:4]
+    assert [len({*some[order, 0].tolist()}) for some in values] == [4, 4]
+
+
+def test_the_first_plates_spread_what_they_share_and_say_so():
+    """Values rise with t, so that bounds alone would stay at the end of the range."""
+    rows = [{"t": float(t), "x": x / 7} for t in range(15) for x in range(8)]
+    study = Study(Pool(rows), seed=0)
+    shared, reasons = [], []
+    for _ in range(6):
+        (plate,) = study.ask_plates(1, Layout(plate=6, shared={"t": "plate"}))
+        shared.append(plate.held["t"])
+        reasons += study.history.events[-1].reasons[:1]  # none without a model
+        rise = {w.name: w.point["t"] + (w.point["x"] - 0.4) ** 2 for w in plate.used}
+        study.tell_plate(plate, rise)
+    first = sorted(shared[:4])
+    assert np.diff(first).min() >= 2
+    assert first[0] <= 4
+    assert first[-1] >= 10
+    assert min(shared[4:]) >= 10
+    assert ["to spread" in said for said in reasons] == [True] * 3 + [False] * 2
+    assert ["upper bounds" in said for said in reasons] == [False] * 3 + [True] * 2
+
+
+LIGANDS = [f"L{i}" for i in range(10)]
+
+
+@pytest.mark.parametrize("told", [None, {name: [i % 3, i // 3] for i, name in enumerate(LIGANDS)}])
+@pytest.mark.parametrize("step", [None, 0.05])
+def test_a_first_plate_is_even_in_options_and_ranges(told, step):
+    shares = []
+    for seed in range(2):
+        space = Space(
+            {
+                "t": Real(40, 110, step=5),
+                "conc": Real(0.0, 1.0, step=step),
+                "ligand": Choice(LIGANDS, features=told),
+                "base": Choice(["a", "b", "c", "d"]),
+            }
+        )
+        layout = Layout(plate=24, shared={"t": "plate"}, controls={"blank": 4})
+        (plate,) = Study(space, seed=seed).ask_plates(1, layout)
+        points = [well.point for well in plate.used if well.trial is not None]
+        assert {p["ligand"] for p in points} == {*LIGANDS}
+        assert max(np.unique([p["ligand"] for p in points], return_counts=True)[1]) <= 4
+        assert {p["base"] for p in points} == {*"abcd"}
+        shares.append([[p["conc"] < 0.2, p["conc"] > 0.8] for p in points])
+    assert np.mean(shares, axis=(0, 1)).min() >= 0.1
+
+
+def test_rows_that_stand_for_others_are_not_even():
+    """The rule for pools, which leaves out the outer parts of a range."""
+    names = {"ligand": LIGANDS, "base": [*"abcd"], "solvent": [*"abcd"]}
+    space = Space({"conc": Real(0.0, 1.0)} | {n: Choice(some) for n, some in names.items()})
+    rng = np.random.default_rng(0)
+    at = space.snap(rng.random((1000, space.width)))
+    values = [at[:, space.columns_of(name)] for name in space.names]
+    conc = at[:, space.columns_of("conc")][:, 0]
+    for rows, is_even in ((even(values, 20, rng), True), (covering(at, 20, rng), False)):
+        outer = [(conc[rows] < 0.2).mean(), (conc[rows] > 0.8).mean()]
+        assert (min(outer) >= 0.1) == is_even
 
 
 def test_the_level_with_the_highest_mean_of_five_is_chosen():
@@ -309,7 +399,7 @@ def test_the_level_with_the_highest_mean_of_five_is_chosen():
     mean = np.array([5.0, 0.0, 0.0, 0.0, 0.0, 3.0, 3.0, 3.0, 3.0, 3.0])
     belief = Belief.dense(np.zeros((10, 1)), mean, 0.01 * np.eye(10), 0.1)
     ids = np.repeat([0, 1], 5)
-    ranks = by_upper_bounds(belief, ids, np.ones(10, dtype=bool), 0)
+    ranks = by_upper_bounds(belief, ids, np.ones(10, dtype=bool)).scores
     assert ranks[1] > ranks[0]
     scaffold = Scaffold((), ((0, 1),), (2,))
     draft = Draft(("p1",), (scaffold,), (np.random.default_rng(0),))

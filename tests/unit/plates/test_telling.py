@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from covey import Control, History, Layout, Real, Space, Study
-from covey.errors import HistoryError
+from covey.errors import HistoryError, SpaceError
 from covey.history import Asked, Measured, Point, event_from_json, event_to_json
 from covey.history.wells import mean_and_error
+from covey.learn import wells_measured
 from covey.plates.layout import Grid
 from covey.plates.reader import read_readings
 from covey.plates.telling import marked_as_well, what_wells_are
@@ -516,3 +517,99 @@ def test_a_reader_may_have_columns_that_are_named_as_parameters():
     lines = [f"{well},{value},37.0" for well, value in readings_of(plate).items()]
     study.tell_plate("p1", "\n".join(["well,value,x", *lines]))
     assert all(t.status == "told" for t in study.history.trials)
+
+
+def test_a_key_acknowledges_readings_that_were_corrected_since():
+    study, (plate,) = asked()
+    readings = readings_of(plate)
+    study.tell_plate(plate, readings, key="reader 1")
+    first, second = (w.name for w in plate.used[:2])
+    study.amend_wells(plate, {first: 9.0}, "typing error")
+    study.mark_wells(plate, [second], "bubble")
+    events = study.history.events
+    study.tell_plate(plate, readings, key="reader 1")
+    assert study.history.events == events
+    for other in (readings | {first: 77.0}, {first: readings[first]}):
+        with pytest.raises(HistoryError, match=rf"{first}|reader 1"):
+            study.tell_plate(plate, other, part=True, key="reader 1")
+        assert study.history.events == events
+
+
+def test_a_key_of_plates_is_refused_by_ask():
+    study = Study(SPACE, seed=1)
+    (plate,) = study.ask_plates(1, LAYOUT, key="week 12")
+    events = study.history.events
+    with pytest.raises(HistoryError, match="'week 12' was used before"):
+        study.ask(len(plate.trials), key="week 12")
+    study.ask(2, key="batch")
+    with pytest.raises(HistoryError, match="'batch' was used before"):
+        study.ask_plates(1, LAYOUT, key="batch")
+    assert study.history.events[: len(events)] == events
+    assert [p.name for p in study.ask_plates(1, LAYOUT, key="week 12")] == ["p1"]
+
+
+@pytest.mark.parametrize("goal", ["max", {"out": "max", "cost": "min"}])
+def test_what_is_no_plate_and_no_reading_is_refused(goal):
+    study = Study(SPACE, goal=goal, seed=0)
+    plates = study.ask_plates(1, Layout(6), strategy="random")
+    told = {"A1": 1.0 if goal == "max" else {"out": 1.0, "cost": 3.0}}
+    study.tell_plate("p1", told, part=True)
+    events = study.history.events
+    wrong = [
+        (plates, {"A2": 1.0}, "one Plate or its name"),
+        ([], {"A2": 1.0}, r"got \[\]"),
+        (None, {"A2": 1.0}, "got None"),
+        ("p1", {"A1": {"out": 2.0, "cost": None}}, "well A1, 'cost'"),
+        ("p1", {"A2": {"out": 2.0, "cost": None}}, "well A2, 'cost'"),
+        ("p1", {"A2": "high"}, "A2"),
+        ("p1", [1, 2], "rows of numbers|several"),
+        ("p1", [3, [4]], "rows of numbers|several"),
+        ("p1", 5, "rows of numbers|several"),
+        ("p1", "a" * 5000, r"cannot read a{60}\.\.\."),
+    ]
+    for plate, readings, said in wrong:
+        with pytest.raises(HistoryError, match=said):
+            study.tell_plate(plate, readings, part=True)
+        assert study.history.events == events
+
+
+def test_a_reference_has_the_shared_value_of_its_plate():
+    """Readings of it are results at that value, which they would hide as those of a constant."""
+    space = Space({"t": Real(40, 110, step=5), "x": Real(0.0, 1.0)})
+    reference = Control(2, at={"x": 0.3})
+    true = math.exp(-((10 / 35) ** 2)) - math.exp(-((30 / 35) ** 2))
+    for controls in (
+        {"reference": reference},
+        {"blank": 2},
+        {"blank": 2, "reference": reference},
+    ):
+        study, rng = Study(space, seed=0), np.random.default_rng(0)
+        layout = Layout(plate=12, shared={"t": "plate"}, controls=controls)
+        for t in (75.0, 45.0, 105.0, 60.0, 90.0):
+            study.ask_plates(1, layout, fixed={"t": t}, strategy="random")
+        for plate, t in zip(study.plates, (75.0, 45.0, 105.0, 60.0, 90.0), strict=True):
+            placed = {w.name: w.point for w in plate.used}
+            assert {p["t"] for p in placed.values() if p} == {t}
+            warm, shift = math.exp(-(((t - 90) / 35) ** 2)), 0.02 * rng.standard_normal()
+            value = {w: warm * (1 - (p["x"] - 0.4) ** 2) if p else 0.0 for w, p in placed.items()}
+            noise = {well: 0.015 * rng.standard_normal() for well in value}
+            study.tell_plate(plate, {w: v + shift + noise[w] for w, v in value.items()})
+        high, low = study.predict([{"t": t, "x": 0.4} for t in (100.0, 60.0)]).mean
+        assert abs(high - low - true) <= 0.2 * true
+        at = wells_measured(study.history, space, 1.0)[0]
+        assert len(at) == 5 * (12 - controls.get("blank", 0))
+
+
+def test_a_point_of_a_control_lacks_nothing_but_what_its_plate_shares():
+    space = Space({"t": Real(40, 110, step=5), "x": Real(0.0, 1.0)})
+    for shared, at, said in (
+        ({"t": "plate"}, {}, "its point has no 'x'"),
+        ({"t": "plate"}, {"t": 60.0, "x": 0.3}, "Leave t out of its point"),
+        ({"t": "column"}, {"x": 0.3}, "has a point without t, but wells share t by column"),
+        ({}, {"x": 0.3}, "control 'r'"),
+    ):
+        study = Study(space, seed=0)
+        layout = Layout(plate=12, shared=shared, controls={"r": Control(2, at=at)})
+        with pytest.raises(SpaceError, match=said):
+            study.ask_plates(1, layout)
+        assert not study.history.events

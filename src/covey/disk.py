@@ -1,4 +1,4 @@
-"""File system primitives of a durable log: whole files, locks, flushes, and clear errors.
+"""File system primitives of logs and evaluations: whole files, locks, flushes, clear errors.
 
 Also `Descriptor` and `Mutex`, which are safe across a fork, the refusal of network drives, and
 `write_whole`, which replaces a file in one step.
@@ -10,7 +10,6 @@ import errno
 import logging
 import os
 import re
-import secrets
 import stat
 import threading
 import time
@@ -41,6 +40,8 @@ _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
 _STAGED = ".new-"  # suffix of a file's name until it is complete
 _STALE = 60.0  # seconds after which no writer is still creating a journal
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+# Of a file whose name another user may have taken: no link is followed, no pipe is waited for.
+BESIDE = _FLAGS | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @contextmanager
@@ -65,7 +66,7 @@ def locked(fd: int, path: Path) -> Iterator[None]:
         take_lock(fd, path)
         yield
     finally:
-        _unlock(fd)
+        unlock(fd)
 
 
 def take_lock(fd: int, path: Path) -> None:
@@ -93,7 +94,8 @@ def try_lock(fd: int) -> bool:
     return True
 
 
-def _unlock(fd: int) -> None:
+def unlock(fd: int) -> None:
+    """Free the file's lock, if it is held."""
     if _fcntl is not None:
         _fcntl.flock(fd, _fcntl.LOCK_UN)
     elif _msvcrt is not None:
@@ -111,8 +113,29 @@ def is_locked(fd: int) -> bool:
             return True
     except BlockingIOError:
         return True
-    _unlock(fd)
+    unlock(fd)
     return False
+
+
+def hold(path: Path) -> int:
+    """Return a descriptor that holds the lock of a file of ours, for as long as it is open."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | BESIDE, 0o600)
+    if try_lock(fd):
+        return fd
+    os.close(fd)
+    raise OSError(errno.EAGAIN, "another process has the lock", str(path))
+
+
+def lock_is_held(path: Path) -> bool | None:
+    """Whether another process has the lock of a file; None if there is no such file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | BESIDE)
+    except FileNotFoundError:
+        return None
+    try:
+        return is_locked(fd)
+    finally:
+        os.close(fd)
 
 
 @contextmanager
@@ -437,7 +460,7 @@ def write_whole(path: Path, text: str | bytes) -> None:
         return
     place = Path(os.path.realpath(path))
     # An unpredictable name that must be free: no link is ever written through.
-    draft = place.with_name(f".covey-{secrets.token_hex(8)}.tmp")
+    draft = place.with_name(f".covey-{os.urandom(8).hex()}.tmp")
     file = draft.open("xb")
     try:
         with file:

@@ -26,6 +26,7 @@ Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 
+MOST = 1e100  # largest absolute value or error: squares must not overflow
 TIE = 1e-9  # relative difference below which gains are equal, and the lowest index wins
 MARGIN = 1e-8  # the same where a short list is made: wider than a tie
 _LARGE = 2**20  # bytes above which a copy from a GPU goes through pinned memory

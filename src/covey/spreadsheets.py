@@ -1,4 +1,4 @@
-"""What spreadsheets do to text: formulas, decimal marks, truths in other languages, and dates."""
+"""Numbers in text, and what spreadsheets do to text: formulas, decimal marks, truths, and dates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,26 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from covey.errors import HistoryError
+from covey.errors import HistoryError, SpaceError
+
+# Stricter than float(), which takes 1_000 and the digits of every script.
+_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
+_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+
+
+def number_from_text(text: str) -> float:
+    """The number in a cell or on the command line; it may be infinite or nan.
+
+    Raises:
+        SpaceError: It is no number; 1_000, which Python would read, is taken for a mistake.
+    """
+    if not text.strip():
+        raise SpaceError("it is empty; give a number.")
+    if not _NUMBER.fullmatch(text.strip()):
+        way = f" Write {text.strip().replace(',', '.')}." if _COMMA.fullmatch(text.strip()) else ""
+        raise SpaceError(f"{text!r} is not a number.{way}")
+    return float(text)
+
 
 # A spreadsheet takes a cell that begins like this for a formula. Cells begin where it splits the
 # line: one that expects another separator than the file has splits inside our cells, and ignores
@@ -34,19 +53,24 @@ def unescaped(cell: str, separator: str = ",") -> str:
     return _ESCAPED[";" if separator == ";" else ","].sub("", cell)
 
 
-def decimal_mark(cells: Iterable[tuple[str, str]], separator: str, said: str | None) -> str:
+_ASK = "Say which it is with --decimal comma or --decimal point (in Python decimal)."
+
+
+def decimal_mark(
+    cells: Iterable[tuple[str, str]], separator: str, said: str | None, way: str = _ASK
+) -> str:
     """The decimal mark of a file, as far as its numbers say; a point where they do not.
 
     Args:
         cells: what may be numbers: where each is, in words, and its text.
         separator: of the cells of the file.
         said: the mark that a person says it has, where the file leaves it open.
+        way: what to do where it is left open, in words.
 
     Raises:
         HistoryError: Both marks occur; or every number with a mark may also be one with thousands
             apart; and nothing is said.
     """
-    way = "Say which it is with --decimal comma or --decimal point (in Python decimal)."
     settled: dict[str, str] = {}  # mark -> a cell that has it for certain
     doubtful = ""
     for where, text in cells:

@@ -3,8 +3,9 @@
 A table may have commas, semicolons or tabs between its cells, decimal points or decimal commas, and
 be UTF-8, UTF-16 or Windows-1252; or it is a workbook (`covey.workbooks`). Lines above the one that
 names the columns are passed over, and that is said. What a table leaves open is never guessed: the
-error names the cells that leave it open. Sheets of results, files of plate readers, tables of wells
-and of stocks are all read here.
+error names the cells that leave it open. Sheets of results, files of plate readers, tables of
+wells, of stocks and of rules, descriptors and pools are all read here: `records_of` gives the
+records of a file one by one, `lines_of` all of them, `table_of` a table.
 """
 
 from __future__ import annotations
@@ -19,13 +20,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from covey.disk import warning_late
 from covey.errors import HistoryError, SpaceError, did_you_mean, sentence, several
-from covey.spreadsheets import days_in, decimal_mark, options_that_became, truth_in, unescaped
+from covey.spreadsheets import (
+    days_in,
+    decimal_mark,
+    number_from_text,
+    options_that_became,
+    truth_in,
+    unescaped,
+)
 
 if TYPE_CHECKING:
     from covey.space import Parameter
@@ -38,7 +47,7 @@ LARGEST = 2**26  # bytes of a table, a million rows; a device or a pipe may have
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 WHERE_OPEN = "If it is open in Excel or another program, close it there, and try again."
 _AS_CSV = "in a spreadsheet, save it as 'CSV UTF-8' or as .xlsx and name that file."
-_PACKED = b"PK\x03\x04"  # begins a workbook
+PACKED, _OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"  # begin a workbook, and one of the old kind
 _MOST_CELLS = 2**24  # of a table
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _HEAD = 2**20  # letters, in which the first lines end
@@ -126,7 +135,7 @@ class SheetRow:
             raise self.error(
                 f"the {column} {text!r} is no number{hint}.{self._way(text)}"
             ) from error
-        from covey.history.checks import MOST
+        from covey.arrays import MOST
 
         if not abs(value) <= MOST:
             raise self.error(f"the {column} must be finite, within ±{MOST:g}, got {text}{hint}.")
@@ -184,9 +193,7 @@ class Lines:
 
 
 def plain_number(text: str, decimal: str = ".") -> float:
-    """The number in a text; imports `covey.space.names` only when called, so help is quick."""
-    from covey.space.names import number_from_text
-
+    """The number in a text, by the decimal mark of its file."""
     if decimal == ",":
         if "." in text:
             raise SpaceError(f"{text!r} is not a number with a decimal comma.")
@@ -244,7 +251,80 @@ def is_alike(cell: str, value: Any, span: float, decimal: str = ".") -> bool:
     return gap <= 0.5000001 * unit and (gap <= _CLOSE * abs(value) or gap <= _NEAR * span)
 
 
-# From bytes to lines of cells.
+@contextlib.contextmanager
+def as_space_errors() -> Iterator[None]:
+    """Raise what is wrong with a table that describes a space as a `SpaceError`."""
+    try:
+        yield
+    except HistoryError as error:  # nothing would have been recorded
+        raise SpaceError(str(error).removesuffix(" Nothing was recorded.")) from error
+
+
+# From bytes to records, lists of cells.
+
+Reader: TypeAlias = Any  # csv.reader, whose type has no public name, or what reads as it does
+
+
+class _SheetReader:
+    """Reads the lines of a workbook's sheet as csv.reader reads those of a file."""
+
+    def __init__(self, lines: Iterable[tuple[int, list[str]]]) -> None:
+        self.line_num = 0
+        self._lines = iter(lines)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        self.line_num, line = next(self._lines)
+        return line
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of a file, which may be read as often as wanted: how they are written."""
+
+    file: str  # its name in messages
+    open: Callable[[], BinaryIO]
+    dialect: Dialect
+    encoding: str = "utf-8-sig"
+    strict: bool = True  # whether quotes that are out of place are errors
+    skipped: int = 0  # lines before the first record
+    sheet: list[tuple[int, list[str]]] | None = None  # the lines of a workbook
+    top: int | None = None  # the record at which what was expected begins, if one looks like it
+
+    @contextlib.contextmanager
+    def reader(self) -> Iterator[Reader]:
+        """A reader of all records, blank ones too; `line_of` says on which line the last ended."""
+        if self.sheet is not None:
+            yield _SheetReader(self.sheet)
+            return
+        with io.TextIOWrapper(self.open(), self.encoding, newline="") as stream:
+            for _ in range(self.skipped):
+                stream.readline()
+            reader = csv.reader(stream, delimiter=self.dialect.separator, strict=self.strict)
+            try:
+                yield reader
+            except csv.Error as error:
+                raise HistoryError(
+                    f"{self.file}:{self.line_of(reader)}: not CSV ({error})."
+                ) from error
+
+    def line_of(self, reader: Reader) -> int:
+        """The line of the file, counted from 1, on which the record ends that was read last."""
+        return int(reader.line_num) + self.skipped
+
+    def separated_by(self, separator: str) -> Records:
+        """The same file, with its cells separated so."""
+        return replace(self, dialect=replace(self.dialect, separator=separator))
+
+    def peek(self) -> list[list[str]]:
+        """The first records, as far as they can be read."""
+        found: list[list[str]] = []
+        with contextlib.suppress(HistoryError), self.reader() as reader:  # those above an error do
+            for line in islice(reader, _PEEK):
+                found.append([unescaped(cell, self.dialect.separator) for cell in line])
+        return found
 
 
 def bounded(path: str | Path, most: int) -> bytes:
@@ -301,69 +381,99 @@ def unreadable(path: str | Path, error: OSError) -> str:
 
 def lines_of(data: bytes, file: str, expected: Expected) -> Lines:
     """The lines in these bytes; ``file`` is its name in messages."""
+    records = records_of(partial(io.BytesIO, data), file, expected)
+    separator = records.dialect.separator
+    with records.reader() as reader:
+        cells = [(records.line_of(reader), [unescaped(c, separator) for c in r]) for r in reader]
+    first = next((at for at, (_, line) in enumerate(cells) if is_filled(line)), 0)
+    top, ragged = records.top, records.sheet is not None
+    return Lines(
+        file, cells, records.dialect, first if top is None else top, top is not None, ragged
+    )
+
+
+def records_of(open_file: Callable[[], BinaryIO], file: str, expected: Expected) -> Records:
+    """The records of a file that may be opened as often as wanted; ``file`` is its name."""
     if Path(file).name.startswith("~$"):
         raise HistoryError(
             f"{file} only says that a workbook is open in Excel; name the workbook itself, "
             f"{Path(file).name.removeprefix('~$')}."
         )
-    if data.startswith(b"\xd0\xcf\x11\xe0"):
+    with open_file() as stream:
+        head = stream.read(len(_OLD))
+    if head == _OLD:
         raise HistoryError(f"{file} is an Excel workbook of the old kind (.xls); {_AS_CSV}")
-    dialect = Dialect()
-    if data.startswith(_PACKED):
-        from covey.workbooks import lines_of_workbook
-
-        found, notes = lines_of_workbook(data, file, expected.find)
-        cells = [(number, [unescaped(cell) for cell in line]) for number, line in found]
-        for note in notes:
-            dialect.note(note)
+    if head == PACKED:
+        records = _records_of_workbook(open_file, file, expected)
     else:
-        text = _decoded(data, file, dialect)
-        separator, text, skipped = _separated(text, file, expected)
-        dialect = replace(dialect, separator=separator)
-        cells = [(n + skipped, line) for n, line in _lines(text, separator, file)]
-    top = expected.find([line for _, line in cells[:_PEEK]])
-    first = next((at for at, (_, line) in enumerate(cells) if _is_filled(line)), 0)
-    ragged = data.startswith(_PACKED)
-    return Lines(file, cells, dialect, first if top is None else top, top is not None, ragged)
+        dialect = Dialect()
+        records = Records(file, open_file, dialect, _encoding(open_file, file, dialect))
+        records = _separated(records, expected)
+    return replace(records, top=expected.find(records.peek()))
 
 
-def _decoded(data: bytes, file: str, dialect: Dialect) -> str:
-    encoding = next((name for mark, name in _BOMS.items() if data.startswith(mark)), "utf-8")
-    if encoding == "utf-8" and 0 in data[:2]:  # no text has such a letter: every second byte is 0
-        encoding = "utf-16-be" if data[0] == 0 else "utf-16-le"
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        if encoding != "utf-8":
-            name = "UTF-16" if encoding.startswith("utf-16") else "UTF-8"
-            raise HistoryError(f"{file} begins as {name} and is none; {_AS_CSV}") from error
-    try:
-        text = data.decode("cp1252")
-    except UnicodeDecodeError as error:
-        raise HistoryError(f"{file} is neither UTF-8 nor Windows-1252 text; {_AS_CSV}") from error
+def _records_of_workbook(
+    open_file: Callable[[], BinaryIO], file: str, expected: Expected
+) -> Records:
+    from covey.workbooks import lines_of_workbook
+
+    with open_file() as stream:
+        found, notes = lines_of_workbook(read_within(stream, LARGEST, file), file, expected.find)
+    dialect = Dialect()
+    for note in notes:
+        dialect.note(note)
+    return Records(file, open_file, dialect, sheet=found)
+
+
+def _encoding(open_file: Callable[[], BinaryIO], file: str, dialect: Dialect) -> str:
+    with open_file() as stream:
+        head = stream.read(4)
+    encoding = next((name for mark, name in _BOMS.items() if head.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and 0 in head[:2]:  # no text has such a letter: every second byte is 0
+        encoding = "utf-16-be" if head[0] == 0 else "utf-16-le"
+    if _is_text(open_file, encoding):
+        return encoding
+    if encoding != "utf-8":
+        name = "UTF-16" if encoding.startswith("utf-16") else "UTF-8"
+        raise HistoryError(f"{file} begins as {name} and is none; {_AS_CSV}")
+    if not _is_text(open_file, "cp1252"):
+        raise HistoryError(f"{file} is neither UTF-8 nor Windows-1252 text; {_AS_CSV}")
     dialect.note("not UTF-8; its letters were read as Windows-1252 (Latin-1)")
-    return text
+    return "cp1252"
 
 
-def _separated(text: str, file: str, expected: Expected) -> tuple[str, str, int]:
-    """What separates the cells, the text that is left to read, and the lines taken off it."""
-    if hint := _HINT.match(text):
-        return hint[1], text[hint.end() :], 1
-    unquoted = _QUOTED.sub("_", text[:_HEAD])
-    there = [mark for mark in _SEPARATORS if mark in unquoted]
-    begins = {mark: expected.find(_peek(text, mark)) for mark in there}
-    fitting = [mark for mark, top in begins.items() if top is not None]
+def _is_text(open_file: Callable[[], BinaryIO], encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        with open_file() as stream:
+            while piece := stream.read(_HEAD):
+                decoder.decode(piece)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _separated(records: Records, expected: Expected) -> Records:
+    """The records of a text file, their cells separated as its first lines say."""
+    with io.TextIOWrapper(records.open(), records.encoding, newline="") as stream:
+        head = stream.read(_HEAD)
+    if hint := _HINT.match(head):
+        return replace(records.separated_by(hint[1]), skipped=1)
+    unquoted = _QUOTED.sub("_", head)
+    there = {mark: records.separated_by(mark) for mark in _SEPARATORS if mark in unquoted}
+    fitting = [mark for mark in there if expected.find(there[mark].peek()) is not None]
     if len(fitting) == 1:
-        return fitting[0], text, 0
+        return there[fitting[0]]
     first = next((line for line in unquoted.splitlines() if line.strip(" ,;\t")), "")
     found = fitting or [mark for mark in there if mark in first]
     if len(found) < 2:
-        return (found or there or [","])[0], text, 0
+        return records.separated_by((found or [","])[0])
     # Names of columns may hold the other marks: what makes every line alike is the separator.
-    fitting = [mark for mark in found if _is_even(text, mark)]
+    fitting = [mark for mark in found if _is_even(there[mark])]
     if len(fitting) != 1:
         known = {
-            mark: sum(name.strip() in expected.names for name in _first(text, mark))
+            mark: sum(name.strip() in expected.names for name in _first(there[mark]))
             for mark in fitting or found
         }
         most = max(known.values())
@@ -371,47 +481,29 @@ def _separated(text: str, file: str, expected: Expected) -> tuple[str, str, int]
     if len(fitting) != 1:
         both = " and ".join(_SEPARATORS[mark] for mark in found)
         raise HistoryError(
-            f"{file}:1: the first line has {both}, and either may separate the columns. Put names "
-            "that hold such a sign in quotes. Nothing was recorded."
+            f"{records.file}:1: the first line has {both}, and either may separate the columns. "
+            "Put names that hold such a sign in quotes. Nothing was recorded."
         )
-    return fitting[0], text, 0
+    return there[fitting[0]]
 
 
-def _peek(text: str, separator: str) -> list[list[str]]:
-    """The first lines, separated so, as far as that can be."""
-    found: list[list[str]] = []
-    with contextlib.suppress(HistoryError):  # the lines above an error may do
-        for _, line in islice(_lines(text[:_HEAD], separator, ""), _PEEK):
-            found.append(line)
-    return found
+def _first(records: Records) -> list[str]:
+    """The first record with something in it; empty if there is none."""
+    return next(filter(is_filled, records.peek()), [])
 
 
-def _first(text: str, separator: str) -> list[str]:
-    """The first line with something in it, separated so; empty if that cannot be."""
-    return next((line for line in _peek(text, separator) if _is_filled(line)), [])
-
-
-def _is_even(text: str, separator: str) -> bool:
-    """Whether every line has as many cells as the first."""
+def _is_even(records: Records) -> bool:
+    """Whether every record has as many cells as the first."""
     try:
-        lines = [line for _, line in _lines(text, separator, "") if _is_filled(line)]
+        with records.reader() as reader:
+            return len({len(record) for record in reader if is_filled(record)}) == 1
     except HistoryError:
         return False
-    return len({len(line) for line in lines}) == 1
 
 
-def _is_filled(line: Iterable[str]) -> bool:
+def is_filled(line: Iterable[str]) -> bool:
+    """Whether a line has something in it."""
     return any(cell.strip() for cell in line)
-
-
-def _lines(text: str, separator: str, file: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines, each with its number."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    try:
-        for line in reader:
-            yield reader.line_num, [unescaped(cell, separator) for cell in line]
-    except csv.Error as error:
-        raise HistoryError(f"{file}:{reader.line_num}: not CSV ({error}).") from error
 
 
 # From lines to a table.
@@ -430,7 +522,7 @@ def table_from(
     ``numbers`` are the columns by which the decimal mark is found, unless ``decimal`` says it. With
     ``loose``, as machines write, rows may be short, and columns without a name are passed over.
     """
-    filled = [(n, line) for n, line in lines.cells[lines.top :] if _is_filled(line)]
+    filled = [(n, line) for n, line in lines.cells[lines.top :] if is_filled(line)]
     file, dialect = lines.file, lines.dialect
     if not filled:
         raise HistoryError(f"{file} is empty; its first line names the columns.")
@@ -440,8 +532,8 @@ def table_from(
             f"{file} has {several(len(names), 'column')} and {several(len(filled) - 1, 'row')}, "
             f"more than {_MOST_CELLS} cells; is it the file you meant? Nothing was recorded."
         )
-    above = [(n, line) for n, line in lines.cells[: lines.top] if _is_filled(line)]
-    _note_above(above, dialect)
+    above = [(n, line) for n, line in lines.cells[: lines.top] if is_filled(line)]
+    note_above(above, dialect)
     may_end = loose or lines.ragged
     cells = [_cells(names, line, f"{file}:{n}", may_end=may_end) for n, line in filled[1:]]
     rows = [SheetRow(c, f"{file}:{n}") for c, (n, _) in zip(cells, filled[1:], strict=True)]
@@ -451,7 +543,8 @@ def table_from(
     return SheetTable(file, [name for name in names if name], rows, dialect, len(above))
 
 
-def _note_above(above: Sequence[tuple[int, Sequence[str]]], dialect: Dialect) -> None:
+def note_above(above: Sequence[tuple[int, Sequence[str]]], dialect: Dialect) -> None:
+    """Say that lines above the names of the columns were not read."""
     if above:
         number, line = above[0]
         what = next(cell.strip() for cell in line if cell.strip())[:40]
@@ -478,7 +571,7 @@ def _names(line: tuple[int, list[str]], file: str, *, loose: bool) -> list[str]:
 def _cells(names: list[str], line: list[str], where: str, *, may_end: bool) -> dict[str, str]:
     """Return the cells of a line by column; it ``may_end`` before the last column."""
     short = len(line) < len(names)
-    if (short and not may_end) or _is_filled(line[len(names) :]):
+    if (short and not may_end) or is_filled(line[len(names) :]):
         raise HistoryError(
             f"{where}: {several(len(line), 'cell')}, but {several(len(names), 'column')}. Name "
             "each column in the first line, and put text with a comma in quotes. Nothing was "

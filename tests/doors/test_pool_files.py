@@ -106,10 +106,6 @@ def test_a_row_written_twice_is_one_candidate(file):
 MEMORY = """
 import resource, sys
 import numpy, covey
-if sys.argv[2] == "csv":
-    sys.modules["pyarrow"] = None
-else:
-    import pyarrow.csv, pyarrow.parquet, pyarrow.compute
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before = peak()
@@ -130,20 +126,16 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted otherwise elsewhere")
 def test_reading_takes_little_more_memory_than_the_pool(large):
     """150 000 rows of 6 numbers and a name: 25 MB in the end, some 120 as a list of strings."""
-    pytest.importorskip("pyarrow", reason="pip install 'covey[parquet]'")
-    peaks, said = {}, {}
-    for route in ("csv", "pyarrow"):
-        command = [sys.executable, "-c", MEMORY, str(large), route]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        peaks[route], said[route] = done.stdout.split(maxsplit=1)
-    assert float(peaks["csv"]) < 80.0  # 49 when written; pyarrow's own pages are not ours to count
-    assert said["csv"] == said["pyarrow"]
-    assert said["csv"].startswith("150000 ")
+    command = [sys.executable, "-c", MEMORY, str(large)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    peak, rows, _ = done.stdout.split()
+    assert float(peak) < 80.0  # 49 when written
+    assert rows == "150000"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_an_interrupt_while_reading_leaves_nothing_behind(large):
-    code = "import sys, covey; sys.modules['pyarrow'] = None; print('go', flush=True)\n"
+    code = "import covey; print('go', flush=True)\n"
     code += f"while True: covey.Pool({str(large)!r}, labels=['id'])"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -181,11 +173,7 @@ def test_a_file_that_changes_between_ask_and_tell_is_named_and_nothing_is_writte
     assert len(study.history.told) == 3
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_labels_are_carried_as_they_are_spelled(large, tmp_path, monkeypatch):
-    if large:
-        pytest.importorskip("pyarrow", reason="pip install 'covey[parquet]'")
-        monkeypatch.setattr("covey.space.reading_csv._LARGE", 1)
+def test_labels_are_carried_as_they_are_spelled(tmp_path):
     path = tmp_path / "wells.csv"
     path.write_text("well,plate,lot,dose,x\n007,1,2.50,1E5,01\n008,2,2.5,8E1,02\n,3,,,03\n")
     pool = covey.Pool(path, labels=["well", "plate", "lot", "dose"])

@@ -123,7 +123,7 @@ def _values(name: str, text: str, parameters: Mapping[str, Parameter]) -> list[A
 
 
 def _number(text: str) -> float:
-    from covey.space.names import number_from_text
+    from covey.spreadsheets import number_from_text
 
     return number_from_text(text.strip())
 

@@ -355,11 +355,7 @@ def _rules(
                 'when = {solvent = "THF"} and then = {T = {high = 60}}.'
             )
         return [covey.Implies(given["when"], given["then"])]
-    file = path.parent / given["rules"]
-    try:
-        return read_rules(file, parameters)
-    except OSError as error:
-        raise SpaceError(f"[[constraints]]: cannot read {file}: {error.strerror}.") from error
+    return read_rules(path.parent / given["rules"], parameters)
 
 
 def _typed(table: Any, kinds: Mapping[str, Any], where: str) -> dict[str, Any]:

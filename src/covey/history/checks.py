@@ -11,10 +11,10 @@ from typing import Any, SupportsFloat, SupportsIndex
 
 import numpy as np
 
+from covey.arrays import MOST
 from covey.errors import HistoryError, is_whole, several
 from covey.history.trial import Point
 
-MOST = 1e100  # largest absolute value or error: squares must not overflow
 _SURROGATE = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from covey.errors import HistoryError, SpaceError, did_you_mean
 from covey.plates.layout import SIZES, Grid
 from covey.plates.machines import PROFILES, PickList, Profile, Stock, Transfer
-from covey.tables import Expected, SheetRow, lines_in, table_from
+from covey.tables import Expected, SheetRow, as_space_errors, lines_in, table_from
 
 if TYPE_CHECKING:
     from covey.plates.wells import Plate, Well
@@ -328,7 +328,7 @@ def read_stocks(source: Any) -> dict[str, list[Stock]]:
 
 def _read(source: Any, decimal: str | None) -> tuple[dict[str, list[Stock]], tuple[str, ...]]:
     """Stocks by material, and what was noticed when their file was read."""
-    try:
+    with as_space_errors():
         rows, name, notes = _rows(source, decimal)
         shelf: dict[str, list[Stock]] = {}
         taken: dict[tuple[str, str], str] = {}
@@ -340,8 +340,6 @@ def _read(source: Any, decimal: str | None) -> tuple[dict[str, list[Stock]], tup
                     f"{made.place} holds {other} and {made.material}; one well has one material."
                 )
             shelf.setdefault(made.material, []).append(made)
-    except HistoryError as error:  # of a table; nothing would have been recorded here
-        raise SpaceError(str(error).removesuffix(" Nothing was recorded.")) from error
     if not shelf:
         raise SpaceError(f"{name} has no stocks.")
     return shelf, notes

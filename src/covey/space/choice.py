@@ -17,12 +17,12 @@ from covey.space.names import (
     is_number,
     is_scalar,
     listed,
-    number_from_text,
     outline,
     plain,
     same,
 )
 from covey.space.parameters import Parameter, register
+from covey.spreadsheets import number_from_text
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices

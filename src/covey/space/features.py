@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from covey.errors import SpaceError, did_you_mean, several
-from covey.space.names import is_finite, listed, number_from_text, plain
+from covey.space.names import is_finite, listed, plain
 from covey.space.reading import Frame, read_rows
 from covey.space.reading_csv import first_record
+from covey.spreadsheets import number_from_text
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices, Mask
@@ -171,8 +172,8 @@ def _read(given: Any) -> _Described:
         return _from_table(table, "the index of the frame", list(index), dict(table.columns))
     if not hasattr(given, "columns"):
         raise SpaceError(
-            "features is the path of a CSV or Parquet file, a dict of a row of numbers for each "
-            f"option, or a pandas or polars frame; got {type(given).__name__}"
+            "features is the path of a CSV, .xlsx or Parquet file, a dict of a row of numbers for "
+            f"each option, or a pandas or polars frame; got {type(given).__name__}"
         )
     return _first_column(read_rows(given), "the frame")
 
@@ -196,12 +197,6 @@ def _from_file(path: Path) -> _Described:
     parquet = path.suffix.lower() in (".parquet", ".pq")
     # The first column as spelled: 007 is not 7.
     labels = [] if parquet else first_record(path)[:1]
-    if len(first := "".join(labels).split(";")) > 1:
-        raise SpaceError(
-            f"{path} has semicolons between its columns ({listed(first)}). Save it with commas, "
-            "and points in numbers; or read it yourself and pass the frame, "
-            "features=pandas.read_csv(path, sep=';', decimal=',')"
-        )
     return _first_column(read_rows(path, labels=labels), str(path))
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, run
 
 from covey.errors import SpaceError
 from covey.space.conditions import described
-from covey.space.names import check_name, number_from_text
+from covey.space.names import check_name
+from covey.spreadsheets import number_from_text
 
 if TYPE_CHECKING:
     from covey.arrays import Array

@@ -127,24 +127,7 @@ def number(value: Any, what: str) -> float:
     return float(value) + 0.0
 
 
-# Stricter than float(), which takes 1_000 and the digits of every script.
-_NUMBER = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
-_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,300}")  # Python does not read more than some thousand digits
-
-
-def number_from_text(text: str) -> float:
-    """The number in a cell or on the command line; it may be infinite or nan.
-
-    Raises:
-        SpaceError: It is no number; 1_000, which Python would read, is taken for a mistake.
-    """
-    if not text.strip():
-        raise SpaceError("it is empty; give a number.")
-    if not _NUMBER.fullmatch(text.strip()):
-        way = f" Write {text.strip().replace(',', '.')}." if _COMMA.fullmatch(text.strip()) else ""
-        raise SpaceError(f"{text!r} is not a number.{way}")
-    return float(text)
 
 
 def is_whole_text(text: str) -> bool:

@@ -12,8 +12,9 @@ import numpy as np
 from covey.errors import SpaceError
 from covey.space.conditions import Condition, described, shown_when
 from covey.space.kinds import Parameter, kinds, register, registered
-from covey.space.names import is_number, is_whole_text, number, number_from_text, plain
+from covey.space.names import is_number, is_whole_text, number, plain
 from covey.space.steps import MANY_LEVELS, MOST_LOG_VALUES, MOST_VALUES, Bins, Steps
+from covey.spreadsheets import number_from_text
 
 if TYPE_CHECKING:
     from covey.arrays import Array

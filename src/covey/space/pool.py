@@ -240,8 +240,8 @@ class Pool:
     The model sees the ``inputs`` (by default every column that is not a label): numbers scaled to
     [0, 1] by the pool's smallest and largest, in logs those that ``log`` names; text and booleans
     one-hot. All other columns are carried along in the points. Rows with the same inputs are one
-    candidate, the first of them. Files are read in blocks, large ones of CSV by pyarrow where it is
-    installed; a mistake in one is named by its line, counted from 1, and its column.
+    candidate, the first of them. Files are read in blocks; a mistake in one is named by its line,
+    counted from 1, and its column.
 
     >>> pool = Pool([{"t": 20, "dye": "red"}, {"t": 40, "dye": "red"}], labels=["dye"])
     >>> pool.rows

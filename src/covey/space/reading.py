@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -18,6 +19,7 @@ from covey.errors import MissingExtraError, SpaceError
 from covey.space.names import check_distinct, plain
 from covey.space.reading_csv import ReadingProgress, line_of, read_csv
 from covey.space.table import Column, Table, as_column, from_array, from_records, joined
+from covey.tables import PACKED
 
 # Parquet files, batch by batch.
 
@@ -90,6 +92,7 @@ class Source:
     path: str
     size: int
     modified: int  # in nanoseconds
+    names: tuple[str, ...] = field(default=(), compare=False)  # columns by which it was read
 
     @classmethod
     def of(cls, file: Path) -> Source:
@@ -99,26 +102,24 @@ class Source:
 
     @property
     def is_parquet(self) -> bool:
-        """Whether its name says that it is a Parquet file; any other is taken for CSV."""
+        """Whether its name says that it is a Parquet file; any other is taken for a sheet."""
         return Path(self.path).suffix.lower() in (".parquet", ".pq")
 
     def where(self, row: int) -> str:
         """How to find a row in the file: the line of a CSV file, counted from 1."""
         if self.is_parquet:
             return f"row {row} (the first is row 0) of {self.path}"
-        line = line_of(Path(self.path), row)
+        line = line_of(Path(self.path), row, self.names)
         return f"row {row} (the first is row 0)" if line is None else f"line {line} of {self.path}"
 
 
 _ALLOWED = (
-    "a list of dicts, a 2-d array, a pandas or polars frame, or the path of a CSV or Parquet file"
+    "a list of dicts, a 2-d array, a pandas or polars frame, or the path of a CSV, .xlsx or "
+    "Parquet file"
 )
 _MARKS = {
     b"PAR1": "a Parquet file; rename it to end in .parquet",
     b"\x1f\x8b": "compressed by gzip; unpack it first",
-    b"PK\x03\x04": "a zip archive, as Excel's are; save the sheet as CSV UTF-8",
-    b"\xff\xfe": "text in UTF-16; save it as UTF-8",
-    b"\xfe\xff": "text in UTF-16; save it as UTF-8",
 }
 
 
@@ -148,7 +149,7 @@ def read_rows(rows: Rows, inputs: Sequence[str] | None = None, labels: Sequence[
         return name in labels if inputs is None else name not in inputs
 
     if isinstance(rows, str | os.PathLike):
-        return _from_path(rows, is_carried)
+        return _from_path(rows, is_carried, (*(inputs or ()), *labels))
     if isinstance(rows, np.ndarray):
         return from_array(rows)
     library = _frame_library(rows)
@@ -209,7 +210,9 @@ def _polars_values(series: Any) -> Any:
 _SERIES = {"pandas": _pandas_values, "polars": _polars_values}
 
 
-def _from_path(path: str | os.PathLike[str], is_carried: Callable[[str], bool]) -> Table:
+def _from_path(
+    path: str | os.PathLike[str], is_carried: Callable[[str], bool], names: tuple[str, ...]
+) -> Table:
     file = Path(path)
     try:
         found = file.is_file()
@@ -224,7 +227,7 @@ def _from_path(path: str | os.PathLike[str], is_carried: Callable[[str], bool]) 
     try:
         before = Source.of(file)
         _refuse_binary(file, before)
-        columns = read_parquet(file) if before.is_parquet else read_csv(file, is_carried)
+        columns = read_parquet(file) if before.is_parquet else read_csv(file, is_carried, names)
         after = Source.of(file)
     except OSError as error:
         raise SpaceError(
@@ -235,7 +238,7 @@ def _from_path(path: str | os.PathLike[str], is_carried: Callable[[str], bool]) 
         raise SpaceError(
             f"{file} was written to while it was being read; read it again when it is complete"
         )
-    return Table(columns, before)
+    return Table(columns, replace(before, names=names))
 
 
 def _instead(file: Path) -> str:
@@ -253,8 +256,9 @@ def _refuse_binary(file: Path, source: Source) -> None:
     for mark, kind in _MARKS.items():
         if head.startswith(mark):
             raise SpaceError(f"{file} is not CSV text but {kind}")
-    if b"\0" in head:
+    is_wide = b"\0" in head[:2] or head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if b"\0" in head and not (is_wide or head.startswith(PACKED)):
         raise SpaceError(
             f"{file} is not CSV text: byte {head.index(0) + 1} of it is zero, as in a binary file. "
-            "Give a CSV file in UTF-8, or a Parquet file whose name ends in .parquet."
+            "Give a CSV file, a workbook (.xlsx), or a Parquet file whose name ends in .parquet."
         )

@@ -5,9 +5,9 @@ Also `into_rules`, which moves candidates to where the rules allow them.
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -16,7 +16,17 @@ import numpy as np
 
 from covey.errors import SpaceError, did_you_mean
 from covey.space.conditions import Condition
-from covey.space.names import is_scalar, number, number_from_text, outline, plain, same, unknown
+from covey.space.names import is_scalar, number, outline, plain, same, unknown
+from covey.tables import (
+    Expected,
+    SheetRow,
+    as_space_errors,
+    is_filled,
+    lines_in,
+    plain_number,
+    table_from,
+    with_point,
+)
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Mask
@@ -343,86 +353,71 @@ _NEEDED, _COLUMNS = (
 
 
 def read_rules(path: str | Path, parameters: Parameters) -> list[Implies]:
-    """The rules of a CSV file for a space's parameters.
+    """The rules of a table file, CSV or a workbook, for a space's parameters.
 
-    Its first line names the columns ``when,is,parameter,low,high``: a parameter, an option of it,
+    A line of it names the columns ``when,is,parameter,low,high``: a parameter, an option of it,
     and another parameter with the range that it has then; an empty cell is an open end. With a
     column ``options`` a line may list the options that are left instead, as in ``KOH|NaOH``.
     """
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        lines = list(_lines(file, str(path)))
-    if not lines:
-        raise SpaceError(f"{path} is empty; its first line is when,is,parameter,low,high")
-    (_, header), *rows = lines
-    columns = [cell.strip() for cell in header]
-    for name in columns:
-        if name not in _COLUMNS or columns.count(name) > 1:
+    with as_space_errors():
+        lines = lines_in(path, Expected(_COLUMNS))
+        if not any(is_filled(line) for _, line in lines.cells):
+            raise SpaceError(f"{path} is empty; its first line is when,is,parameter,low,high")
+        table = table_from(lines, ("is", "low", "high"), None, loose=True)
+    at = f"{path}:{lines.cells[lines.top][0]}"
+    for name in table.columns:
+        if name not in _COLUMNS:
             raise SpaceError(
-                f"{path}:1: {name!r} is {'there twice' if name in _COLUMNS else 'no column'}; the "
-                f"columns are {', '.join(_COLUMNS)}.{did_you_mean(name, _COLUMNS)}"
+                f"{at}: {name!r} is no column; the columns are {', '.join(_COLUMNS)}."
+                f"{did_you_mean(name, _COLUMNS)}"
             )
-    absent = next((name for name in _NEEDED if name not in columns), None)
+    absent = next((name for name in _NEEDED if name not in table.columns), None)
     if absent is not None:
-        raise SpaceError(
-            f"{path}:1: there is no column {absent!r}; write when,is,parameter,low,high"
-        )
+        raise SpaceError(f"{at}: there is no column {absent!r}; write when,is,parameter,low,high")
     rules = []
-    for line, cells in rows:
+    for row in table.rows:
         try:
-            rules.append(_rule(_row(columns, cells), parameters))
+            rules.append(_rule(row, parameters))
         except SpaceError as error:
-            raise SpaceError(f"{path}:{line}: {error}") from error
+            raise SpaceError(f"{row.where}: {error}") from error
     return rules
 
 
-def _lines(file: Any, name: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(file, strict=True)
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                yield reader.line_num, cells
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise SpaceError(f"{name}:{reader.line_num + 1}: not CSV in UTF-8 ({error})") from error
-
-
-def _row(columns: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    if len(cells) > len(columns) and any(cell.strip() for cell in cells[len(columns) :]):
-        raise SpaceError(f"{len(cells)} cells, but {len(columns)} columns")
-    filled = [cell.strip() for cell in cells] + [""] * len(columns)
-    return dict(zip(columns, filled, strict=False))
-
-
-def _rule(row: Mapping[str, str], parameters: Parameters) -> Implies:
+def _rule(row: SheetRow, parameters: Parameters) -> Implies:
     for column in _NEEDED:
-        if not row[column]:
+        if not row.text(column):
             raise SpaceError(f"the cell {column!r} is empty")
     for column in ("when", "parameter"):
-        if row[column] not in parameters:
-            raise unknown(row[column], list(parameters), "parameter", "this space")
-    parent, name = row["when"], row["parameter"]
-    value = _parsed("is", row["is"], parameters[parent])
-    low, high = (_number(side, row.get(side, "")) for side in ("low", "high"))
-    options = row.get("options", "")
+        if row.text(column) not in parameters:
+            raise unknown(row.text(column), list(parameters), "parameter", "this space")
+    parent, name, mark = row.text("when"), row.text("parameter"), row.dialect.decimal
+    value = _parsed("is", row.text("is"), parameters[parent], mark)
+    low, high = (_number(side, row.text(side), mark) for side in ("low", "high"))
+    options = row.text("options")
     if options and (low is not None or high is not None):
         raise SpaceError("a line has a low and a high, or options, not both")
     then: Any = (low, high)
     if options:
         words = options.split("|")
-        then = [_parsed("options", word.strip(), parameters[name]) for word in words]
+        then = [_parsed("options", word.strip(), parameters[name], mark) for word in words]
     rule = Implies({parent: [value]}, {name: then})
     rule.validate(parameters)
     return rule
 
 
-def _parsed(column: str, text: str, parameter: Parameter) -> Any:
+def _parsed(column: str, text: str, parameter: Parameter, decimal: str) -> Any:
+    pointed = with_point(text) if decimal == "," else None
+    if pointed is not None:
+        with suppress(SpaceError):  # or it is an option that is spelled with a comma
+            return parameter.check(parameter.parse(pointed))
     try:
         return parameter.check(parameter.parse(text))
     except SpaceError as error:
         raise SpaceError(f"the cell {column!r}: {error}") from error
 
 
-def _number(column: str, text: str) -> float | None:
+def _number(column: str, text: str, decimal: str) -> float | None:
     try:
-        return number_from_text(text) if text else None
+        return plain_number(text, decimal) if text else None
     except SpaceError as error:
         raise SpaceError(f"the cell {column!r}: {error}") from error

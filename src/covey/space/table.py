@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,56 +212,31 @@ def from_array(rows: Column) -> Table:
 _KINDS = ((int, np.int64), (float, np.float64))
 
 
-class Block(Protocol):
-    """Consecutive cells of one column of a file."""
+def numbers_in(cells: Sequence[str], whole: bool) -> Column | None:
+    """Return cells as Python reads numbers, except that 1_000 is none; None if one is no number.
 
-    def numbers(self, whole: bool) -> Column | None:
-        """All cells as numbers, or None; as integers, if ``whole`` and they all are."""
-        ...
+    With ``whole`` they are integers if they all can be.
 
-    def tolist(self) -> list[str]:
-        """The cells as text."""
-        ...
-
-    def __len__(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class TextCells:
-    """A block of Python strings.
-
-    >>> TextCells(["1", "2"]).numbers(whole=True), TextCells(["1", "2.5"]).numbers(whole=True)
+    >>> numbers_in(["1", "2"], whole=True), numbers_in(["1", "2.5"], whole=True)
     (array([1, 2]), array([1. , 2.5]))
     """
-
-    cells: Sequence[str]
-
-    def numbers(self, whole: bool) -> Column | None:
-        """The cells as Python reads numbers, except that 1_000 is not a number."""
-        for parse, kind in _KINDS if whole else _KINDS[1:]:
-            try:
-                numbers = list(map(parse, self.cells))
-            except ValueError:
-                continue
-            if "_" in "".join(self.cells):
-                return None
-            try:
-                return np.array(numbers, dtype=kind)
-            except OverflowError:  # beyond int64
-                return np.array(numbers, dtype=object)
-        return None
-
-    def tolist(self) -> list[str]:
-        """The cells as text."""
-        return list(self.cells)
-
-    def __len__(self) -> int:
-        return len(self.cells)
+    for parse, kind in _KINDS if whole else _KINDS[1:]:
+        try:
+            numbers = list(map(parse, cells))
+        except ValueError:
+            continue
+        if "_" in "".join(cells):
+            return None
+        try:
+            return np.array(numbers, dtype=kind)
+        except OverflowError:  # beyond int64
+            return np.array(numbers, dtype=object)
+    return None
 
 
 def is_spelled_number(cell: str) -> bool:
     """Whether a cell would be a number in a column of numbers."""
-    return TextCells([cell]).numbers(whole=False) is not None
+    return numbers_in([cell], whole=False) is not None
 
 
 # Features: how an input column becomes coordinates.

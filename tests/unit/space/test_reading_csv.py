@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import csv
 import logging
-import sys
 
 import numpy as np
 import pytest
 
 from covey.errors import SpaceError
 from covey.space import reading_csv
-from covey.space.reading_csv import read_csv
+from covey.space.reading_csv import line_of, read_csv
 from covey.space.table import TEXT
 
 
@@ -71,7 +70,7 @@ def test_marks_quotes_and_ends_of_lines_are_understood(tmp_path):
         ('x,y\n"1\n1",2\n3,4,5\n', "ragged: line 4 of .*pool.csv has 3 cells, the header has 2"),
         ("x,x\n1,2\n", "pool.csv has two columns called 'x'"),
         ("y,,x\n1,2,3\n", "column 2 of .*pool.csv has no name; .* must be non-empty strings"),
-        ("x;y\n1;2\n", "single column 'x;y'; separate columns by commas"),
+        ("x,y\n1,2\n3\t4,5,6\n", "ragged: line 3 of .*pool.csv has 3 cells, the header has 2"),
     ],
 )
 @pytest.mark.usefixtures("rows_at_a_time")
@@ -80,16 +79,69 @@ def test_files_are_checked(tmp_path, text, message):
         read_csv(written(tmp_path, text))
 
 
-def test_a_file_that_is_not_utf_8(tmp_path):
-    with pytest.raises(SpaceError, match=r"line 2 of .*pool.csv is not CSV text in UTF-8"):
-        read_csv(written(tmp_path, "x\né\n".encode("latin-1")))
+GERMAN = "Säure;T;x;Charge\nHCl;20;4,5;007\nÄpfel;30;5,25;2,50\n"
+ENGLISH = {"Säure": ["HCl", "Äpfel"], "T": [20, 30], "x": [4.5, 5.25], "Charge": ["007", "2,50"]}
 
 
-def test_a_large_file_does_without_pyarrow_too(tmp_path, monkeypatch):
-    path = written(tmp_path, "x\n1\n")
-    monkeypatch.setattr(reading_csv, "_LARGE", 0)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert read_csv(path)["x"].tolist() == [1]
+@pytest.mark.usefixtures("rows_at_a_time")
+@pytest.mark.parametrize(
+    "data",
+    [
+        GERMAN.encode(),
+        GERMAN.encode("utf-8-sig"),
+        GERMAN.encode("utf-16"),
+        GERMAN.encode("utf-16-le"),
+        GERMAN.encode("cp1252"),
+        GERMAN.replace(";", "\t").encode(),
+        ("sep=;\r\n" + GERMAN).encode(),
+        ("Candidates of May\n\n" + GERMAN).encode(),
+        GERMAN.replace("4,5;", '"4,5";').encode(),
+    ],
+    ids=["utf8", "marked", "utf16", "bare", "latin1", "tabs", "hint", "title", "quotes"],
+)
+def test_every_dialect_gives_the_same_columns(tmp_path, data):
+    names = ("T", "Charge")
+    table = read_csv(written(tmp_path, data), {"Charge"}.__contains__, names)
+    assert {name: column.tolist() for name, column in table.items()} == ENGLISH
+    line = {"sep=": 3, "Cand": 4}.get(data[:4].decode("latin-1"), 2)
+    assert line_of(tmp_path / "pool.csv", 0, names) == line
+
+
+def test_a_guess_about_letters_is_said(tmp_path, caplog):
+    read_csv(written(tmp_path, GERMAN.encode("cp1252")), {"Charge"}.__contains__)
+    assert any("Windows-1252" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a;b\n1,5;2.5\n", r"pool.csv:2: a is '1,5', and .*pool.csv:2: b is '2.5'"),
+        ("a;b\n1.234;2.345\n", r"pool.csv:2: a is '1.234', which may be"),
+        ("a;b\n1,5;1.234\n", r"'1.234' has a decimal point, and its file decimal commas"),
+        ("a;b,c\n1;2,3\n", r"pool.csv:1: .*commas and semicolons"),
+    ],
+)
+def test_what_a_dialect_leaves_open_is_never_guessed(tmp_path, text, message):
+    with pytest.raises(SpaceError, match=message) as caught:
+        read_csv(written(tmp_path, text))
+    assert "--decimal" not in str(caught.value)
+
+
+def test_one_column_may_hold_any_mark(tmp_path):
+    assert read_csv(written(tmp_path, "x\na;b\n"))["x"].tolist() == ["a;b"]
+
+
+def test_a_workbook_gives_the_same_columns(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="pip install 'covey[excel]'")
+    book = openpyxl.Workbook()
+    for row in ([*ENGLISH, "note"], ["HCl", 20, 4.5, "007", "a"], [], ["Äpfel", 30, 5.25, "2,50"]):
+        book.active.append(row)
+    path = tmp_path / "pool.xlsx"
+    book.save(path)
+    table = read_csv(path, {"Charge"}.__contains__)
+    expected = ENGLISH | {"note": ["a", None]}
+    assert {name: column.tolist() for name, column in table.items()} == expected
+    assert [line_of(path, row) for row in (0, 1, 2)] == [2, 4, None]
 
 
 def test_an_interrupt_leaves_nothing_open(tmp_path, monkeypatch):
@@ -121,5 +173,5 @@ def test_progress_is_noted(tmp_path, monkeypatch, caplog):
 
 def test_a_cell_beyond_the_limit_of_csv(tmp_path):
     path = written(tmp_path, "x\n" + "a" * (csv.field_size_limit() + 1))
-    with pytest.raises(SpaceError, match=r"pool.csv is not CSV text: field larger"):
+    with pytest.raises(SpaceError, match=r"pool.csv:2: not CSV \(field larger"):
         read_csv(path)

@@ -147,6 +147,14 @@ def test_rules_are_read_from_a_table(tmp_path):
     ]
 
 
+def test_rules_are_read_in_the_dialect_of_a_spreadsheet(tmp_path):
+    text = "Our rules\n\nwhen;is;parameter;low;high\nsolvent;THF;T;20,5;60\n"
+    for encoding in ("utf-8", "utf-16"):
+        path = tmp_path / "rules.csv"
+        path.write_text(text, encoding=encoding)
+        assert read_rules(path, PARAMETERS) == [Implies({"solvent": "THF"}, {"T": (20.5, 60)})]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -12,7 +12,6 @@ from covey.space.reading_csv import ColumnBuilder
 from covey.space.table import (
     TEXT,
     Table,
-    TextCells,
     as_column,
     equal_to,
     from_array,
@@ -124,7 +123,7 @@ def test_the_digest_of_0_1_0_stays():
 def column(*blocks, as_text=False):
     cells = ColumnBuilder(as_text=as_text)
     for block in blocks:
-        cells.add(TextCells(block))
+        cells.add(block)
     return None if cells.lost else cells.column()
 
 

@@ -1,4 +1,4 @@
-"""pyarrow and csv read the same: on files as they should be, and as they should not."""
+"""Block by block a file is read as in one piece, whether it is as it should be or not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import io
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +14,7 @@ from hypothesis import strategies as st
 from covey.errors import SpaceError
 from covey.space import reading_csv
 from covey.space.reading_csv import read_csv
-from covey.space.table import Table, TextCells, as_column
-
-pa = pytest.importorskip("pyarrow", reason="pip install 'covey[parquet]'")
+from covey.space.table import Table, as_column
 
 LIMIT = 500
 
@@ -105,18 +102,16 @@ def _values(cells: list[str]) -> list[object]:
 
 
 @pytest.mark.usefixtures("_limit")
-@pytest.mark.parametrize("size", [1, 7, 64, 2**22])
 @pytest.mark.parametrize("name", ODD)
-def test_both_read_the_same(tmp_path, monkeypatch, name, size):
+def test_every_size_of_block_reads_the_same(tmp_path, monkeypatch, name):
     file = tmp_path / "pool.csv"
     data = ODD[name]
     file.write_bytes(data if isinstance(data, bytes) else data.encode())
-    monkeypatch.setattr(reading_csv, "_ROWS", size)
     plain = outcome(file)
-    monkeypatch.setattr(reading_csv, "_LARGE", 0)
-    monkeypatch.setattr(reading_csv, "_BYTES", size)
-    assert outcome(file) == plain
-    if not isinstance(plain, str):
+    for rows in (1, 7, 64):
+        monkeypatch.setattr(reading_csv, "_ROWS", rows)
+        assert outcome(file) == plain
+    if isinstance(data, str) and not isinstance(plain, str):
         assert [column[:3] for column in plain] == whole(data.removeprefix("\ufeff"))
 
 
@@ -124,63 +119,11 @@ ALPHABET = st.sampled_from([*'a1,"\n', "\r", "\r\n", " ", ".", "é", "-", "_", "
 
 
 @given(st.lists(ALPHABET, max_size=40), st.integers(1, 40))
-def test_both_read_the_same_whatever_the_text(pieces, size):
+def test_every_size_of_block_reads_the_same_whatever_the_text(pieces, rows):
     data = ("x,y\n1,2\n" + "".join(pieces)).encode()
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         file = Path(folder) / "pool.csv"
         file.write_bytes(data)
         plain = outcome(file)
-        patch.setattr(reading_csv, "_LARGE", 0)
-        patch.setattr(reading_csv, "_BYTES", size)
+        patch.setattr(reading_csv, "_ROWS", rows)
         assert outcome(file) == plain
-
-
-@given(st.lists(st.text("0123456789+-.eEnNaAiIfFtTyYxX_() ", max_size=5), min_size=1, max_size=3))
-def test_both_take_the_same_for_numbers(cells):
-    for whole_ in (True, False):
-        ours = TextCells(cells).numbers(whole_)
-        theirs = reading_csv.ArrowCells(pa.array(cells)).numbers(whole_)
-        if ours is None:
-            assert theirs is None
-        else:
-            assert theirs.dtype == ours.dtype
-            np.testing.assert_array_equal(theirs, ours)
-
-
-def test_pyarrow_reads_files_that_are_as_they_should_be(tmp_path):
-    """Or the tests above would compare csv with itself."""
-    file = tmp_path / "pool.csv"
-    file.write_text('x,s\n1,"a\n""b"""\n\n2,c\r\n', newline="")
-    blocks, ended = [], None
-    steps = reading_csv.arrow_blocks(file, 2, 0)
-    while ended is None:
-        try:
-            blocks += [[column.tolist() for column in next(steps)]]
-        except StopIteration as stop:
-            ended = stop.value
-    assert blocks == [[["1", "2"], ['a\n"b"', "c"]]]
-    assert ended == (file.stat().st_size, 2)
-
-
-def test_pyarrow_steps_aside_at_the_first_block_in_doubt(tmp_path, monkeypatch):
-    file = tmp_path / "pool.csv"
-    file.write_text('x,s\n1,a\n2,b"\n3,c\n')
-    monkeypatch.setattr(reading_csv, "_BYTES", 8)
-    steps = reading_csv.arrow_blocks(file, 2, 0)
-    assert [column.tolist() for column in next(steps)] == [["1"], ["a"]]
-    with pytest.raises(StopIteration) as stop:
-        next(steps)
-    assert stop.value.value == (8, 1)
-
-
-def test_a_record_without_an_end_is_left_to_csv(tmp_path, monkeypatch):
-    """Or all of the file would be looked at again with every block."""
-    file = tmp_path / "pool.csv"
-    file.write_text('x,s\n1,a\n2,"b\n' + "3,c\n" * 100)
-    monkeypatch.setattr(reading_csv, "_BYTES", 16)
-    monkeypatch.setattr(reading_csv, "_LONGEST", 32)
-    steps = reading_csv.arrow_blocks(file, 2, 0)
-    assert [column.tolist() for column in next(steps)] == [["1"], ["a"]]
-    with pytest.raises(StopIteration) as stop:
-        next(steps)
-    assert stop.value.value == (8, 1)

@@ -113,7 +113,7 @@ def test_a_pruned_trial_is_told_as_our_own_runs_tell_what_they_stop(direction):
 
 def test_constraints_without_names_have_numbers(monkeypatch):
     """As in Optuna 4, where samplers leave a list."""
-    monkeypatch.delattr(FrozenTrial, "constraints", raising=False)
+    monkeypatch.setattr(FrozenTrial, "constraints", None, raising=False)
     study = optuna.create_study()
     for x, values in ((0.1, [-1.0, 0.5]), (0.2, None), (0.3, [math.inf, 0.0])):
         study.add_trial(trial_at(x, x, system_attrs={"constraints": values}))

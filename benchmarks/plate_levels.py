@@ -107,7 +107,7 @@ def run(job: tuple[str, str, str, int]) -> dict[str, Any]:
         shift = rng.gauss(0.0, SHIFTS[shifts])
         true = {well.name: f(well.point) if well.point else 0.0 for well in plate.used}
         read = {well: value + shift + rng.gauss(0.0, NOISE) for well, value in true.items()}
-        study.tell_plate(plate, read)
+        study.tell_plate(plate, read, turned=False)
     point = study.recommend(anywhere=True).point
     regret = f.most - f(point)
     row = {"function": name, "shifts": shifts, "rule": rule, "seed": seed, "regret": regret}

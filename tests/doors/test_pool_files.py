@@ -61,7 +61,7 @@ def test_a_file_that_changes_between_ask_and_tell(file, tmp_path):
     written = journal.read_bytes()
     file.write_text(TEXT.replace("C5,5,", "C5,55,"), encoding="utf-8")
 
-    with pytest.raises(SpaceError, match=r"pool.csv has changed .* line 7 .* 't' had 5 and has 55"):
+    with pytest.raises(SpaceError, match=r"pool\.csv has changed"):
         pool.verify_source()
     with pytest.raises(SpaceError, match=r"pool.csv is not the file .* The log is as it was"):
         covey.Study.load(journal)

@@ -20,7 +20,7 @@ import numpy as np
 from covey.errors import SpaceError
 from covey.space.names import digest, is_number, is_scalar, listed, missing, plain, unknown
 from covey.space.reading import Rows, Source, read_rows
-from covey.space.table import Feature, Scaled, difference, equal_to, fit_feature
+from covey.space.table import Feature, Scaled, equal_to, fit_feature
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices, Mask
@@ -174,7 +174,6 @@ class Encoded:
     features: dict[str, Feature]  # of the inputs
     rows: Array  # (n, d), read only
     places: RowIndex
-    kept: Indices | None  # indices of these rows in the whole table, if not all
     repeats: str  # a message about the rows left out
 
     @classmethod
@@ -198,15 +197,11 @@ class Encoded:
         places = RowIndex(rows)
         kept, pair = places.first_of_each()
         if pair is None:
-            return cls(table, features, rows, places, None, "")
+            return cls(table, features, rows, places, "")
         some = rows[kept]
         some.setflags(write=False)
         words = _words(table, pair, len(table) - len(kept))
-        return cls(table.take(kept), features, some, RowIndex(some), kept, words)
-
-    def original(self, i: int) -> int:
-        """The row of candidate ``i`` in the whole table."""
-        return i if self.kept is None else int(self.kept[i])
+        return cls(table.take(kept), features, some, RowIndex(some), words)
 
 
 def encode(features: Mapping[str, Feature], columns: Mapping[str, Any], n: int) -> Array:
@@ -450,7 +445,7 @@ class Pool:
         memory. (Our choice.)
 
         Raises:
-            SpaceError: it has changed; the first row and column in which it did are named.
+            SpaceError: it has changed, or can no longer be read.
         """
         source = self._table.source
         if source is None:
@@ -463,28 +458,22 @@ class Pool:
             self._seen = None
             return
         if now != self._seen:
-            change = self._change(source.path)
-            if change:
+            if not self._is_in(source.path):
                 raise SpaceError(
-                    f"{source.path} has changed since this pool was read from it: {change}. Nothing"
-                    " was done. Put the file back as it was and try again; or go on from the "
-                    "journal with Study.load(..., space=covey.Pool(...)) of a copy as it was."
+                    f"{source.path} has changed since this pool was read from it. Nothing was done."
+                    " Put the file back as it was and try again; or go on from the journal with "
+                    "Study.load(..., space=covey.Pool(...)) of a copy as it was."
                 )
             self._seen = now
 
-    def _change(self, path: str) -> str:
-        """A message about what changed in the file; empty if it holds the same candidates."""
+    def _is_in(self, path: str) -> bool:
+        """Whether a file holds these candidates."""
         try:
             rows = read_rows(path, self.inputs, self.labels)
             now = Encoded.of(rows, self.inputs, self.labels, self.log)
-        except SpaceError as error:
-            return str(error)
-        if now.table.sha256() == self._sha256:
-            return ""
-        found = difference(self._table, now.table)
-        if isinstance(found, tuple):
-            return f"at {now.table.where(now.original(found[0]))}, {found[1]}"
-        return found or "its values are of another kind"
+        except SpaceError:
+            return False
+        return now.table.sha256() == self._sha256
 
     def __eq__(self, other: object) -> bool:
         return self.fingerprint == other.fingerprint if isinstance(other, Pool) else NotImplemented

@@ -13,7 +13,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -400,37 +399,3 @@ def _refuse_missing(name: str, missing: Any, values: Any, where: Where) -> None:
             f"input {name!r}, which must be a finite number or text: fill it in, drop the row, or "
             f"carry the column unseen with labels=[{name!r}]"
         )
-
-
-# Changes between two readings of a table.
-
-_BLOCK = 2**14
-
-
-def difference(then: Table, now: Table) -> tuple[int, str] | str | None:
-    """The first row that differs, with a message; or a message about the whole table; or None."""
-    if list(then.columns) != list(now.columns):
-        return f"its columns were {listed(then.columns)} and are {listed(now.columns)}"
-    rows = {name: _first(then.columns[name], now.columns[name]) for name in then.columns}
-    found = [(row, name) for name, row in rows.items() if row is not None]
-    if found:
-        row, name = min(found)
-        was, is_ = then.row(row)[name], now.row(row)[name]
-        return row, f"the column {name!r} had {was!r} and has {is_!r}"
-    if len(then) != len(now):
-        return f"it had {len(then)} rows and has {len(now)}"
-    return None
-
-
-def _first(then: Column, now: Column) -> int | None:
-    """The index of the first cell that differs, among those that both have."""
-    for start in range(0, min(len(then), len(now)), _BLOCK):
-        cells = slice(start, start + _BLOCK)
-        for i, a, b in zip(count(start), then[cells].tolist(), now[cells].tolist(), strict=False):
-            if not _same(a, b):
-                return i
-    return None
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(a == b) or (a != a and b != b)  # noqa: PLR0124 - nan, which equals nothing

@@ -10,8 +10,6 @@ import pytest
 from covey.errors import SpaceError
 from covey.space import Pool, space_from_description
 from covey.space import pool as pool_module
-from covey.space import table as table_module
-from covey.space.table import difference, from_records
 
 ROWS = [
     {"t": 20, "solvent": "water", "wet": True, "id": "A1"},
@@ -283,33 +281,23 @@ def changed(path, text, **options):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("id,t,s\na,1,u\nb,2,v\nc,4,u\n", r"at line 4 of .*pool.csv, .* 't' had 3 and has 4"),
-        ("id,t,s\na,1,u\nB,2,v\nc,3,u\n", r"at line 3 of .*, the column 'id' had 'b' and has 'B'"),
-        ("id,t,s\na,1,u\nb,2,v\n", "it had 3 rows and has 2"),
-        ("id,t\na,1\nb,2\nc,3\n", "unknown column 's'"),
-        ("id,t,s,z\na,1,u,1\nb,2,v,1\nc,3,u,1\n", "its columns were id, t, s and are id, t, s, z"),
-        ("id,t,s\na,1,u\nb,,v\nc,3,u\n", r"line 3 of .*pool.csv has nothing .None. in .* 't'"),
-        ("", "is empty"),
+        "id,t,s\na,1,u\nb,2,v\nc,4,u\n",
+        "id,t,s\na,1,u\nB,2,v\nc,3,u\n",  # a label
+        "id,t,s\na,1,u\nb,2,v\n",
+        "id,t,s\nc,3,u\na,1,u\nb,2,v\n",
+        "id,t\na,1\nb,2\nc,3\n",
+        "id,t,s,z\na,1,u,1\nb,2,v,1\nc,3,u,1\n",
+        "id,t,s\na,1,u\nb,,v\nc,3,u\n",
+        "",
     ],
 )
-def test_a_file_that_has_changed_is_noticed(tmp_path, text, message):
+def test_a_file_that_has_changed_is_named(tmp_path, text):
     pool = changed(tmp_path / "pool.csv", text)
-    start = r"pool.csv has changed since this pool was read from it: "
-    with pytest.raises(SpaceError, match=f"{start}.*({message}).*Nothing was done. Put the file"):
+    with pytest.raises(SpaceError, match=r"pool\.csv has changed"):
         pool.verify_source()
     assert pool.point(2) == {"id": "c", "t": 3, "s": "u"}  # the rows are as they were
-
-
-def test_a_row_is_named_by_its_line_where_others_were_left_out(tmp_path):
-    path = tmp_path / "pool.csv"
-    path.write_text("t\n1\n1\n2\n")
-    with pytest.warns(UserWarning, match=r"line 2 of .*pool.csv and line 3 of .*pool.csv have the"):
-        pool = Pool(path)
-    path.write_text("t\n1\n1\n5\n")
-    with pytest.raises(SpaceError, match=r"at line 4 of .*, the column 't' had 2 and has 5"):
-        pool.verify_source()
 
 
 def test_a_file_that_was_touched_or_laid_out_anew_is_the_same(tmp_path, monkeypatch):
@@ -328,7 +316,7 @@ def test_a_file_that_is_gone_is_noted_once(tmp_path, caplog):
     assert len(caplog.messages) == 1
     assert "cannot look at" in caplog.messages[0]
     path.write_text("id,t,s\n")
-    with pytest.raises(SpaceError, match="has a header and no rows"):
+    with pytest.raises(SpaceError, match=r"pool\.csv has changed"):
         pool.verify_source()
 
 
@@ -350,32 +338,6 @@ def test_a_pool_prints_its_columns(plate):
 def test_a_missing_label_does_not_contradict_itself():
     pool = Pool([{"a": 1.0, "note": float("nan")}, {"a": 2.0, "note": 3.0}], labels=["note"])
     assert pool.check(pool.point(0))["a"] == 1.0
-
-
-# The first difference of two tables
-
-
-SEVEN = [{"t": i, "s": "abcdefg"[i], "x": float("nan")} for i in range(7)]
-
-
-@pytest.mark.parametrize("block", [2, 100])
-@pytest.mark.parametrize(
-    ("now", "found"),
-    [
-        (SEVEN, None),
-        (SEVEN[:5], "it had 7 rows and has 5"),
-        ([{"t": 1}], "its columns were t, s, x and are t"),
-        (
-            [*SEVEN[:4], {**SEVEN[4], "s": "q"}, *SEVEN[5:]],
-            (4, "the column 's' had 'e' and has 'q'"),
-        ),
-        (SEVEN[1:], (0, "the column 's' had 'a' and has 'b'")),
-        ([{**row, "t": float(row["t"])} for row in SEVEN], None),
-    ],
-)
-def test_the_first_difference_is_named(monkeypatch, block, now, found):
-    monkeypatch.setattr(table_module, "_BLOCK", block)
-    assert difference(from_records(SEVEN), from_records(now)) == found
 
 
 # Columns in logs

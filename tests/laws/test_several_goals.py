@@ -10,6 +10,7 @@ from covey.baselines import Hallucinated
 from covey.belief import Belief, Beliefs, Goal
 from covey.gp import learnt_scale, scaled
 from covey.hypervolume import Front, front_of
+from covey.learn import wells_measured
 from covey.outcomes import history_of_outcome
 from covey.policies import UCB, judge
 from covey.spread import SpreadUCB
@@ -203,6 +204,53 @@ def test_every_outcome_is_learnt_as_by_a_study_of_its_own():
     points = [{"x": 0.3, "y": 0.4}]
     assert study.predict(points)["b"].mean == pytest.approx(alone.predict(points).mean, abs=1e-12)
     assert history_of_outcome(study.history, "b").counted == alone.history.counted
+
+
+WELLS = {
+    "a": lambda p, n: (p["x"] + p["y"] ** 2 if p else 0.0) + 0.1 * np.cos(n),
+    "b": lambda p, n: (np.sin(5 * p["x"]) - p["y"] if p else -2.0) + 0.05 * np.sin(3 * n),
+}
+
+
+def measured_in_wells(goal, told):
+    """A study with two plates, marks and corrections; ``told`` makes a reading of both outcomes."""
+    reference = covey.Control(2, at={"x": 0.5, "y": 0.5})
+    layout = covey.Layout(plate=24, controls={"blank": 2, "reference": reference}, replicates=2)
+    study = covey.Study(UNIT, goal=goal, seed=4)
+    for plate in study.ask_plates(2, layout, strategy="sobol"):
+        points = [(well.name, well.point) for well in plate.used]
+        read = {w: {k: f(p, n) for k, f in WELLS.items()} for n, (w, p) in enumerate(points)}
+        told_now = {w: told(values) for w, values in read.items() if w != points[-1][0]}
+        study.tell_plate(plate, told_now, part=True)
+        once, _ = (well.name for well in plate.used if well.trial == plate.trials[0])
+        marked, alone = (well.name for well in plate.used if well.trial == plate.trials[1])
+        uses = study.history.plates.records[plate.name].uses
+        blank = next(well for well in told_now if uses[well].control == "blank")
+        study.mark_wells(plate, [marked, blank], "bubble")
+        study.amend_wells(plate, {once: told({"a": 1.5, "b": read[once]["b"]})}, "misread")
+        study.amend_wells(plate, {alone: told({"a": 0.25, "b": -0.75})}, "misread")
+    study.unmark_wells("p1", [next(w.name for w in study.plate("p1").wells if w.mark)], "dry")
+    study.exclude(2, "spilt")
+    return study
+
+
+@pytest.mark.parametrize(("name", "sense"), [("a", "max"), ("b", "min")])
+def test_every_outcome_in_wells_is_learnt_as_by_a_study_of_its_own(name, sense):
+    study = measured_in_wells({"a": "max", "b": "min"}, lambda values: values)
+    alone = measured_in_wells(sense, lambda values: values[name])
+    own = history_of_outcome(study.history, name)
+    assert {t.status for t in own.trials} == {"told", "pending"}
+    for mine, theirs in zip(own.trials, alone.history.trials, strict=True):
+        assert (mine.status, mine.value, mine.sem) == (theirs.status, theirs.value, theirs.sem)
+        assert mine.excluded == theirs.excluded
+    found, expected = (wells_measured(h, UNIT, 1.0) for h in (own, alone.history))
+    assert len(found[1]) > len(own.counted) + 2  # a result for each well, and each control inside
+    for one, other in zip(found[:3], expected[:3], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert repr(found[3]) == repr(expected[3])  # what wells share, with the controls outside
+    points = [{"x": 0.3, "y": 0.4}, {"x": 0.9, "y": 0.1}]
+    one, other = study.predict(points)[name], alone.predict(points)
+    np.testing.assert_allclose((one.mean, one.std), (other.mean, other.std), rtol=1e-9)
 
 
 def test_the_learnt_reference_point_does_not_tighten_as_the_front_is_filled():

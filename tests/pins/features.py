@@ -202,6 +202,24 @@ def plates() -> list[Any]:
     return wells
 
 
+def plates_of_two_outcomes() -> list[Any]:
+    """A goal and a limit that are read in the same wells, of which one is marked."""
+    layout = Layout(plate=24, controls={"blank": 2}, replicates=2)
+    study = Study(SQUARE, goal={"gain": "max"}, limits={"heat": ("<=", 0.9)}, seed=11)
+    for _ in range(2):
+        (plate,) = study.ask_plates(1, layout)
+        points = {well.name: well.point or {"x": 0.5, "y": 0.0} for well in plate.used}
+        study.tell_plate(
+            plate,
+            {
+                well: {"gain": wave(point) + i % 3, "heat": point["x"] + 0.1 * (i % 2)}
+                for i, (well, point) in enumerate(points.items())
+            },
+        )
+        study.mark_wells(plate, plate.used[3].name, "bubble")
+    return [dict(trial.point) for trial in study.history]
+
+
 def plate_in_blocks() -> list[Any]:
     layout = Layout(plate=24, controls={"blank": 2}, order="blocked")
     (plate,) = Study(SQUARE, seed=11).ask_plates(1, layout)
@@ -250,6 +268,7 @@ FEATURES: dict[str, Callable[[], list[Any]]] = {
     "narrowed pool": narrowed_pool,
     "prior": prior,
     "plates": plates,
+    "plates of two outcomes": plates_of_two_outcomes,
     "plate in blocks": plate_in_blocks,
     "corrected": corrected,
     "twelve inputs": twelve_inputs,

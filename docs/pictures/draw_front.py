@@ -1,4 +1,4 @@
-"""Draw the picture of docs/outcomes.md: a front of two goals under a limit, batch by batch.
+"""Draw the picture of docs/outcomes.md: a front of two goals under a limit.
 
 Run it from anywhere: `python docs/pictures/draw_front.py`; it writes front.png beside itself.
 """

@@ -6,7 +6,7 @@ import pytest
 
 import covey
 from covey.arguments import checked_gp, checked_seed, each, ids_of, sequence_of
-from covey.errors import HistoryError, JournalError, ReportError, SpaceError, StrategyError
+from covey.errors import HistoryError, JournalError, SpaceError, StrategyError
 from covey.gp import GP
 from covey.history import Point, Trial
 from covey.log.journal import Journal
@@ -114,15 +114,6 @@ def test_a_wrong_argument_is_named_and_leaves_no_trace(study, call, error, words
 def test_what_makes_no_sense_is_not_made(make, error, words):
     with pytest.raises(error, match=words):
         make()
-
-
-def test_a_title_that_cannot_be_set_leaves_no_picture(study, tmp_path):
-    from covey.report import draw_run
-
-    with pytest.raises(ReportError, match="badcommand"):
-        draw_run(study.history, study.goal, tmp_path / "run.png", title="$\\badcommand$")
-    assert not (tmp_path / "run.png").exists()
-    draw_run(study.history, study.goal, tmp_path / "run.png", title="loss in $R^2$")
 
 
 GOOD = {"kernel": "matern52", "lengths": [0.5, 0.5], "variance": 1.0, "noise": 0.1, "mean": 0.0}

@@ -324,7 +324,7 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
     return Card(
         headline=headline(history, recipe.goal, batches, past),
         standing=_standing(history, recipe, batches),
-        way=_way(history, recipe.goal, batches),
+        way=way(history, recipe.goal),
         batches=tuple(batch.name for batch in shown),
         still_open=bool(history.pending),
         rows=_rows(history, recipe, shown, past),
@@ -379,12 +379,13 @@ def _standing(history: History, recipe: Recipe, batches: tuple[Batch, ...]) -> S
     )
 
 
-def _way(history: History, goal: Goal, batches: tuple[Batch, ...]) -> tuple[Dot, ...]:
+def way(history: History, goal: Goal) -> tuple[Dot, ...]:
+    """Every trial in order, and the best value once its batch is in."""
     better = max if goal == "max" else min
     best: float | None = None
     ended, stopped = {trial.id for trial in history.ended}, history.stopped
     dots: list[Dot] = []
-    for place, batch in enumerate(batches):
+    for place, batch in enumerate(history.batches):
         members = history.trials[batch.first : batch.first + len(batch.ids)]
         values = [t.value for t in members if t.value is not None and t.id in ended]
         best = better([*values, *([] if best is None else [best])], default=None)

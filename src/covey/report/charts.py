@@ -1,4 +1,4 @@
-"""The charts of a report card as inline SVG (extra: covey[report]).
+"""The charts of a report card and of pictures; `chart` makes inline SVG of any of them.
 
 Colours are those of Okabe and Ito, which colour-blind readers can tell apart, and shapes differ
 too; each colour becomes a CSS variable, so that the page may give it another shade in dark mode.
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from covey.report.tradeoff import OutcomeDot, TradeOff
     from covey.report.trainings import Training
 
+_Facts = TypeVar("_Facts")
 
 # SVG text of the plotting library, cleaned for use inside a page.
 
@@ -115,43 +116,43 @@ _MOST_PAIRS = 6  # of goals, each with a chart of its own
 _LAST_LETTER = 0x0530  # Latin, Greek and Cyrillic lie below; the font of the figure has them
 
 
-def way_chart(dots: Sequence[Dot]) -> str:
+def plot_way(figure: Figure, dots: Sequence[Dot]) -> None:
     """Every trial as a dot above its batch, and the best so far as a line in steps."""
-    with _drawing(5.4, 3.2) as (figure, axes):
-        x = _spread_out(dots)
-        for label, origin, colour, marker in _KINDS:
-            those = [d.origin == origin and not d.excluded and d.stopped is None for d in dots]
-            _plot_values(axes, (x, dots, those), marker, **_filled(colour), label=label)
-        excluded = [d.excluded for d in dots]
-        drawn = _plot_values(axes, (x, dots, excluded), "X", **_hollow(_SOFT), label="excluded")
-        stopped = [d.stopped is not None and not d.excluded for d in dots]
-        look = _hollow(_SOFT)
-        drawn |= _plot_values(axes, (x, dots, stopped), "v", **look, label="stopped early")
-        for status, colour, marker in _UNTOLD:
-            without = [x[i] for i, d in enumerate(dots) if d.status == status]
-            if without:  # without a value, drawn along the bottom
-                foot = axes.get_xaxis_transform()
-                y = [0.03] * len(without)
-                axes.plot(
-                    without,
-                    y,
-                    marker,
-                    **_hollow(colour),
-                    transform=foot,
-                    label=f"{status}, no value",
-                )
-        steps = [(d.lot + side, d.best) for d in dots for side in (-0.5, 0.5) if d.best is not None]
-        if steps:
-            corners = list(zip(*dict.fromkeys(steps), strict=True))
-            axes.plot(*corners, color=_RED, linewidth=1.8, zorder=3, label="best so far")
-        axes.set(xlabel="batch", ylabel="value")
-        axes.margins(y=0.1)  # keeps values off the bottom
-        axes.yaxis.set_visible(bool(steps) or drawn)
-        _name_batches(axes, dots)
-        _plain_numbers(axes.yaxis)
-        if axes.get_legend_handles_labels()[0]:  # all trials may be cancelled
-            figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.2)
-        return _svg(figure, "way")
+    figure.set_size_inches(5.4, 3.2)
+    axes = figure.subplots()
+    x = _spread_out(dots)
+    for label, origin, colour, marker in _KINDS:
+        those = [d.origin == origin and not d.excluded and d.stopped is None for d in dots]
+        _plot_values(axes, (x, dots, those), marker, **_filled(colour), label=label)
+    excluded = [d.excluded for d in dots]
+    drawn = _plot_values(axes, (x, dots, excluded), "X", **_hollow(_SOFT), label="excluded")
+    stopped = [d.stopped is not None and not d.excluded for d in dots]
+    look = _hollow(_SOFT)
+    drawn |= _plot_values(axes, (x, dots, stopped), "v", **look, label="stopped early")
+    for status, colour, marker in _UNTOLD:
+        without = [x[i] for i, d in enumerate(dots) if d.status == status]
+        if without:  # without a value, drawn along the bottom
+            foot = axes.get_xaxis_transform()
+            y = [0.03] * len(without)
+            axes.plot(
+                without,
+                y,
+                marker,
+                **_hollow(colour),
+                transform=foot,
+                label=f"{status}, no value",
+            )
+    steps = [(d.lot + side, d.best) for d in dots for side in (-0.5, 0.5) if d.best is not None]
+    if steps:
+        corners = list(zip(*dict.fromkeys(steps), strict=True))
+        axes.plot(*corners, color=_RED, linewidth=1.8, zorder=3, label="best so far")
+    axes.set(xlabel="batch", ylabel="value")
+    axes.margins(y=0.1)  # keeps values off the bottom
+    axes.yaxis.set_visible(bool(steps) or drawn)
+    _name_batches(axes, dots)
+    _plain_numbers(axes.yaxis)
+    if axes.get_legend_handles_labels()[0]:  # all trials may be cancelled
+        figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.2)
 
 
 def _plot_values(
@@ -167,83 +168,83 @@ def _plot_values(
     return bool(chosen)
 
 
-def trainings_chart(each: Sequence[Training]) -> str:
+def plot_trainings(figure: Figure, each: Sequence[Training]) -> None:
     """The values that evaluations reported by step, and where those that were stopped ended."""
-    with _drawing(5.4, 3.2) as (figure, axes):
-        groups = (
-            ("came to its end", [t for t in each if t.ended], _BLUE, "-", "o"),
-            ("stopped early", [t for t in each if t.stopped], _RED, "-", "x"),
-            ("goes on", [t for t in each if not t.ended and not t.stopped], _SOFT, "--", "^"),
-        )
-        for label, group, colour, line, marker in groups:
-            for place, one in enumerate(group):
-                style = {"color": colour, "linewidth": 1.0, "alpha": 0.7, "markersize": 4.5}
-                style |= {"label": label} if place == 0 else {}
-                axes.plot(one.steps, one.values, line, marker=marker, markevery=[-1], **style)
-        axes.set(xlabel="step", ylabel="value reported")
-        _plain_numbers(axes.xaxis, 6)
-        axes.locator_params(axis="x", integer=True)
-        _plain_numbers(axes.yaxis)
-        figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.4)
-        return _svg(figure, "trainings")
+    figure.set_size_inches(5.4, 3.2)
+    axes = figure.subplots()
+    groups = (
+        ("came to its end", [t for t in each if t.ended], _BLUE, "-", "o"),
+        ("stopped early", [t for t in each if t.stopped], _RED, "-", "x"),
+        ("goes on", [t for t in each if not t.ended and not t.stopped], _SOFT, "--", "^"),
+    )
+    for label, group, colour, line, marker in groups:
+        for place, one in enumerate(group):
+            style: Any = {"color": colour, "linewidth": 1.0, "alpha": 0.7, "markersize": 4.5}
+            style |= {"label": label} if place == 0 else {}
+            axes.plot(one.steps, one.values, line, marker=marker, markevery=[-1], **style)
+    axes.set(xlabel="step", ylabel="value reported")
+    _plain_numbers(axes.xaxis, 6)
+    axes.locator_params(axis="x", integer=True)
+    _plain_numbers(axes.yaxis)
+    figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.4)
 
 
-def agreement_chart(pairs: Sequence[Pair], latest: int) -> str:
+def plot_agreement(figure: Figure, pairs: Sequence[Pair]) -> None:
     """Measured against expected, with 90 % bands; the latest batch has a marker of its own."""
-    with _drawing(5.4, 3.5) as (figure, axes):
-        groups = (
-            (f"batch {latest}", [p for p in pairs if p.batch == latest], _RED, "D"),
-            ("earlier batches", [p for p in pairs if p.batch != latest], _BLUE, "o"),
-        )
-        for label, group, colour, marker in groups:
-            if group:
-                x = [p.expected.mean for p in group]
-                y = [p.measured for p in group]
-                low, high = zip(*(p.expected.most for p in group), strict=True)
-                axes.hlines(y, low, high, color=colour, linewidth=0.9, alpha=0.55)
-                axes.plot(x, y, marker, **_filled(colour), label=label)
-        ends = [p.expected.mean for p in pairs] + [p.measured for p in pairs]
-        axes.plot(
-            [min(ends), max(ends)],
-            [min(ends), max(ends)],
-            "--",
-            color=_INK,
-            linewidth=1.0,
-            label="as expected",
-        )
-        axes.set(xlabel="expected, with its 90 % band", ylabel="measured")
-        _plain_numbers(axes.xaxis, 4)
-        _plain_numbers(axes.yaxis)
-        figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.4)
-        return _svg(figure, "agreement")
+    figure.set_size_inches(5.4, 3.5)
+    axes, latest = figure.subplots(), max(p.batch for p in pairs)
+    groups = (
+        (f"batch {latest}", [p for p in pairs if p.batch == latest], _RED, "D"),
+        ("earlier batches", [p for p in pairs if p.batch != latest], _BLUE, "o"),
+    )
+    for label, group, colour, marker in groups:
+        if group:
+            x = [p.expected.mean for p in group]
+            y = [p.measured for p in group]
+            low, high = zip(*(p.expected.most for p in group), strict=True)
+            axes.hlines(y, low, high, color=colour, linewidth=0.9, alpha=0.55)
+            axes.plot(x, y, marker, **_filled(colour), label=label)
+    ends = [p.expected.mean for p in pairs] + [p.measured for p in pairs]
+    axes.plot(
+        [min(ends), max(ends)],
+        [min(ends), max(ends)],
+        "--",
+        color=_INK,
+        linewidth=1.0,
+        label="as expected",
+    )
+    axes.set(xlabel="expected, with its 90 % band", ylabel="measured")
+    _plain_numbers(axes.xaxis, 4)
+    _plain_numbers(axes.yaxis)
+    figure.legend(loc="outside upper left", ncols=3, fontsize=10, handlelength=1.4)
 
 
-def slice_chart(one: Slice, name: str) -> str:
+def plot_slice(figure: Figure, one: Slice) -> None:
     """Expected value along one parameter with the 90 % interval; options as points with bars.
 
     Where trials failed, the probability of success is a dashed line with a scale at the right.
     """
-    with _drawing(3.6 if one.success else 3.3, 2.5) as (figure, axes):
-        means = [f.mean for f in one.expected]
-        low, high = zip(*(f.most for f in one.expected), strict=True)
-        places = np.array(one.at if one.numeric else range(len(one.at)), dtype=float)
-        here = one.at.index(one.here) if one.here in one.at else None
-        if one.numeric:
-            axes.fill_between(places, low, high, color=_BLUE, alpha=0.22, linewidth=0.0)
-            axes.plot(places, means, color=_BLUE, linewidth=1.8)
-            _number_axis(axes, one.log)
-        else:
-            axes.vlines(places, low, high, color=_BLUE, linewidth=3.0, alpha=0.4)
-            axes.plot(places, means, "o", **_filled(_BLUE))
-            axes.set_xlim(-0.6, len(places) - 0.4)
-            _name_options(axes, [str(option) for option in one.at])
-        if here is not None:
-            axes.plot([places[here]], [means[here]], "D", **_filled(_RED, 6.5))
-        axes.set_ylabel("value")
-        _plain_numbers(axes.yaxis, 4)
-        if one.success:
-            _success_line(axes, places, one.success, numeric=one.numeric)
-        return _svg(figure, name)
+    figure.set_size_inches(3.6 if one.success else 3.3, 2.5)
+    axes = figure.subplots()
+    means = [f.mean for f in one.expected]
+    low, high = zip(*(f.most for f in one.expected), strict=True)
+    places = np.array(one.at if one.numeric else range(len(one.at)), dtype=float)
+    here = one.at.index(one.here) if one.here in one.at else None
+    if one.numeric:
+        axes.fill_between(places, low, high, color=_BLUE, alpha=0.22, linewidth=0.0)
+        axes.plot(places, means, color=_BLUE, linewidth=1.8)
+        _number_axis(axes, one.log)
+    else:
+        axes.vlines(places, low, high, color=_BLUE, linewidth=3.0, alpha=0.4)
+        axes.plot(places, means, "o", **_filled(_BLUE))
+        axes.set_xlim(-0.6, len(places) - 0.4)
+        _name_options(axes, [str(option) for option in one.at])
+    if here is not None:
+        axes.plot([places[here]], [means[here]], "D", **_filled(_RED, 6.5))
+    axes.set_ylabel("value")
+    _plain_numbers(axes.yaxis, 4)
+    if one.success:
+        _success_line(axes, places, one.success, numeric=one.numeric)
 
 
 def _success_line(
@@ -257,31 +258,31 @@ def _success_line(
     right.set(ylim=(-4.0, 104.0), ylabel="success, %", yticks=(0, 50, 100))
 
 
-def front_chart(found: TradeOff) -> str:
+def plot_front(figure: Figure, found: TradeOff) -> None:
     """Every pair of goals: results, those that break a limit, and the front in steps."""
     pairs = list(combinations(range(len(found.goals)), 2))[:_MOST_PAIRS]
-    with _drawing(5.4, 3.4 * len(pairs), rows=len(pairs)) as (figure, every):
-        for (i, j), axes in zip(pairs, np.ravel(every), strict=True):
-            groups = (
-                ("excluded", [d for d in found.dots if d.excluded], _hollow(_SOFT), "X"),
-                ("breaks a limit", _broken(found), _hollow(_RED), "x"),
-                ("dominated", _dominated(found), _filled(_BLUE), "o"),
-                ("front", list(found.front), _filled(_GREEN, 6.5), "D"),
-            )
-            for label, dots, look, marker in groups:
-                known = [d for d in dots if d.values[i] is not None and d.values[j] is not None]
-                if known:
-                    x, y = zip(*((d.values[i], d.values[j]) for d in known), strict=True)
-                    axes.plot(np.array(x, float), np.array(y, float), marker, **look, label=label)
-            if len(found.goals) == 2:
-                edge = _steps(found)
-                axes.plot(*edge, color=_GREEN, linewidth=1.4, alpha=0.7, zorder=1)
-            axes.set(xlabel=_axis_name(found, i), ylabel=_axis_name(found, j))
-            _plain_numbers(axes.xaxis, 5)
-            _plain_numbers(axes.yaxis)
-        handles = np.ravel(every)[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside upper left", ncols=4, fontsize=10, handlelength=1.2)
-        return _svg(figure, "front")
+    figure.set_size_inches(5.4, 3.4 * len(pairs))
+    every = figure.subplots(len(pairs))
+    for (i, j), axes in zip(pairs, np.ravel(every), strict=True):
+        groups = (
+            ("excluded", [d for d in found.dots if d.excluded], _hollow(_SOFT), "X"),
+            ("breaks a limit", _broken(found), _hollow(_RED), "x"),
+            ("dominated", _dominated(found), _filled(_BLUE), "o"),
+            ("front", list(found.front), _filled(_GREEN, 6.5), "D"),
+        )
+        for label, dots, look, marker in groups:
+            known = [d for d in dots if d.values[i] is not None and d.values[j] is not None]
+            if known:
+                x, y = zip(*((d.values[i], d.values[j]) for d in known), strict=True)
+                axes.plot(np.array(x, float), np.array(y, float), marker, **look, label=label)
+        if len(found.goals) == 2:
+            edge = _steps(found)
+            axes.plot(*edge, color=_GREEN, linewidth=1.4, alpha=0.7, zorder=1)
+        axes.set(xlabel=_axis_name(found, i), ylabel=_axis_name(found, j))
+        _plain_numbers(axes.xaxis, 5)
+        _plain_numbers(axes.yaxis)
+    handles = np.ravel(every)[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper left", ncols=4, fontsize=10, handlelength=1.2)
 
 
 def _broken(found: TradeOff) -> list[OutcomeDot]:
@@ -312,37 +313,39 @@ def _steps(found: TradeOff) -> tuple[list[float], list[float]]:
     return x, y
 
 
-def attained_chart(found: TradeOff) -> str:
+def plot_attained(figure: Figure, found: TradeOff) -> None:
     """The hypervolume of the front after each batch, in percent of today's."""
-    with _drawing(5.4, 2.6) as (figure, axes):
-        names = [name for name, _ in found.attained]
-        shares = [share for _, share in found.attained]
-        axes.plot(range(len(names)), shares, "o-", color=_GREEN, markersize=4.5, linewidth=1.8)
-        step = max(1, -(-len(names) // _MOST_TICKS))
-        axes.set_xticks(range(0, len(names), step), names[::step])
-        axes.set(xlabel="batch", ylabel="% of today's hypervolume")
-        axes.margins(y=0.1)
-        _plain_numbers(axes.yaxis)
-        return _svg(figure, "attained")
+    figure.set_size_inches(5.4, 2.6)
+    axes = figure.subplots()
+    names = [name for name, _ in found.attained]
+    shares = [share for _, share in found.attained]
+    axes.plot(range(len(names)), shares, "o-", color=_GREEN, markersize=4.5, linewidth=1.8)
+    step = max(1, -(-len(names) // _MOST_TICKS))
+    axes.set_xticks(range(0, len(names), step), names[::step])
+    axes.set(xlabel="batch", ylabel="% of today's hypervolume")
+    axes.margins(y=0.1)
+    _plain_numbers(axes.yaxis)
 
 
 @contextmanager
-def _drawing(width: float, height: float, rows: int = 1) -> Iterator[tuple[Figure, Any]]:
-    """A figure of this size in inches; needs no display, and leaves no state in matplotlib."""
+def canvas(extra: str) -> Iterator[Figure]:
+    """An empty figure in our style; needs no display, and leaves no state in matplotlib."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingExtraError("matplotlib", "report") from error
+        raise MissingExtraError("matplotlib", extra) from error
     with rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        yield figure, figure.subplots(rows)
+        yield Figure(layout="constrained")
 
 
-def _svg(figure: Figure, name: str) -> str:
+def chart(name: str, plot: Callable[[Figure, _Facts], None], facts: _Facts) -> str:
+    """A chart as inline SVG, whose image is named by the element ``<name>-words``."""
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
+    with canvas("report") as figure:
+        plot(figure, facts)
+        figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
     return inline(buffer.getvalue(), name, _COLOURS)
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from covey.errors import several
 from covey.report.card import Card, Dot
 from covey.report.charts import (
-    agreement_chart,
-    attained_chart,
-    front_chart,
-    slice_chart,
-    trainings_chart,
-    way_chart,
+    chart,
+    plot_agreement,
+    plot_attained,
+    plot_front,
+    plot_slice,
+    plot_trainings,
+    plot_way,
 )
 from covey.report.format import plus_minus, share_of, shown, significant
 from covey.report.predictions import Calibration
@@ -129,7 +130,9 @@ def way_figure(card: Card) -> Figure:
     if len(dots) < len(card.way):
         words += f" Only the last {len(dots)} of {len(card.way)} trials are drawn."
     head = ("trial", "batch", "status", "value", "best so far")
-    return Figure("way", way_chart(dots), words, head, tuple(_dot_row(dot) for dot in dots))
+    return Figure(
+        "way", chart("way", plot_way, dots), words, head, tuple(_dot_row(dot) for dot in dots)
+    )
 
 
 def front_figures(found: TradeOff | None) -> list[Figure]:
@@ -143,11 +146,19 @@ def front_figures(found: TradeOff | None) -> list[Figure]:
     )
     made = []
     if len(found.goals) > 1:
-        made.append(Figure("front", front_chart(found), of_front(found), head, rows))
+        made.append(Figure("front", chart("front", plot_front, found), of_front(found), head, rows))
     if found.attained:
         shares = tuple((name, f"{share:.4g} %") for name, share in found.attained)
         words = of_attained(found)
-        made.append(Figure("attained", attained_chart(found), words, ("batch", "share"), shares))
+        made.append(
+            Figure(
+                "attained",
+                chart("attained", plot_attained, found),
+                words,
+                ("batch", "share"),
+                shares,
+            )
+        )
     return made
 
 
@@ -156,7 +167,7 @@ def trainings_figure(found: Trainings | None) -> Figure | None:
     if found is None:
         return None
     head = ("trial", "batch", "first value", "last value", "what became of it")
-    svg = trainings_chart(found.each)
+    svg = chart("trainings", plot_trainings, found.each)
     return Figure("trainings", svg, of_trainings(found), head, rows_of(found.each))
 
 
@@ -180,7 +191,7 @@ def agreement_figure(calibration: Calibration) -> Figure | None:
         )
         for p in pairs
     )
-    svg = agreement_chart(pairs, max(p.batch for p in pairs))
+    svg = chart("agreement", plot_agreement, pairs)
     return Figure("agreement", svg, words, head, rows)
 
 
@@ -199,7 +210,7 @@ def slice_figure(one: Slice, place: int) -> Figure:
         )
         for i, (at, f) in enumerate(zip(one.at, one.expected, strict=True), start=1)
     )
-    return Figure(name, slice_chart(one, name), of_slice(one), head, rows)
+    return Figure(name, chart(name, plot_slice, one), of_slice(one), head, rows)
 
 
 def _dot_row(dot: Dot) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import pytest
 
 from covey.errors import MissingExtraError
 from covey.report.card import Dot
-from covey.report.charts import agreement_chart, inline, slice_chart, way_chart
+from covey.report.charts import chart, inline, plot_agreement, plot_slice, plot_way
 from covey.report.predictions import Forecast, Pair
 from covey.report.slices import Slice
 
@@ -19,7 +19,7 @@ def texts(svg):
 
 def test_every_trial_is_a_dot(card_of):
     dots = card_of("rising").way
-    svg = way_chart(dots)
+    svg = chart("way", plot_way, dots)
     assert texts(svg)[:6] == ["1", "2", "add", "enq", "3", "4"]
     told = sum(dot.value is not None for dot in dots)
     waiting = sum(dot.status in ("pending", "failed") for dot in dots)
@@ -32,7 +32,7 @@ def test_every_trial_is_a_dot(card_of):
 def test_the_best_line_goes_the_right_way(card_of):
     """In SVG y grows downward: the line of a search for the largest value never goes down."""
     for name, sign in (("rising", -1.0), ("falling", 1.0)):
-        svg = way_chart(card_of(name).way)
+        svg = chart("way", plot_way, card_of(name).way)
         (line,) = re.findall(r'<path d="([^"]*)"[^>]*stroke: var\(--red\); stroke-width: 1.8', svg)[
             :1
         ]
@@ -43,26 +43,28 @@ def test_the_best_line_goes_the_right_way(card_of):
 
 @pytest.mark.parametrize("value", [2.0, 0.0, -1e100, 1e-300])
 def test_one_value_is_enough(value):
-    svg = way_chart([Dot(0, 0, 1, "asked", "told", value, value)])
+    svg = chart("way", plot_way, [Dot(0, 0, 1, "asked", "told", value, value)])
     assert "value" in texts(svg)
 
 
 def test_no_value_no_scale():
-    svg = way_chart([Dot(0, 0, 1, "asked", "failed", None, None)])
+    svg = chart("way", plot_way, [Dot(0, 0, 1, "asked", "failed", None, None)])
     assert "value" not in texts(svg)
     assert "failed, no value" in texts(svg)
 
 
 def test_many_batches_share_ten_ticks():
     dots = [Dot(i, i, i + 1, "asked", "told", float(i), float(i)) for i in range(500)]
-    shown = [text for text in texts(way_chart(dots)) if text.isdigit()]
+    shown = [text for text in texts(chart("way", plot_way, dots)) if text.isdigit()]
     assert shown[:3] == ["1", "51", "101"]
 
 
 def test_predicted_against_measured():
     pairs = [Pair(0, 1, AROUND, 1.2, 0.4), Pair(1, 2, AROUND, 3.0, 4.0)]
-    assert {"batch 2", "earlier batches", "as expected"} <= set(texts(agreement_chart(pairs, 2)))
-    assert "earlier batches" not in texts(agreement_chart(pairs[1:], 2))
+    assert {"batch 2", "earlier batches", "as expected"} <= set(
+        texts(chart("a", plot_agreement, pairs))
+    )
+    assert "earlier batches" not in texts(chart("a", plot_agreement, pairs[1:]))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_predicted_against_measured():
 )
 def test_a_slice_of_numbers(at, log):
     one = Slice("x", True, log, at, (AROUND,) * 3, at[1], 0.0, 0)
-    ticks = [float(text) for text in texts(slice_chart(one, "s")) if text != "value"]
+    ticks = [float(text) for text in texts(chart("s", plot_slice, one)) if text != "value"]
     assert sum(at[0] <= tick <= at[-1] for tick in ticks) >= 2
 
 
@@ -89,29 +91,29 @@ def test_a_slice_of_numbers(at, log):
 )
 def test_a_slice_of_options(options, labels):
     one = Slice("c", False, False, options, (AROUND,) * len(options), options[0], 0.0, 0)
-    assert texts(slice_chart(one, "s"))[: len(labels)] == labels
+    assert texts(chart("s", plot_slice, one))[: len(labels)] == labels
 
 
 def test_a_best_value_that_is_not_drawn_has_no_mark():
     """Rounding may push the best point over a constraint, and then it is left out."""
     at = (0.0, 1.0)
     here, away = (Slice("x", True, False, at, (AROUND,) * 2, x, 0.0, 0) for x in (1.0, 0.5))
-    assert "var(--red)" in slice_chart(here, "s")
-    assert "var(--red)" not in slice_chart(away, "s")
+    assert "var(--red)" in chart("s", plot_slice, here)
+    assert "var(--red)" not in chart("s", plot_slice, away)
 
 
 def test_nothing_leaks_into_matplotlib():
     from matplotlib import rcParams
 
     before = dict(rcParams)
-    way_chart([Dot(0, 0, 1, "asked", "told", 1.0, 1.0)])
+    chart("way", plot_way, [Dot(0, 0, 1, "asked", "told", 1.0, 1.0)])
     assert dict(rcParams) == before
 
 
 def test_without_matplotlib_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'covey\[report\]'"):
-        way_chart([])
+        chart("way", plot_way, [])
 
 
 # SVG inside the page

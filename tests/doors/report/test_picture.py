@@ -25,6 +25,11 @@ def test_a_picture_is_saved(history, tmp_path, ending, magic, goal):
     assert path.read_bytes().startswith(magic)
 
 
+def test_a_title_is_drawn_as_it_is(history, tmp_path):
+    title = r"$\badcommand$ at $ 5"
+    assert f">{title}<" in draw_run(history, "max", tmp_path / "run.svg", title).read_text()
+
+
 def test_wrong_places_are_named(history, tmp_path):
     with pytest.raises(ReportError, match=r"ends in .png, .svg, .pdf; got run.txt"):
         picture_path("run.txt")

@@ -14,13 +14,13 @@ import covey
 from covey import Choice, Implies, Integer, Real, Space
 from covey.cli.app import main
 from covey.cli.settings import read_settings
-from covey.cli.sheets import point_from_text
 from covey.errors import SpaceError, StrategyError
 from covey.learn import understand
 from covey.report.predictions import forecasts
 from covey.report.slices import edges, model_slices
 from covey.run import Command
 from covey.run.api import as_call
+from covey.sheets.points import point_from_text
 
 PAGE = (Path(__file__).parents[2] / "docs" / "conditions.md").read_text()
 SPACE = Space(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from covey.cli import sheets
 from covey.cli.options import (
     FILE,
     Batch,
@@ -28,9 +27,10 @@ from covey.cli.options import (
 from covey.cli.outcomes import value_columns
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
-from covey.cli.sheets import fixed_from_text, point_to_json
 from covey.cli.show import end, look_at
 from covey.errors import several
+from covey.sheets.points import fixed_from_text, point_to_json
+from covey.sheets.writing import heading, says_only, sheet_bytes, sheet_text
 
 if TYPE_CHECKING:
     from covey.history import History, Trial
@@ -162,13 +162,13 @@ def _is_known_sheet(study: Study, file: BinaryIO) -> bool:
         told = {**study.history.metrics(trial), "value": trial.value, **trial.values}
         row.update({name: told.get(name) for name in wanted})
         row.update({wanted[0]: "failed"} if trial.status == "failed" else {})
-    return sheets.says_only(file, columns, rows, dict.fromkeys(wanted, ("",)))
+    return says_only(file, columns, rows, dict.fromkeys(wanted, ("",)))
 
 
 def _sheet(study: Study, trials: Sequence[Trial]) -> tuple[list[str], list[dict[str, Any]]]:
     """Columns and rows of a sheet: ids, points, and an empty column for values, or several."""
-    columns = ["id", *map(sheets.heading, study.space.names), *value_columns(study)]
-    rows = [{"id": t.id} | {sheets.heading(n): v for n, v in t.point.items()} for t in trials]
+    columns = ["id", *map(heading, study.space.names), *value_columns(study)]
+    rows = [{"id": t.id} | {heading(n): v for n, v in t.point.items()} for t in trials]
     return columns, rows
 
 
@@ -199,7 +199,7 @@ def _show(study: Study, form: _Form, history: History, trials: Sequence[Trial]) 
     space, why = study.space, reasons_of(history, trials)
     names = list(space.names)
     if form.output is not None:
-        sheet = sheets.sheet_bytes(form.output.path, *_sheet(study, trials), form.decimal)
+        sheet = sheet_bytes(form.output.path, *_sheet(study, trials), form.decimal)
         form.output.write(sheet)
         count = several(len(trials), "point")
         wanted = value_columns(study)
@@ -214,7 +214,7 @@ def _show(study: Study, form: _Form, history: History, trials: Sequence[Trial]) 
     elif form.tabular and sys.stdout.isatty():
         put(table(["id", *names], [[t.id, *(t.point.get(n) for n in names)] for t in trials]))
     elif form.output is None:
-        put_exactly(sheets.sheet_text(*_sheet(study, trials), form.decimal))
+        put_exactly(sheet_text(*_sheet(study, trials), form.decimal))
     if form.explain:
         for trial, said in zip(trials, why, strict=True):
             say(f"trial {trial.id}: {said}")

@@ -11,9 +11,9 @@ from covey.cli.correct import Reason
 from covey.cli.options import FILE, Config, DryRun, Json
 from covey.cli.output import ExitCode, Stop, put, put_json, say
 from covey.cli.settings import Settings, read_settings
-from covey.cli.sheets import fixed_from_text
 from covey.cli.show import end
 from covey.errors import several
+from covey.sheets.points import fixed_from_text
 
 if TYPE_CHECKING:
     from covey.study import Study

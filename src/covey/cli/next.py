@@ -13,19 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import covey
-from covey.cli import sheets
 from covey.cli.ask import reasons_of
-from covey.cli.columns import (
-    FAILED,
-    columns_of,
-    is_control,
-    numbers_of,
-    read_table,
-    roles_in,
-    say_notes,
-)
 from covey.cli.init import parameters_of, require_one_space, space_lines
-from covey.cli.intake import Manner, plan
 from covey.cli.mixtures import mixtures_from, with_parts
 from covey.cli.options import (
     FILE,
@@ -53,11 +42,21 @@ from covey.cli.options import (
     parameters_in,
 )
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
-from covey.cli.recording import check_intake, record_intake
 from covey.cli.rules import rules_from
 from covey.cli.settings import Settings, read_settings
-from covey.cli.sheets import point_from_text, point_to_json
+from covey.cli.tell import read_table, say_notes
 from covey.errors import HistoryError, SpaceError, several
+from covey.sheets.columns import (
+    FAILED,
+    columns_of,
+    is_control,
+    numbers_of,
+    roles_in,
+)
+from covey.sheets.intake import Manner, plan
+from covey.sheets.points import point_from_text, point_to_json
+from covey.sheets.recording import check_intake, record_intake
+from covey.sheets.writing import COLUMNS, exported, heading, is_blank, sheet_bytes, sheet_text
 from covey.tables import Expected, SheetRow, SheetTable, no_column
 
 if TYPE_CHECKING:
@@ -165,11 +164,11 @@ def next(
     study, trials = _chosen(settings, found, reading, dry_run=dry_run)
     sheet = columns, [_cells(t, columns, reading) for t in trials], reading.decimal or "."
     if output is not None:
-        output.write(sheets.sheet_bytes(output.path, *sheet))
+        output.write(sheet_bytes(output.path, *sheet))
         count = several(len(trials), "point")
         say(f"{count} written to {output.path}; fill in the column {value}.")
     elif not as_json:
-        put_exactly(sheets.sheet_text(*sheet))
+        put_exactly(sheet_text(*sheet))
     why = reasons_of(study.history, trials)
     if as_json:
         ids = {"ids": [trial.id for trial in trials]} if reading.ids else {}
@@ -315,7 +314,7 @@ def _require_blank(output: Output | None, columns: Sequence[str], value: str) ->
     """Refuse to write over filled-in values; whether the batch is the same is known only later."""
     if output is None:
         return
-    blank = partial(sheets.is_blank, columns=columns, value=value)
+    blank = partial(is_blank, columns=columns, value=value)
     replace(output, ours=blank).require_free()
 
 
@@ -389,10 +388,10 @@ def _classify(
 
 def _known(space: Space | Pool, found: _Rows, value: str) -> set[str]:
     """The columns that are recognised; of those that `export` writes, all but sem."""
-    own = {value, *sheets.COLUMNS} - {"sem"}
+    own = {value, *COLUMNS} - {"sem"}
     own |= {role for table in found.tables for role in roles_in(table, space)}
     own |= {*space.names, *(f"point.{name}" for name in space.names)}
-    return own | sheets.exported(found.columns, space.names)
+    return own | exported(found.columns, space.names)
 
 
 def _point(space: Space | Pool, row: SheetRow, value: str) -> dict[str, object]:
@@ -412,7 +411,7 @@ def _columns(space: Space | Pool, found: _Rows, reading: _Reading) -> list[str]:
     """The columns of the files in their order, so that rows can be appended; then missing ones."""
     said = [name for name in parameters_in(sys.argv) if name in space.names]
     names = dict.fromkeys([*said, *space.names])
-    given = [sheets.heading(name, (reading.value,)) for name in names]
+    given = [heading(name, (reading.value,)) for name in names]
     lacking = [
         column
         for name, column in zip(names, given, strict=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from covey.cli.columns import FAILED
 from covey.cli.output import ExitCode, Stop
-from covey.errors import SpaceError, did_you_mean
-from covey.tables import SheetRow, plain_number
+from covey.errors import did_you_mean
+from covey.sheets.columns import FAILED
+from covey.tables import SheetRow
 
 if TYPE_CHECKING:
     from covey.history import Trial
@@ -152,27 +152,6 @@ def best_line(study: Study) -> str:
     if best is None or best.value is None:
         return ""
     return f"best so far: {best.value:.6g} (trial {best.id})"
-
-
-def other_record(record: Mapping[str, Any], id: int, study: Study) -> str:
-    """Why a record of a trial cannot be told: it differs, and comes with a result; empty if not."""
-    recorded = study.history.metrics(id)
-    for name, text in record.items():
-        if not _same_text(text, str(recorded.get(name, ""))):
-            was = f"was recorded as {recorded[name]!r}" if name in recorded else "has no value"
-            return (
-                f"{name} of trial {id} {was}, and {name} is recorded together with a new result "
-                f"only; `covey note {id} TEXT` keeps what is to be said later."
-            )
-    return ""
-
-
-def _same_text(one: str, other: str) -> bool:
-    """Whether two cells say the same; a spreadsheet may have spelt a number otherwise."""
-    try:
-        return plain_number(one) == plain_number(other)
-    except SpaceError:
-        return one.strip() == other.strip()
 
 
 def rows_in_words(words: Sequence[str], study: Study) -> list[SheetRow] | None:

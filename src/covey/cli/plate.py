@@ -15,10 +15,11 @@ from covey.cli.options import FILE, Config, Decimal, DryRun, Fix, Json, Out, Str
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say
 from covey.cli.output import table as text_table
 from covey.cli.settings import Settings, read_settings
-from covey.cli.sheets import fixed_from_text, sheet_bytes
 from covey.cli.show import end, look_at, next_command
 from covey.cli.tell import is_terminal
 from covey.errors import sentence, several
+from covey.sheets.points import fixed_from_text
+from covey.sheets.writing import sheet_bytes
 
 if TYPE_CHECKING:
     from covey.history import History, PlateRecord

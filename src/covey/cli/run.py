@@ -17,8 +17,8 @@ import covey
 from covey.cli.options import FILE, Batch, Config, DryRun, Json
 from covey.cli.output import ExitCode, Stop, printable, put, put_json, say, write_stderr
 from covey.cli.settings import Settings, read_settings
-from covey.cli.sheets import point_to_json
 from covey.errors import StrategyError, several
+from covey.sheets.points import point_to_json
 
 if TYPE_CHECKING:
     from covey.run import Command, Progress

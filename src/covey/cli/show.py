@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, get_args
 
 import typer
 
-from covey.cli import sheets
 from covey.cli.options import FILE, Config, Decimal, Json, Out, mark_of
 from covey.cli.outcomes import value_columns
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
-from covey.cli.sheets import point_to_json
 from covey.errors import duration, several
+from covey.sheets.points import point_to_json
+from covey.sheets.writing import (
+    COLUMNS,
+    EXPORT_ONLY,
+    EXPORT_RARE,
+    export_columns,
+    heading,
+    says_only,
+    sheet_bytes,
+    sheet_text,
+)
 
 if TYPE_CHECKING:
     from covey.history import Trial
@@ -324,22 +333,22 @@ def export(
         if out is None:
             return end(study)
     named, rare = _named_columns(study), _rare_cells(study)
-    added = sheets.export_columns(study.space.names, named)
+    added = export_columns(study.space.names, named)
     columns = _columns(study, added, [name for name, texts in rare.items() if texts])
     rows = [
-        {name: getattr(trial, name) for name in sheets.COLUMNS}
+        {name: getattr(trial, name) for name in COLUMNS}
         | _named_cells(study, trial)
-        | {sheets.heading(name): value for name, value in trial.point.items()}
+        | {heading(name): value for name, value in trial.point.items()}
         | {added[name]: value for name, value in cells[trial.id].items()}
         | {added[name]: texts.get(trial.id) for name, texts in rare.items()}
         for trial in trials
     ]
     mark = mark_of(decimal) or "."
     if out is None:
-        put_exactly(sheets.sheet_text(columns, rows, mark))
+        put_exactly(sheet_text(columns, rows, mark))
     else:
         # Cells of an earlier export, of trials that have their result by now.
-        changing = [added[name] for name in (*_LATER, *sheets.EXPORT_RARE)]
+        changing = [added[name] for name in (*_LATER, *EXPORT_RARE)]
         earlier = {
             "status": get_args(Status),
             **dict.fromkeys(["value", "sem", *named, *changing], ("",)),
@@ -350,11 +359,11 @@ def export(
             """Whether it is an earlier export, perhaps one without an excluded trial or a note."""
             for names in some:
                 file.seek(0)
-                if sheets.says_only(file, _columns(study, added, names), rows, earlier):
+                if says_only(file, _columns(study, added, names), rows, earlier):
                     return True
             return False
 
-        Output(out, settings.files, ours).write(sheets.sheet_bytes(out, columns, rows, mark))
+        Output(out, settings.files, ours).write(sheet_bytes(out, columns, rows, mark))
         say(f"{several(len(rows), 'trial')} written to {out}")
     return end(study)
 
@@ -376,17 +385,17 @@ def _fate(study: Study, trial: Trial) -> dict[str, Any]:
 
 
 def _columns(study: Study, added: Mapping[str, str], rare: Sequence[str]) -> list[str]:
-    """The columns of an export, those of `sheets.EXPORT_RARE` only as far as they are named."""
-    shown = [added[name] for name in (*sheets.EXPORT_ONLY, *rare)]
+    """The columns of an export, those of `EXPORT_RARE` only as far as they are named."""
+    shown = [added[name] for name in (*EXPORT_ONLY, *rare)]
     named = _named_columns(study)
-    return [*sheets.COLUMNS, *named, *map(sheets.heading, study.space.names), *shown]
+    return [*COLUMNS, *named, *map(heading, study.space.names), *shown]
 
 
 def _named_columns(study: Study) -> list[str]:
     """Columns of outcomes and records that have names of their own."""
     if study.recipe.outcomes is None:
         return []
-    return [name for name in value_columns(study) if name not in sheets.COLUMNS]
+    return [name for name in value_columns(study) if name not in COLUMNS]
 
 
 def _named_cells(study: Study, trial: Trial) -> dict[str, Any]:
@@ -396,7 +405,7 @@ def _named_cells(study: Study, trial: Trial) -> dict[str, Any]:
 
 
 def _rare_cells(study: Study) -> dict[str, dict[int, str]]:
-    """The cells of `sheets.EXPORT_RARE` by column and trial, where there is something to say."""
+    """The cells of `EXPORT_RARE` by column and trial, where there is something to say."""
     history = study.history
     notes = {t.id: "; ".join(history.notes(t)) for t in history.trials}
     return {

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covey.cli.columns import (
+from covey.cli.options import FILE, Config, Decimal, DryRun, Json, SkipUnknown, ValueColumn, mark_of
+from covey.cli.outcomes import best_line, in_part, rows_in_words, value_columns
+from covey.cli.output import ExitCode, Stop, code_of, put, put_json, say, table
+from covey.cli.settings import Settings, read_settings
+from covey.cli.show import end, look_at, next_command
+from covey.errors import HistoryError, several
+from covey.sheets.columns import (
     SheetColumns,
     columns_of,
     numbers_of,
     outcome_columns,
-    read_table,
     require_no_wells,
-    say_notes,
-    say_unused,
+    unused_columns,
 )
-from covey.cli.intake import Entry, Intake, Manner, plan
-from covey.cli.options import FILE, Config, Decimal, DryRun, Json, SkipUnknown, ValueColumn, mark_of
-from covey.cli.outcomes import best_line, in_part, rows_in_words, value_columns
-from covey.cli.output import ExitCode, Stop, code_of, put, put_json, say, table
-from covey.cli.recording import check_intake, record_intake
-from covey.cli.settings import Settings, read_settings
-from covey.cli.sheets import heading
-from covey.cli.show import end, look_at, next_command
-from covey.errors import several
-from covey.tables import Expected, SheetRow
+from covey.sheets.intake import Entry, Intake, Manner, plan
+from covey.sheets.recording import check_intake, record_intake
+from covey.sheets.writing import heading
+from covey.tables import (
+    LARGEST,
+    Dialect,
+    Expected,
+    SheetRow,
+    SheetTable,
+    bounded,
+    read_within,
+    table_of,
+    unreadable,
+)
 
 if TYPE_CHECKING:
     from covey.study import Study
@@ -148,7 +157,8 @@ def _from_files(
     twice = [word for word in words if words.count(word) > 1]
     if twice:
         raise Stop(ExitCode.USAGE, f"{twice[0]} is given twice.")
-    results = list(outcome_columns(study, value).values())
+    with _wrong_usage():
+        results = list(outcome_columns(study, value).values())
     expected = Expected(
         {"id", "sem", *results, *study.space.names, *map(heading, study.space.names)},
         numbers_of(study.space, results),
@@ -158,11 +168,46 @@ def _from_files(
     found = []
     for one in tables:
         if by_id:
-            require_no_wells(one, study)
+            with _wrong_usage():
+                require_no_wells(one, study)
         columns = columns_of(one, study, value, by_id=by_id)
-        say_unused(one, columns, study)
+        if unused := unused_columns(one, columns, study):
+            way = "A journal has no place for it; keep the sheet."
+            if study.recipe.outcomes is not None:
+                way = "A study keeps what its record names."
+            say(f"not recorded: {', '.join(unused)}. {way}")
         found += [(columns, row) for row in one.rows]
     return found
+
+
+@contextmanager
+def _wrong_usage() -> Iterator[None]:
+    """End with the code of a wrong command line, not with that of wrong content of a file."""
+    try:
+        yield
+    except HistoryError as error:
+        raise Stop(ExitCode.USAGE, str(error)) from error
+
+
+def read_table(path: str, expected: Expected) -> SheetTable:
+    """The table in a file; "-" is stdin. What was noticed on the way is in its dialect."""
+    name = "stdin" if path == "-" else path
+    try:
+        if path == "-":
+            data = read_within(sys.stdin.buffer, LARGEST, name)
+        else:
+            data = bounded(path, LARGEST)
+    except FileNotFoundError as error:
+        raise Stop(ExitCode.CONFLICT, f"there is no file {path}.") from error
+    except OSError as error:
+        raise Stop(ExitCode.FAILED, unreadable(path, error)) from error
+    return table_of(data, name, expected)
+
+
+def say_notes(file: str, dialect: Dialect) -> None:
+    """Say what was noticed when a file was read."""
+    for note in dialect.said():
+        say(f"{file}: {note}")
 
 
 def _take(

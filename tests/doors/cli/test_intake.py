@@ -359,8 +359,8 @@ def test_a_told_trial_is_not_replaced(asked):
     ],
 )
 def test_a_rounded_number_is_alike_and_another_number_is_not(step, asked_for, cell, alike):
-    from covey.cli.deviations import differing
     from covey.history import Point, Trial
+    from covey.sheets.deviations import differing
     from covey.tables import SheetRow
 
     real = covey.Real(0.01, 400, log=True) if step == "log" else covey.Real(0, 400, step=step)
@@ -374,8 +374,8 @@ def test_a_rounded_number_is_alike_and_another_number_is_not(step, asked_for, ce
     ("cell", "alike"), [("2-Mar", True), ("mar2", True), ("THF", False), ("5-Dec", False)]
 )
 def test_a_name_that_a_spreadsheet_changed_is_still_the_one_asked_for(cell, alike):
-    from covey.cli.deviations import differing
     from covey.history import Point, Trial
+    from covey.sheets.deviations import differing
 
     space = covey.Space({"c": covey.Choice(["MAR2", "2-3", "THF"])})
     row = SheetRow({"c": cell}, "s.csv:2")
@@ -383,8 +383,8 @@ def test_a_name_that_a_spreadsheet_changed_is_still_the_one_asked_for(cell, alik
 
 
 def test_numbers_of_a_pool_may_be_rounded_too():
-    from covey.cli.deviations import differing
     from covey.history import Point, Trial
+    from covey.sheets.deviations import differing
 
     pool = covey.Pool([{"a": 84.88568, "s": "x"}, {"a": 12.0, "s": "y"}])
     trial = Trial(0, Point(pool.point(0)))
@@ -409,8 +409,8 @@ def test_numbers_of_a_pool_may_be_rounded_too():
 )
 def test_what_was_run_may_lack_what_was_asked_for(cells_, point):
     """Parameters that are present under values of others only."""
-    from covey.cli.deviations import differing, point_as_run
     from covey.history import Point, Trial
+    from covey.sheets.deviations import differing, point_as_run
 
     space = covey.Space(
         {

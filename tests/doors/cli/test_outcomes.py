@@ -9,7 +9,7 @@ import pytest
 
 import covey
 from covey import outcomes
-from covey.cli import sheets
+from covey.sheets import writing
 
 INIT = (
     *("init", "--real", "x=0:1", "--batch", "3", "--seed", "0", "--goal", "yield=max"),
@@ -153,7 +153,7 @@ def test_one_of_several_goals_called_value_is_exported(call):
 
 
 def test_no_outcome_has_the_name_of_a_column():
-    ours = {*sheets.COLUMNS, *sheets.EXPORT_ONLY, *sheets.EXPORT_RARE}
+    ours = {*writing.COLUMNS, *writing.EXPORT_ONLY, *writing.EXPORT_RARE}
     assert {*outcomes.COLUMNS} == ours - {"value", "notes"}
 
 

@@ -7,12 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from covey import Integer, Pool, Real, Space
-from covey.cli import sheets
-from covey.cli.columns import read_table
 from covey.cli.output import Stop
-from covey.cli.sheets import fixed_from_text, point_from_text
+from covey.cli.tell import read_table
 from covey.errors import HistoryError, SpaceError
+from covey.sheets import writing
+from covey.sheets.points import fixed_from_text, point_from_text
 from covey.space import Choice
+from covey.tables import Expected
 
 STARTS = "=+-@\t\r\n\0＝＋－＠"
 ODD = st.text(st.sampled_from([*"ax1 ',;\"", *STARTS]), max_size=8)
@@ -20,7 +21,7 @@ ODD = st.text(st.sampled_from([*"ax1 ',;\"", *STARTS]), max_size=8)
 
 def read_back(path, text):
     path.write_text(text, newline="")
-    table = read_table(str(path))
+    table = read_table(str(path), Expected())
     return table.columns, table.rows
 
 
@@ -31,7 +32,7 @@ def test_what_is_written_reads_back(tmp_path_factory, texts):
     path = tmp_path_factory.mktemp("sheet") / "a.csv"
     names = [f"n{i}" for i in range(len(texts))]
     row = dict(zip(names, texts, strict=True)) | {"x": 1.5}
-    found, (back,) = read_back(path, sheets.sheet_text([*names, "x"], [row]))
+    found, (back,) = read_back(path, writing.sheet_text([*names, "x"], [row]))
     assert found == [*names, "x"]
     assert [back.cells[n] for n in names] == texts
     assert back.cells["x"] == "1.5"
@@ -39,9 +40,9 @@ def test_what_is_written_reads_back(tmp_path_factory, texts):
 
 @given(ODD, ODD)
 def test_two_texts_are_never_written_alike(one, other):
-    assert (sheets.sheet_text(["a"], [{"a": one}]) == sheets.sheet_text(["a"], [{"a": other}])) == (
-        one == other
-    )
+    assert (
+        writing.sheet_text(["a"], [{"a": one}]) == writing.sheet_text(["a"], [{"a": other}])
+    ) == (one == other)
 
 
 def starts_of_cells(text, separator):
@@ -57,7 +58,7 @@ def starts_of_cells(text, separator):
 @example(';"=1+1"')
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_no_cell_is_a_formula_whatever_separates_cells(separator, text):
-    written = sheets.sheet_text(["x", "a", "b"], [{"x": 1, "a": text}])
+    written = writing.sheet_text(["x", "a", "b"], [{"x": 1, "a": text}])
     (_, line) = csv.reader(io.StringIO(written, newline=""))
     assert not line[1].startswith(tuple(STARTS))
     for cell in starts_of_cells(written, separator)[1:]:
@@ -66,8 +67,8 @@ def test_no_cell_is_a_formula_whatever_separates_cells(separator, text):
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@cmd", "=cmd|'/c calc'!A1"])
 def test_a_formula_gets_a_quote_and_a_number_none(text):
-    assert f"'{text[0]}" in sheets.sheet_text(["a"], [{"a": text}])
-    assert sheets.sheet_text(["a"], [{"a": -1.5}]) == "a\n-1.5\n"
+    assert f"'{text[0]}" in writing.sheet_text(["a"], [{"a": text}])
+    assert writing.sheet_text(["a"], [{"a": -1.5}]) == "a\n-1.5\n"
 
 
 def test_sheets_of_earlier_versions_read_as_they_did(tmp_path):
@@ -96,9 +97,9 @@ def test_what_is_no_sheet_is_refused_with_the_way_out(tmp_path, data, words):
     path = tmp_path / "a.csv"
     path.write_bytes(data)
     with pytest.raises(HistoryError, match=words):
-        read_table(str(path))
+        read_table(str(path), Expected())
     with pytest.raises(Stop, match="cannot read"):
-        read_table(str(tmp_path))
+        read_table(str(tmp_path), Expected())
 
 
 def test_commas_that_trail_are_no_columns(tmp_path):
@@ -110,14 +111,14 @@ def test_commas_that_trail_are_no_columns(tmp_path):
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"\xef\xbb\xbfid,value\r\n1,2\r\n")
-    assert read_table(str(path)).columns == ["id", "value"]
+    assert read_table(str(path), Expected()).columns == ["id", "value"]
 
 
 def test_a_column_that_comes_twice_is_found_among_very_many(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(",".join([*(f"c{i}" for i in range(60_000)), "c7"]) + "\n")
     with pytest.raises(HistoryError, match="two columns named 'c7'"):
-        read_table(str(path))
+        read_table(str(path), Expected())
 
 
 # Points and fixed values as text

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 openpyxl = pytest.importorskip("openpyxl", reason="install it: pip install 'covey[excel]'")
 
 import covey
-from covey.cli.sheets import sheet_bytes
+from covey.sheets.writing import sheet_bytes
 
 SPACE = """
 [study]

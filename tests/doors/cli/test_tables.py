@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import covey
-from covey.cli import sheets
-from covey.cli.sheets import point_from_text
 from covey.errors import HistoryError, SpaceError
+from covey.sheets import writing
+from covey.sheets.points import point_from_text
 from covey.tables import Dialect, Expected, lines_in, table_of
 
 
@@ -103,7 +103,7 @@ def test_sheets_with_decimal_commas_come_back_as_they_were():
         {"x": -1e-05, "n": -2, "c": "a;=1"},
         {"x": 0.1, "n": 0, "c": "=x"},
     ]
-    text = sheets.sheet_text(["x", "n", "c"], rows, ",")
+    text = writing.sheet_text(["x", "n", "c"], rows, ",")
     assert text.splitlines()[1] == '84,9;7;"1,4-dioxane"'
     table = read(text)
     assert [row.number("x") for row in table.rows] == [84.9, -1e-05, 0.1]
@@ -116,7 +116,7 @@ ODD = st.text(st.sampled_from([*"ax1 ',;\"", *"=+-@\t\r\n＝"]), max_size=8)
 @given(st.lists(ODD, min_size=2, max_size=3))
 def test_odd_text_survives_semicolons_and_no_cell_is_a_formula(texts):
     names = [f"n{i}" for i in range(len(texts))]
-    written = sheets.sheet_text([*names, "x"], [dict(zip(names, texts, strict=True), x=1.5)], ",")
+    written = writing.sheet_text([*names, "x"], [dict(zip(names, texts, strict=True), x=1.5)], ",")
     (row,) = table_of(written.encode(), "a", Expected([*names, "x"], {"x"})).rows
     assert [row.cells[name] for name in names] == texts
     for separator in ",;\t":  # whatever a program splits at, quotes known or not

@@ -11,8 +11,8 @@ import pytest
 openpyxl = pytest.importorskip("openpyxl", reason="install it: pip install 'covey[excel]'")
 
 from covey import tables
-from covey.cli import sheets
 from covey.errors import HistoryError
+from covey.sheets import writing
 from covey.tables import Expected, table_of
 from covey.workbooks import lines_of_workbook
 
@@ -45,7 +45,7 @@ def test_what_is_written_reads_back(tmp_path):
         {"x": 0.1 + 0.2, "n": 10**17, "c": "'a", "b": None},
     ]
     names = ["x", "n", "c", "b"]
-    data = sheets.sheet_bytes(tmp_path / "a.xlsx", names, rows)
+    data = writing.sheet_bytes(tmp_path / "a.xlsx", names, rows)
     table = read(data)
     assert table.columns == names
     found = [row.number("x") for row in table.rows]
@@ -58,7 +58,7 @@ def test_what_is_written_reads_back(tmp_path):
 
 def test_no_cell_is_a_formula_and_text_stays_text(tmp_path):
     rows = [{"c": text} for text in ("=1+1", "+1", "-x", "@cmd", "2-3")]
-    data = sheets.sheet_bytes(tmp_path / "a.xlsx", ["c"], rows)
+    data = writing.sheet_bytes(tmp_path / "a.xlsx", ["c"], rows)
     sheet = openpyxl.load_workbook(io.BytesIO(data)).active
     shown = [sheet.cell(row=i, column=1) for i in range(2, 7)]
     assert not any(str(cell.value).startswith(tuple("=+-@")) for cell in shown)
@@ -68,7 +68,7 @@ def test_no_cell_is_a_formula_and_text_stays_text(tmp_path):
 
 def test_control_characters_are_refused_in_a_sentence(tmp_path):
     with pytest.raises(HistoryError, match="holds a control character"):
-        sheets.sheet_bytes(tmp_path / "a.xlsx", ["c"], [{"c": "a\x01"}])
+        writing.sheet_bytes(tmp_path / "a.xlsx", ["c"], [{"c": "a\x01"}])
 
 
 def test_cells_are_read_for_what_they_are():

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import covey
-from covey.cli import sheets
 from covey.errors import SpaceError
+from covey.sheets.points import value_in_cell
+from covey.sheets.writing import heading
 from covey.tables import SheetRow, is_alike, span_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def differing(row: SheetRow, trial: Trial, space: Space | Pool) -> list[tuple[st
     """
     found = []
     for name in dict.fromkeys([*trial.point, *_parameters(space)]):
-        cell = row.cells.get(sheets.heading(name), "")
+        cell = row.cells.get(heading(name), "")
         if not cell.strip():
             continue
         if name not in trial.point or not _is_alike(cell, name, trial.point[name], row, space):
@@ -49,11 +50,11 @@ def point_as_run(row: SheetRow, trial: Trial, space: Space | Pool) -> Mapping[st
     """
     point = dict(trial.point)
     for name, cell in differing(row, trial, space):
-        point[name] = sheets.value_in_cell(space, name, cell, row.dialect)
+        point[name] = value_in_cell(space, name, cell, row.dialect)
     try:
         return space.check(point)
     except SpaceError:
-        empty = [name for name in point if not row.cells.get(sheets.heading(name), "?").strip()]
+        empty = [name for name in point if not row.cells.get(heading(name), "?").strip()]
         if not empty:
             raise
         try:
@@ -68,7 +69,7 @@ def _is_alike(cell: str, name: str, value: Any, row: SheetRow, space: Space | Po
     if cell == str(value):
         return True
     try:
-        read = sheets.value_in_cell(space, name, cell, row.dialect)
+        read = value_in_cell(space, name, cell, row.dialect)
         if isinstance(space, covey.Space):
             read = space.parameters[name].check(read)
         if read == value or _is_discrete(space, name):

@@ -6,9 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import covey
-from covey.cli.columns import SheetColumns
-from covey.cli.intake import Manner, plan
-from covey.cli.recording import check_intake, record_intake
+from covey.sheets.columns import SheetColumns
+from covey.sheets.intake import Manner, plan
+from covey.sheets.recording import check_intake, record_intake
 from covey.tables import SheetRow
 
 

@@ -1,7 +1,7 @@
 """What each row of a sheet is: a result, a new measurement, a repeat, a control, or a mistake.
 
 `plan` is a function of tables, a study and how rows are to be taken; nothing is recorded here
-(`covey.cli.tell` does that), so the same plan serves a preview. Its rules:
+(`covey.sheets.recording` does that), so the same plan serves a preview. Its rules:
 
 - A row with the id of a trial is its result; a row without one is a measurement of its point. It
   belongs to a pending trial of that very point, if there is one, and else is added.
@@ -20,11 +20,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from covey.cli import sheets
-from covey.cli.columns import Said, SheetColumns, is_control, said_in
-from covey.cli.deviations import differing, point_as_run, run_instead
 from covey.errors import HistoryError, SpaceError
-from covey.tables import SheetRow
+from covey.sheets.columns import Said, SheetColumns, is_control, said_in
+from covey.sheets.deviations import differing, point_as_run, run_instead
+from covey.sheets.points import point_from_text
+from covey.tables import SheetRow, plain_number
 
 if TYPE_CHECKING:
     from covey.history import Trial
@@ -327,9 +327,7 @@ class _Planner:
 
     def _require_records(self, said: Said, trial: int) -> None:
         """Refuse a record that differs from what was recorded: it comes with a result."""
-        from covey.cli.outcomes import other_record
-
-        if why := other_record(said.record, trial, self.study):
+        if why := _other_record(said.record, trial, self.study):
             raise _Refusal("refused", why, trial)
 
     def _failed(self, row: SheetRow, trial: Trial) -> None:
@@ -416,7 +414,7 @@ class _Planner:
                 "or control.",
             )
         try:
-            point = sheets.point_from_text(self.space, cells, row.dialect)
+            point = point_from_text(self.space, cells, row.dialect)
         except SpaceError as error:
             raise _Refusal("unknown", str(error)) from error
         if said.failed:
@@ -490,3 +488,24 @@ def _other_sem(trial: Trial) -> str:
         f"trial {trial.id} was told with the sem {trial.sem!r} already; write that, or leave the "
         "cell empty."
     )
+
+
+def _other_record(record: Mapping[str, Any], id: int, study: Study) -> str:
+    """Why a record of a trial cannot be told: it differs, and comes with a result; empty if not."""
+    recorded = study.history.metrics(id)
+    for name, text in record.items():
+        if not _same_text(text, str(recorded.get(name, ""))):
+            was = f"was recorded as {recorded[name]!r}" if name in recorded else "has no value"
+            return (
+                f"{name} of trial {id} {was}, and {name} is recorded together with a new result "
+                f"only; `covey note {id} TEXT` keeps what is to be said later."
+            )
+    return ""
+
+
+def _same_text(one: str, other: str) -> bool:
+    """Whether two cells say the same; a spreadsheet may have spelt a number otherwise."""
+    try:
+        return plain_number(one) == plain_number(other)
+    except SpaceError:
+        return one.strip() == other.strip()

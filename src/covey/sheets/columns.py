@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from covey.cli import sheets
-from covey.cli.output import ExitCode, Stop, say
 from covey.errors import HistoryError
-from covey.tables import (
-    LARGEST,
-    Dialect,
-    Expected,
-    SheetRow,
-    SheetTable,
-    bounded,
-    no_column,
-    read_within,
-    table_of,
-    unreadable,
-)
+from covey.sheets.writing import exported, heading
+from covey.tables import SheetRow, SheetTable, no_column
 
 if TYPE_CHECKING:
     from covey.space import Pool, Space
@@ -72,27 +59,6 @@ def is_control(text: str) -> bool:
     return _CONTROL.fullmatch(text.strip()) is not None
 
 
-def read_table(path: str, expected: Expected | None = None) -> SheetTable:
-    """The table in a file; "-" is stdin. What was noticed on the way is in its dialect."""
-    name = "stdin" if path == "-" else path
-    try:
-        if path == "-":
-            data = read_within(sys.stdin.buffer, LARGEST, name)
-        else:
-            data = bounded(path, LARGEST)
-    except FileNotFoundError as error:
-        raise Stop(ExitCode.CONFLICT, f"there is no file {path}.") from error
-    except OSError as error:
-        raise Stop(ExitCode.FAILED, unreadable(path, error)) from error
-    return table_of(data, name, expected or Expected())
-
-
-def say_notes(file: str, dialect: Dialect) -> None:
-    """Say what was noticed when a file was read."""
-    for note in dialect.said():
-        say(f"{file}: {note}")
-
-
 def column_like(names: Sequence[str], wanted: str, file: str) -> str | None:
     """The column of this name, in whatever capitals; None if there is none."""
     if wanted in names:
@@ -106,11 +72,8 @@ def column_like(names: Sequence[str], wanted: str, file: str) -> str | None:
 
 def columns_of(table: SheetTable, study: Study, value: str, *, by_id: bool = True) -> SheetColumns:
     """The columns of a table, in whatever capitals."""
-    parameters = {sheets.heading(name) for name in study.space.names}
+    parameters = {heading(name) for name in study.space.names}
     wanted, names = outcome_columns(study, value), table.columns
-    taken = parameters & {value, *wanted.values()}
-    if taken and value in taken:
-        raise Stop(ExitCode.USAGE, f"--value {value}: that is a parameter, not a result.")
     own = [name for name in names if name not in parameters]
     found = {name: column_like(own, column, table.file) for name, column in wanted.items()}
     present = {name: column for name, column in found.items() if column is not None}
@@ -123,7 +86,7 @@ def columns_of(table: SheetTable, study: Study, value: str, *, by_id: bool = Tru
     _require_points(table, study, has_ids=id is not None)
     named = study.recipe.outcomes
     record = () if named is None else named.record
-    exported = sheets.exported(names, study.space.names, [*wanted, *record])
+    added = exported(names, study.space.names, [*wanted, *record])
     sem_of = next(iter(wanted)) if named is None else named.only or None
     return SheetColumns(
         present,
@@ -132,7 +95,7 @@ def columns_of(table: SheetTable, study: Study, value: str, *, by_id: bool = Tru
         sem_of=sem_of,
         record=[name for name in record if name in names],
         roles=roles_in(table, study.space),
-        excluded="excluded" if not by_id and "excluded" in exported else None,
+        excluded="excluded" if not by_id and "excluded" in added else None,
     )
 
 
@@ -147,10 +110,9 @@ def require_no_wells(table: SheetTable, study: Study) -> None:
     plates = {row.text(names[0] or "") for row in table.rows} & {*study.history.plates.records}
     if plates:
         which = sorted(plates)
-        raise Stop(
-            ExitCode.USAGE,
+        raise HistoryError(
             f"{table.file} is a table of the wells of plate {', '.join(which)}. Nothing was "
-            f"recorded; tell it with `covey plate tell {table.file} --plate {which[0]}`.",
+            f"recorded; tell it with `covey plate tell {table.file} --plate {which[0]}`."
         )
 
 
@@ -176,19 +138,21 @@ def numbers_of(space: Space | Pool, results: Sequence[str]) -> set[str]:
 
 
 def outcome_columns(study: Study, value: str) -> dict[str, str]:
-    """The column of each outcome; ``--value`` names that of a single goal."""
-    named = study.recipe.outcomes
-    if named is None:
-        return {"value": value}
-    columns = {name: name for name in named.names}
+    """The column of each outcome; ``value`` names that of a single goal.
+
+    Raises:
+        HistoryError: It names a parameter, or there are several goals.
+    """
+    goals, only = study.outcomes.goals, study.outcomes.only
+    columns = {name: name for name in study.outcomes.names}
     if value != "value":
-        if not named.only:
-            raise Stop(
-                ExitCode.USAGE,
-                f"--value {value}: there are {', '.join(named.goals)}, each in a column of its own "
-                "name.",
+        if not only:
+            raise HistoryError(
+                f"--value {value}: there are {', '.join(goals)}, each in a column of its own name."
             )
-        columns[named.only] = value
+        if value in map(heading, study.space.names):
+            raise HistoryError(f"--value {value}: that is a parameter, not a result.")
+        columns[only] = value
     return columns
 
 
@@ -256,18 +220,13 @@ def _require_all_failed(row: SheetRow, failed: str, others: Sequence[str]) -> No
         )
 
 
-def say_unused(table: SheetTable, columns: SheetColumns, study: Study) -> None:
-    """Say which columns hold something that is not recorded."""
+def unused_columns(table: SheetTable, columns: SheetColumns, study: Study) -> list[str]:
+    """The columns that hold something, and that neither the study nor an export knows."""
     named = study.recipe.outcomes
     filled_in = [*columns.outcomes.values(), *columns.record]
     known = {columns.id, columns.sem, "status", "origin", *filled_in, *columns.roles}
     known |= {"value", "sem"} if named is not None else set()
     for name in study.space.names:
-        known |= {sheets.heading(name), name}
-    known |= sheets.exported(table.columns, study.space.names, filled_in if named else ())
-    rest = [n for n in table.columns if n not in known and any(row.text(n) for row in table.rows)]
-    if rest:
-        way = "A journal has no place for it; keep the sheet."
-        if named is not None:
-            way = "A study keeps what its record names."
-        say(f"not recorded: {', '.join(rest)}. {way}")
+        known |= {heading(name), name}
+    known |= exported(table.columns, study.space.names, filled_in if named else ())
+    return [n for n in table.columns if n not in known and any(row.text(n) for row in table.rows)]

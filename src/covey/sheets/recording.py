@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import covey
-from covey.cli.deviations import note_of
-from covey.cli.intake import Intake, Measurement
+from covey.sheets.deviations import note_of
+from covey.sheets.intake import Intake, Measurement
 
 if TYPE_CHECKING:
     from covey.history import Event, Noted

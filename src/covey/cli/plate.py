@@ -58,15 +58,13 @@ def ask_plates(
     given = pairs_in(fix, "--fix")
     if out is not None and not dry_run:
         _require_room(out, _next_names(settings, count), settings)
-    if not dry_run and not settings.journal.exists():
-        # In memory first: a refusal leaves no journal, which would keep the space.
-        rehearsal = settings.on(None)
-        held = fixed_from_text(rehearsal.space, given)
-        rehearsal.ask_plates(count, layout, strategy=strategy, fixed=held)
-    study = _in_memory(settings) if dry_run else settings.study()
+    # In memory first: a refusal leaves no journal, which would keep the space.
+    starts = not dry_run and not settings.journal.exists()
+    study = _in_memory(settings) if dry_run or starts else settings.study()
     held = fixed_from_text(study.space, given)
     say(f"filling {several(count, 'plate')}: {layout.sum_in_words} ...")
     made = study.ask_plates(count, layout, strategy=strategy, fixed=held)
+    study = _started(settings, study) if starts else study
     if out is not None and not dry_run:
         _write(made, out, settings, mark_of(decimal) or ".")
     _print(made, as_json=as_json, dry_run=dry_run, silent=out is not None and not dry_run)
@@ -85,6 +83,23 @@ def _print(made: Sequence[Plate], *, as_json: bool, dry_run: bool, silent: bool)
     elif not silent:
         for plate in made:
             put(_picture(plate))
+
+
+def _started(settings: Settings, chosen: Study) -> Study:
+    """The study on its journal, which begins with what was chosen in memory."""
+
+    def require_no_other(history: History) -> None:
+        if history.events:
+            raise Stop(
+                ExitCode.CONFLICT,
+                f"another process has just started {settings.journal}, and these plates were "
+                "chosen without its trials. Nothing was recorded; run the command again.",
+            )
+
+    study = replace(settings, seed=chosen.seed).study()
+    for event in chosen.history.events:
+        study.note(event, require=require_no_other)
+    return study
 
 
 def _in_memory(settings: Settings) -> Study:

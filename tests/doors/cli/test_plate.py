@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from covey import Study
+
 TOML = """
 [study]
 seed = 1
@@ -324,6 +326,37 @@ def test_a_refused_first_command_leaves_no_journal(bench):
     Path("old.csv").write_text("temperature,ligand_ul,ligand,value\n20,1.0,XPhos,1\n")
     assert bench("add", "old.csv").code == 0
     assert len(Path("covey.jsonl").read_text().splitlines()) == 2
+
+
+def test_the_first_plates_are_chosen_once_before_there_is_a_journal(bench, monkeypatch):
+    Path("covey.toml").write_text(TOML.replace("seed = 1\n", ""))  # the seed is drawn, and kept
+    chosen = []
+
+    def choose(study, *args, **options):
+        chosen.append(study.journal)
+        return ask_plates(study, *args, **options)
+
+    ask_plates = Study.ask_plates
+    monkeypatch.setattr(Study, "ask_plates", choose)
+    assert bench("plate", "ask", "--out", "plates").code == 0
+    assert chosen == [None]
+    wells = Study.load("covey.jsonl").plate("p1").rows()
+    assert [row["well"] for row in wells] == [row["well"] for row in rows_of("p1")]
+    assert bench("plate", "ask").code == 0
+    assert len(chosen) == 2
+
+
+def test_a_journal_that_another_process_started_meanwhile_is_not_overruled(bench, monkeypatch):
+    def choose(study, *args, **options):
+        Study(study.space, study.goal, seed=study.seed, journal="covey.jsonl").ask(1)
+        return ask_plates(study, *args, **options)
+
+    ask_plates = Study.ask_plates
+    monkeypatch.setattr(Study, "ask_plates", choose)
+    asked = bench("plate", "ask")
+    assert asked.code == 3, asked.err
+    assert "covey.jsonl" in asked.err
+    assert len(Study.load("covey.jsonl").history) == 1
 
 
 def test_a_preview_says_what_each_well_is(bench):

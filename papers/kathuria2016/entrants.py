@@ -49,7 +49,7 @@ _KINDS: dict[Kind, Callable[[Policy], Strategy]] = {
     "batched": Hallucinated,
     "max": lambda rule: DPP(rule, then="max"),
     # The walk, run until its total variation is at most 0.01 (the paper's ε).
-    "sample": lambda rule: DPP(rule, then="sample", method="walk"),
+    "sample": lambda rule: DPP(rule, then="sample", method="walk", epsilon=0.01),
     "lp": LocalPenalization,
 }
 

@@ -309,8 +309,7 @@ class Belief:
 
     def information(self) -> Information:
         """The kernel K_{t,1} = I + Σ/σ² of the DPP (Algorithm 2, MATH 0.6), read by parts."""
-        noises = tuple(part.noise for part in self.parts)
-        return Information(self.parts, noises, self.parts[0].explained.room)
+        return Information(self.parts, tuple(part.noise for part in self.parts))
 
     def draw(self, rng: np.random.Generator, draws: int) -> Array:
         """Joint posterior draws (draws, n), shared evenly among the members."""

@@ -139,7 +139,6 @@ class Information:
 
     members: tuple[Covariance, ...]  # Σ of each
     noises: tuple[float, ...]  # σ² of each
-    room: int | None = None  # bytes that a factor of it may take, where there is a limit
 
     @cached_property
     def diagonal(self) -> Array:
@@ -162,7 +161,7 @@ class Information:
     def on(self, indices: Indices, /) -> Information:
         """The kernel of a subset."""
         some = tuple(member.on(indices) for member in self.members)
-        return Information(some, self.noises, self.room)
+        return Information(some, self.noises)
 
     def _mean(self, arrays: Sequence[Array]) -> Array:
         """The mean of Σ/σ² over the members, for arrays of one shape."""

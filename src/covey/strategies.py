@@ -39,6 +39,7 @@ class DPP:
         then: "max" picks the rest by greedy maximisation, "sample" draws it.
         factor: multiple of the width in the relevance region: 2 in the paper, 1 in Contal's code.
         method: how to sample (see `covey.dpp.prepare`).
+        epsilon: total variation that a Markov chain may have.
         seconds: time limit of the draw, about: a Markov chain is then cut short, and the error of
             the selection says so.
     """
@@ -47,6 +48,7 @@ class DPP:
     then: Literal["max", "sample"] = "sample"
     factor: float = 2.0
     method: Method = "auto"
+    epsilon: float = 1e-6
     seconds: float | None = None
     needs_model: ClassVar[bool] = True
 
@@ -111,7 +113,7 @@ class DPP:
 
     def _sampler(self, kernel: Covariance, k: int, began: float) -> tuple[dpp.Sampler, str]:
         """The sampler, cut to the time limit, and its description for the diagnostics."""
-        full = dpp.prepare(kernel, k, self.method)
+        full = dpp.prepare(kernel, k, self.method, epsilon=self.epsilon)
         if not full.steps:
             return full, full.method
         if self.seconds is None:

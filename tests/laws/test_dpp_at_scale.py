@@ -82,7 +82,7 @@ def walk_from_few(kernel, k, max_steps=None):
 
 def mixture_by_few(kernel, k, goal):
     """The mixture whose pivots are those of a few items."""
-    return mixture.assemble(kernel, k, mixture.truncated(kernel, goal, hurry=False, **FEW))
+    return mixture.assemble(kernel, k, mixture.truncated(kernel, goal, **FEW))
 
 
 # Greedy.

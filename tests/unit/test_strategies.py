@@ -25,7 +25,10 @@ def test_the_account_of_a_batch(make_belief):
     belief = make_belief(0)
     drawn = DPP(UCB(), method="walk").choose(belief, 5, np.random.default_rng(0))
     assert drawn.sampler.startswith("walk, ")
-    assert drawn.error == pytest.approx(0.01)
+    assert drawn.error == 1e-6
+    coarse = DPP(UCB(), method="walk", epsilon=0.01).choose(belief, 5, np.random.default_rng(0))
+    assert coarse.error == 0.01
+    assert int(coarse.sampler.split()[1]) < int(drawn.sampler.split()[1])
     assert drawn.width == UCB().judge(belief).width
     greedy = DPP(UCB(), then="max").choose(belief, 5, np.random.default_rng(0))
     assert (greedy.sampler, greedy.error) == ("greedy", 0.0)

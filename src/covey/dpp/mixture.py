@@ -22,12 +22,7 @@ from covey.errors import NumericsError
 # All of these are our choice. L - I may miss semidefiniteness by this much, absolutely and as a
 # fraction of the diagonal of L: a posterior covariance divided by a small noise has such rounding.
 _BOUND_SLACK, _ROUNDING = 1e-6, 1e-8
-# Ranks at which a factorisation with ``hurry`` decides whether to go on.
-_CHECKPOINTS = (16, 32, 64, 128, 256, 512)
-_WITNESSES, _CHECKED_ROWS = (
-    16,
-    65_536,
-)  # columns checked at the end, and rows of each
+_WITNESSES, _CHECKED_ROWS = 16, 65_536  # columns checked at the end, and rows of each
 _FEW = 4096  # least number of items of a large kernel among which the pivots are chosen
 
 
@@ -53,18 +48,18 @@ class TruncationGoal(NamedTuple):
 
 
 def truncated(
-    kernel: Covariance, goal: TruncationGoal, *, hurry: bool, large: int = LARGE, few: int = _FEW
+    kernel: Covariance, goal: TruncationGoal, *, large: int = LARGE, few: int = _FEW
 ) -> Truncation:
-    """Pivoted Cholesky of L - I; with ``hurry`` it gives up when the decay so far is too slow.
+    """Pivoted Cholesky of L - I until the excess is small enough.
 
     Of more than ``large`` items the pivots are chosen among a ``few``, and one pass over all items
     gives their rows. Cost n·rank².
     """
     if is_large(kernel, goal.k, large):
-        factor = _factor_by_few(kernel, goal, few, hurry=hurry)
+        factor = _factor_by_few(kernel, goal, few)
         rows = factor.rows
     else:
-        factor, _ = _factor(kernel, goal, hurry=hurry)
+        factor, _ = _factor(kernel, goal)
         rows = namespace(factor.rows).asarray(factor.rows, copy=True)  # frees the unused rows
     _check_witnesses(kernel, factor)
     excess = _excess(factor.residual, goal.k)
@@ -73,22 +68,17 @@ def truncated(
     return Truncation(rows, excess)
 
 
-def _factor(
-    kernel: Covariance, goal: TruncationGoal, *, hurry: bool
-) -> tuple[PivotedCholesky, Indices]:
+def _factor(kernel: Covariance, goal: TruncationGoal) -> tuple[PivotedCholesky, Indices]:
     """The factor, by one column of L for each pivot, and the pivots (rank,). Cost n·rank²."""
     diagonal = _excess_diagonal(kernel)
     rank = min(goal.rank, len(diagonal))
     factor = PivotedCholesky(diagonal, rank)
-    past = float(diagonal.sum())
     pivots: list[int] = []
     while len(pivots) < rank:
         pivot = int(namespace(diagonal).argmax(factor.residual))
         left = float(factor.residual[pivot])
         if goal.k * math.log1p(left) <= goal.enough or left <= float(factor.floor[pivot]):
             break
-        if hurry and factor.rank in _CHECKPOINTS:
-            past = _check_decay(factor, goal, past)
         at = np.array([pivot])
         factor.grow(pivot, _less_one(kernel.columns(at), at)[:, 0])
         pivots.append(pivot)
@@ -96,12 +86,10 @@ def _factor(
     return factor, np.array(pivots, dtype=np.intp)
 
 
-def _factor_by_few(
-    kernel: Covariance, goal: TruncationGoal, few: int, *, hurry: bool
-) -> PivotedCholesky:
+def _factor_by_few(kernel: Covariance, goal: TruncationGoal, few: int) -> PivotedCholesky:
     """The factor of all items by pivots chosen among a few, in one pass. Cost n·rank²."""
     items = spread(to_numpy(kernel.diagonal), max(few, 4 * goal.k))
-    small, places = _factor(kernel.on(items), goal, hurry=hurry)
+    small, places = _factor(kernel.on(items), goal)
     if (excess := _excess(small.residual, goal.k)) > goal.most:  # over all items it is no smaller
         raise _rank_error(small.rank, excess)
     diagonal = _excess_diagonal(kernel)
@@ -141,21 +129,6 @@ def _excess(residual: Array, k: int) -> float:
     positive = to_numpy(residual).clip(min=0.0)
     largest = np.partition(positive, len(positive) - k)[len(positive) - k :]
     return float(np.log1p(largest).sum())
-
-
-def _check_decay(factor: PivotedCholesky, goal: TruncationGoal, past: float) -> float:
-    """The trace of the residual now. Cost n.
-
-    Raises if, extrapolated geometrically from ``past`` (the trace at the last checkpoint) to the
-    full rank, the truncation error would exceed the goal. The largest entry would not do: it hardly
-    falls until the whole domain is covered.
-    """
-    since = factor.rank - (factor.rank // 2 if factor.rank > _CHECKPOINTS[0] else 0)
-    now = float(factor.residual.sum())
-    hoped = _excess(factor.residual * (now / past) ** ((goal.rank - factor.rank) / since), goal.k)
-    if hoped > goal.most:
-        raise _rank_error(goal.rank, hoped)
-    return now
 
 
 def _check_semidefinite(residual: Array, diagonal: Array) -> None:
@@ -208,8 +181,8 @@ def _rank_error(rank: int, excess: float) -> NumericsError:
 # Largest rank on explicit request, and bytes for the factor and what is drawn with it.
 MOST_RANK, _BYTES = 1024, 2**31
 # The factorisation stops once proposals are accepted with probability exp(-0.1), and fails if at
-# the largest rank that would be below exp(-5), one in 150; with ``hurry`` exp(-1.5), one in 4.5.
-_ENOUGH, _HOPELESS, _HURRIED = 0.1, 5.0, 1.5
+# the largest rank that would be below exp(-5), one in 150.
+_ENOUGH, _HOPELESS = 0.1, 5.0
 _SLACK = 1e-6  # rounding by which log det of a sample may exceed its bound, per item
 
 
@@ -277,18 +250,13 @@ class Mixture:
 
 
 def prepare_mixture(kernel: Covariance, k: int, *, rank: int = MOST_RANK) -> Mixture:
-    """Truncate L - I to at most ``rank`` and diagonalise. Cost n·rank² once."""
-    most = room(len(kernel.diagonal), _BYTES)
-    return assemble(kernel, k, truncate(kernel, k, rank=min(rank, most)))
+    """Truncate L - I to at most ``rank`` and diagonalise. Cost n·rank² once.
 
-
-def room(n: int, memory: int) -> int:
-    """The largest rank with which a sampler and its draws take at most ``memory`` bytes.
-
-    >>> room(1_000_000, 2**29)
-    22
+    Raises:
+        NumericsError: L - I is not positive semidefinite, or not of so low a rank.
     """
-    return memory // (3 * 8 * n)
+    most = min(rank, _BYTES // (3 * 8 * len(kernel.diagonal)))  # the factor, and room for a draw
+    return assemble(kernel, k, truncated(kernel, TruncationGoal(k, most, _ENOUGH, _HOPELESS)))
 
 
 def assemble(kernel: Covariance, k: int, truncation: Truncation) -> Mixture:
@@ -319,15 +287,3 @@ def _weights(table: Array, n: int, k: int) -> Array:
     logs = table[:, -1] + [spectral.log_binomial(n - j, k - j) for j in range(len(table))]
     scaled = np.exp(logs - logs.max())
     return np.asarray(scaled / scaled.sum())
-
-
-def truncate(kernel: Covariance, k: int, *, rank: int, hurry: bool = False) -> Truncation:
-    """Pivoted Cholesky of L - I until the excess is small enough, with at most ``rank`` pivots.
-
-    With ``hurry`` it fails as soon as the decay so far would not reach that at ``rank``.
-
-    Raises:
-        NumericsError: L - I is not positive semidefinite, or not of so low a rank.
-    """
-    goal = TruncationGoal(k, rank, _ENOUGH, _HURRIED if hurry else _HOPELESS)
-    return truncated(kernel, goal, hurry=hurry)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -80,8 +79,7 @@ METHODS = ("auto", "spectral", "mixture", "walk", "swap")
 _SMALL = 500
 # Above it n³ competes with the walk, whose cost grows with k; measured, they cross near here.
 _CROSSING, _GROWTH = 1.7e7, 1.2
-# Limits on the factor that "auto" tries for the mixture, so that it takes a second or two at most.
-_MOST_RANK, _MOST_WORK, _MOST_BYTES = 256, 2_000_000_000, 2**29
+_CLOSE = 1e-6  # total variation of a chain that nobody asked to be less accurate
 
 
 def prepare(
@@ -89,7 +87,7 @@ def prepare(
     k: int,
     method: str = "auto",
     *,
-    epsilon: float = 0.01,
+    epsilon: float = _CLOSE,
     max_steps: int | None = None,
 ) -> Sampler:
     """Prepare a sampler of the k-DPP, P(S) proportional to det L_S.
@@ -99,9 +97,9 @@ def prepare(
             it is kept by reference, not copied. With ``block(rows, cols)`` and ``on(indices)``,
             the kernel of a subset, n may be a million. Its arrays may be tensors on any device.
         k: the size of the sets, 1 <= k <= rank of L.
-        method: ``"spectral"`` (exact, n³ once), ``"mixture"`` (exact, for L = I + A with A of low
-            rank), ``"walk"`` (nearly exact, hardly depends on n), ``"swap"`` (the paper's chain),
-            or ``"auto"``: spectral for small n, else mixture where it applies, else walk.
+        method: ``"spectral"`` (exact, n³ once), ``"walk"`` (nearly exact, hardly depends on n),
+            ``"mixture"`` (exact, for L = I + A with A of low rank), ``"swap"`` (the paper's chain),
+            or ``"auto"``: spectral for small n, else walk.
         epsilon: total variation allowed to ``"walk"`` and ``"swap"``.
         max_steps: a cap on their steps; the sampler's ``error`` is then the bound at that number.
 
@@ -109,8 +107,9 @@ def prepare(
         NumericsError: the kernel cannot be that of a k-DPP, or not with this method.
         StrategyError: there is no such method.
 
-    >>> prepare(np.eye(1000) + 1.0, 5).method
-    'mixture'
+    >>> sampler = prepare(np.eye(1000) + 1.0, 5)
+    >>> sampler.method, sampler.error
+    ('walk', 1e-06)
     """
     if method not in METHODS:
         raise StrategyError(
@@ -124,7 +123,8 @@ def prepare(
     if k in (1, n):
         return _direct(kernel, k)
     if method == "auto":
-        return _automatic(kernel, k, epsilon, max_steps)
+        spectrum = n <= _SMALL or n**3 <= _CROSSING * k**_GROWTH
+        method = "spectral" if spectrum else "walk"
     if method == "spectral":
         return spectral.prepare_spectral(kernel, k)
     if method == "mixture":
@@ -142,26 +142,6 @@ def sample(L: KernelLike, k: int, rng: np.random.Generator, method: str = "auto"
     if not isinstance(rng, np.random.Generator):
         raise NumericsError(f"rng is a generator, such as np.random.default_rng(0); got {rng!r}.")
     return prepare(L, k, method).draw(rng)
-
-
-def _automatic(kernel: Covariance, k: int, epsilon: float, max_steps: int | None) -> Sampler:
-    """The sampler for "auto": chosen by n, k and the entries of L, never by the clock."""
-    n = len(kernel.diagonal)
-    if n <= _SMALL or n**3 <= _CROSSING * k**_GROWTH:
-        return spectral.prepare_spectral(kernel, k)
-    try:
-        rank = min(_MOST_RANK, int((_MOST_WORK / n) ** 0.5), mixture.room(n, _bytes(kernel)))
-        truncation = mixture.truncate(kernel, k, rank=rank, hurry=True)
-    except NumericsError as reason:
-        logging.getLogger("covey").debug("k-DPP by the walk: %s", reason)
-        return walk.prepare_walk(kernel, k, epsilon=epsilon, max_steps=max_steps)
-    return mixture.assemble(kernel, k, truncation)
-
-
-def _bytes(kernel: Covariance) -> int:
-    """Bytes that a factor may take; a kernel may set fewer by an attribute ``room``."""
-    room = getattr(getattr(kernel, "source", None), "room", None)
-    return _MOST_BYTES if room is None else min(_MOST_BYTES, int(room))
 
 
 def _direct(kernel: Covariance, k: int) -> Sampler:

@@ -29,7 +29,7 @@ def test_the_rank_of_a_is_found(scale):
 
 
 def test_the_factor_stops_where_the_rest_no_longer_matters():
-    truncation = mixture.truncate(adapt(smooth(300, 0.3, 0.01)), 4, rank=300)
+    truncation = mixture.prepare_mixture(adapt(smooth(300, 0.3, 0.01)), 4).truncation
     assert len(truncation.rows) < 20
     assert 0.0 < truncation.excess <= 0.1
 
@@ -37,7 +37,7 @@ def test_the_factor_stops_where_the_rest_no_longer_matters():
 def test_the_truncated_determinant_is_below_by_at_most_the_excess():
     L, k = smooth(60, 0.1, 0.1), 4
     goal = TruncationGoal(k, 4, enough=0.1, most=np.inf)
-    truncation = truncated(adapt(L), goal, hurry=False)
+    truncation = truncated(adapt(L), goal)
     rng = np.random.default_rng(0)
     for _ in range(200):
         at = rng.choice(60, k, replace=False)
@@ -94,27 +94,6 @@ def test_a_slow_decay_is_refused_at_the_largest_rank():
     L = np.eye(40) * 101.0
     with pytest.raises(NumericsError, match=r"low rank: with rank 10 one proposal in .*\"walk\""):
         mixture.prepare_mixture(adapt(L), 3, rank=10)
-
-
-def test_in_a_hurry_a_slow_decay_is_refused_after_a_few_columns():
-    class Counting:
-        diagonal = np.full(400, 101.0)
-        asked = 0
-
-        def columns(self, indices):
-            self.asked += len(indices)
-            return 101.0 * np.eye(400)[:, indices]
-
-    kernel = Counting()
-    with pytest.raises(NumericsError, match="low rank"):
-        mixture.truncate(adapt(kernel), 3, rank=256, hurry=True)
-    assert kernel.asked == 16
-
-
-def test_in_a_hurry_a_fast_decay_is_carried_through():
-    L = smooth(400, 0.02, 0.01)
-    truncation = mixture.truncate(adapt(L), 3, rank=256, hurry=True)
-    assert 32 < len(truncation.rows) < 256
 
 
 @pytest.mark.parametrize("hidden", [1.0, 0.9999999999])
@@ -185,9 +164,9 @@ def smooth(n, length, noise=0.1):
     return np.eye(n) + np.exp(-0.5 * ((at - at.T) / length) ** 2) / noise
 
 
-def truncated_by_few(kernel, *goal, hurry=False):
+def truncated_by_few(kernel, *goal):
     """The truncation whose pivots are sought among fifty items."""
-    return truncated(adapt(kernel), TruncationGoal(*goal), hurry=hurry, large=100, few=50)
+    return truncated(adapt(kernel), TruncationGoal(*goal), large=100, few=50)
 
 
 def test_pivots_among_few_explain_all():
@@ -225,7 +204,4 @@ def test_what_the_few_do_not_show_is_found_by_the_pass():
 
 
 def test_the_identity_needs_no_pivot():
-    assert truncated_by_few(ByBlock(np.eye(300)), 4, 9, 0.1, 1.5, hurry=True).rows.shape == (
-        0,
-        300,
-    )
+    assert truncated_by_few(ByBlock(np.eye(300)), 4, 9, 0.1, 1.5).rows.shape == (0, 300)

@@ -202,7 +202,7 @@ class RemoteBelief(Belief):
         if self.origin is None or len(self) <= LOCAL or not (np.diff(names) > 0).all():
             return plain
         own = partial(_by_core_sets, self, self.origin, names)
-        return RemoteInformation(plain.members, plain.noises, plain.room, own)
+        return RemoteInformation(plain.members, plain.noises, own)
 
     def by(self, team: Team, checks: int, unproven: list[str]) -> Self:
         """This belief, whose determinants are maximised by a team that keeps its V."""

@@ -341,6 +341,14 @@ class Study(OnPlates):
             trials = events.Noted(self._own_ids(trials), text)
         self._commit(trials, key, require)
 
+    def rehearsal(self) -> Self:
+        """A copy that goes on in memory: what would happen if, with no log written."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        copied._computing, copied._lock = Mutex(), Mutex()
+        copied._log, copied._model = self._log.rehearsal(), LastModel(self._begun)
+        return copied
+
     def refresh(self) -> None:
         """Read what other processes have written to the journal since."""
         with self._lock:

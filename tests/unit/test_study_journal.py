@@ -6,7 +6,7 @@ from tests.play import SPACE, play, points_of
 import covey
 from covey.arguments import StudyArguments
 from covey.catalog import strategy_of
-from covey.errors import JournalDamaged, JournalError, SpaceError, StrategyError
+from covey.errors import HistoryError, JournalDamaged, JournalError, SpaceError, StrategyError
 from covey.gp import GP
 from covey.log.header import open_study, reopen
 from covey.log.journal import Journal
@@ -217,3 +217,46 @@ def test_a_space_too_wide_to_search_is_refused_at_once(tmp_path):
     assert not path.exists()
     ordered = covey.Space({"c": covey.Choice(range(20_000), ordered=True)})
     assert len(covey.Study(ordered).ask(3)) == 3
+
+
+def test_a_rehearsal_does_what_the_study_would_and_writes_nothing(path):
+    study = covey.Study.load(path)
+    before, events = path.read_bytes(), study.history.events
+    tried = study.rehearsal()
+    batch = tried.ask(2, key="one")
+    tried.tell(batch, [1.0, 2.0], key="two")
+    tried.note(tried.add([batch[0].point], [1.5]), "again")
+    after = tried.rehearsal().ask(2)
+    assert tried.ask(2, key="one") == [tried.history[trial.id] for trial in batch]
+    assert (path.read_bytes(), study.history.events, tried.journal) == (before, events, None)
+    assert [trial.point for trial in study.ask(2)] == [trial.point for trial in batch]
+    study.tell(batch, [1.0, 2.0])
+    study.add([batch[0].point], [1.5])
+    assert [trial.point for trial in study.ask(2)] == [trial.point for trial in after]
+
+
+def test_a_rehearsal_knows_the_keys_that_were_used(path):
+    study = covey.Study.load(path)
+    batch = study.ask(2, key="one")
+    tried = study.rehearsal()
+    assert tried.ask(2, key="one") == batch
+    with pytest.raises(HistoryError, match="'one'"):
+        tried.ask(3, key="one")
+
+
+def test_what_is_only_looked_at_may_be_rehearsed_with_its_own_strategy(tmp_path):
+    space = covey.Space({"x": covey.Real(0, 1), "y": covey.Real(0, 1)})
+    study = covey.Study(space, strategy="random", seed=0, journal=tmp_path / "run.jsonl")
+    tried = covey.Study.load(tmp_path / "run.jsonl", read_only=True).rehearsal()
+    assert [t.point for t in tried.ask(3)] == [t.point for t in study.ask(3)]
+
+
+def test_a_rehearsal_follows_an_extension(path):
+    study = covey.Study.load(path)
+    low, high = 0.0, 3.0
+    wider = covey.Space({name: covey.Real(low, high) for name in study.space.names})
+    tried = study.rehearsal()
+    tried.extend(wider, "what if")
+    assert tried.space == wider
+    assert study.space != wider
+    tried.ask(2)

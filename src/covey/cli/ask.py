@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -84,8 +84,9 @@ def ask(
     told = several(sum(not trial.excluded for trial in study.history.told), "result")
     say(f"choosing {several(k, 'point')} after {told} ...")
     if dry_run:
-        after = _proposed(study, k, strategy or settings.strategy or "auto", fixed)
-        show(after, after.trials[len(study.history) :])
+        tried = study.rehearsal()
+        trials = tried.ask(k, strategy=strategy, fixed=fixed)
+        show(tried.history, trials)
         say("dry run: nothing was recorded.")
         return end(study)
     # Two processes that ask at once get one batch: the second finds the first one's key.
@@ -119,18 +120,6 @@ def reasons_of(history: History, trials: Sequence[Trial]) -> list[str]:
         "added": "measured elsewhere",
     }
     return [history.why(trial) or unsaid[trial.origin] for trial in trials]
-
-
-def _proposed(study: Study, k: int, strategy: str, fixed: Mapping[str, Any]) -> History:
-    """The history as it would be with the next batch."""
-    from covey.arrays import one_thread
-    from covey.catalog import strategy_of
-    from covey.propose import Request, propose
-
-    name, chosen = strategy_of(strategy)
-    with one_thread():
-        made = propose(study.history, study.recipe, Request(k, chosen, name, fixed))
-    return study.history.then(made.as_event(name))
 
 
 def _open(study: Study) -> str:

@@ -44,6 +44,7 @@ from covey.cli.options import (
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
 from covey.cli.rules import rules_from
 from covey.cli.settings import Settings, read_settings
+from covey.cli.show import rehearsal_of
 from covey.cli.tell import read_table, say_notes
 from covey.errors import HistoryError, SpaceError, several
 from covey.sheets.columns import (
@@ -190,7 +191,7 @@ def _chosen(
     if not reading.ids:
         study = _study(settings, found)
         return study, _asked(study, settings)
-    study = _on_journal(settings, dry_run=dry_run)
+    study = rehearsal_of(settings) if dry_run else settings.study()
     return study, _asked_on_journal(study, settings, found, reading)
 
 
@@ -243,27 +244,6 @@ def _study(settings: Settings, found: _Rows) -> Study:
     if found.waiting:
         study.enqueue(found.waiting)
     return study
-
-
-def _on_journal(settings: Settings, *, dry_run: bool) -> Study:
-    """The study on its journal; in a dry run a copy of it in memory."""
-    if not dry_run:
-        return settings.study()
-    if not settings.journal.exists():
-        return settings.on(None)
-    from covey.log.header import reopen
-    from covey.log.log import MemoryLog
-
-    kept = reopen(settings.journal, read_only=True)
-    copy = MemoryLog(_without(kept.log.header, ("covey", "min_reader", "created", "crc")))
-    for number, event in enumerate(kept.lines):
-        copy.append(_without(event, ("seq", "crc")), number)
-    return settings.on(copy)
-
-
-def _without(fields: Mapping[str, Any], written: Sequence[str]) -> dict[str, Any]:
-    """The fields but for those that a log writes itself."""
-    return {name: value for name, value in fields.items() if name not in written}
 
 
 def _asked_on_journal(

@@ -15,7 +15,7 @@ from covey.cli.options import FILE, Config, Decimal, DryRun, Fix, Json, Out, Str
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say
 from covey.cli.output import table as text_table
 from covey.cli.settings import Settings, read_settings
-from covey.cli.show import end, look_at, next_command
+from covey.cli.show import end, look_at, next_command, rehearsal_of
 from covey.cli.tell import is_terminal
 from covey.errors import sentence, several
 from covey.sheets.points import fixed_from_text
@@ -60,7 +60,7 @@ def ask_plates(
         _require_room(out, _next_names(settings, count), settings)
     # In memory first: a refusal leaves no journal, which would keep the space.
     starts = not dry_run and not settings.journal.exists()
-    study = _in_memory(settings) if dry_run or starts else settings.study()
+    study = rehearsal_of(settings) if dry_run or starts else settings.study()
     held = fixed_from_text(study.space, given)
     say(f"filling {several(count, 'plate')}: {layout.sum_in_words} ...")
     made = study.ask_plates(count, layout, strategy=strategy, fixed=held)
@@ -100,14 +100,6 @@ def _started(settings: Settings, chosen: Study) -> Study:
     for event in chosen.history.events:
         study.note(event, require=require_no_other)
     return study
-
-
-def _in_memory(settings: Settings) -> Study:
-    """The study with its log in memory, so that nothing is written."""
-    copy = settings.on(None)
-    for event in look_at(settings).history.events if settings.journal.exists() else ():
-        copy.note(event)
-    return copy
 
 
 def tell_plate(
@@ -152,7 +144,7 @@ def tell_plate(
     if not settings.journal.exists():
         missing = f"there is no {settings.journal} yet; `covey plate ask` starts it."
         raise Stop(ExitCode.CONFLICT, missing)
-    study = _in_memory(settings) if dry_run else settings.study()
+    study = rehearsal_of(settings) if dry_run else settings.study()
     name = plate or _only_open(study, readings)
     # Without predictions, for which the model would have to be fitted.
     placed = next((one for one in study.plates if one.name == name), None) or study.plate(name)

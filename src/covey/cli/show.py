@@ -47,6 +47,11 @@ def look_at(settings: Settings, *, own: bool = False) -> Study:
     return study
 
 
+def rehearsal_of(settings: Settings) -> Study:
+    """The study as it is, or as it would begin, on a log in memory: for a dry run."""
+    return look_at(settings).rehearsal() if settings.journal.exists() else settings.on(None)
+
+
 def look_back_at(settings: Settings, *, model: bool = False) -> Study:
     """The study to show, in the space that its journal has, whatever the file says by now.
 

@@ -264,13 +264,19 @@ def _resume(wanted: StudyArguments, opened: OpenedLog, find: Find) -> OpenedStud
     try:
         require_study(log.header, log.name)
         recipe = recipe_in(log.header, wanted.resuming(log.header), wanted.seed, wanted.gp, lines)
-        if isinstance(log, ReadOnlyLog) and wanted.strategy is None:
-            name, strategy = log.header["strategy"]["name"], find("auto")[1]
-        else:
-            chosen = strategy_in(log.header) if wanted.strategy is None else wanted.strategy
-            name, strategy = find(chosen)
+        name, strategy = _strategy(log, wanted.strategy, find)
         with no_collector():
             return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log, lines))
     except CoveyError:
         log.close()
         raise
+
+
+def _strategy(log: Log, wanted: str | Strategy | None, find: Find) -> tuple[str, Strategy]:
+    """The strategy that is wanted, else that of the log; a log that is only read needs none."""
+    try:
+        return find(strategy_in(log.header) if wanted is None else wanted)
+    except StrategyError:
+        if wanted is not None or not isinstance(log, ReadOnlyLog):
+            raise
+        return log.header["strategy"]["name"], find("auto")[1]

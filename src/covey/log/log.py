@@ -107,24 +107,27 @@ class MemoryLog:
     name = "a log in memory"
     path = None
 
-    def __init__(self, header: Mapping[str, Any] | None = None) -> None:
-        self.header = parse(io.BytesIO(header_line(header or {})), self.name).header
+    def __init__(self, header: Mapping[str, Any] | None = None, begins_after: int = 0) -> None:
+        parsed = parse(io.BytesIO(header_line(header or {})), self.name)
+        self.header: Mapping[str, Any] = parsed.header
         self._lines: list[bytes] = []
+        self._begins_after = begins_after  # events up to this number are not held
         self._lock, self._asks = Mutex(), Mutex()
         self._runner: int | None = None
 
     def read(self, since: int) -> list[dict[str, Any]]:
         """The events after number ``since``."""
         with self._lock:
-            return parse_events(self._lines[since:], since, 0, self.name)[0]
+            return parse_events(self._lines[since - self._begins_after :], since, 0, self.name)[0]
 
     def append(self, event: Mapping[str, Any], after: int) -> int:
         """Add one event directly after event number ``after``; returns the new event's number."""
         with self._lock:
-            if after != len(self._lines):
+            last = self._begins_after + len(self._lines)
+            if after != last:
                 raise JournalConflict(
-                    f"{self.name}: somebody else has added {len(self._lines) - after} event(s) "
-                    "since it was read; nothing was written. Read them and repeat."
+                    f"{self.name}: somebody else has added {last - after} event(s) since it was "
+                    "read; nothing was written. Read them and repeat."
                 )
             self._lines.append(event_line(after + 1, event))
             return after + 1
@@ -238,6 +241,14 @@ class Logbook:
     def log(self) -> Log:
         """The log that events are written to."""
         return self._log
+
+    def rehearsal(self) -> Logbook:
+        """A copy that goes on in memory; the log stays as it is."""
+        begun = MemoryLog(begins_after=self.state.seq)
+        begun.header = self._log.header
+        copied = Logbook(self._given, begun, lines=())
+        copied.state, copied._messages = self.state, dict(self._messages)
+        return copied
 
     def space_for(self, key: str | None) -> Space | Pool:
         """Return the space in which a message is read: that of its time, if the key was used."""

@@ -1,8 +1,9 @@
-"""Recording a plan: what rows of sheets say, written to the journal of a study, all or nothing.
+"""Recording a plan: what rows of sheets say, written to the log of a study, all or nothing.
 
-Everything is checked before anything is written. Events are then written one after the other, each
-under a key made of its content; after an interruption the same command records what is missing,
-since what is in the journal is known by then. A trial that was run otherwise is cancelled last.
+All of it is tried on a copy of the study in memory before anything is written. Events are then
+written one after the other, each under a key made of its content; after an interruption the same
+command records what is missing, since what is in the log is known by then. A trial that was run
+otherwise is cancelled last.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import covey
 from covey.sheets.deviations import note_of
 from covey.sheets.intake import Intake, Measurement
 
@@ -25,15 +25,16 @@ _FAILED = "told as failed"
 
 def check_intake(plan: Intake, study: Study) -> None:
     """Raise if some event of this plan may not follow on the history; nothing is written."""
-    history = study.history
-    for event in _events(plan, study):
-        history = history.then(event)
-    if plan.told and isinstance(study.space, covey.Pool):
-        study.space.verify_source()
+    _record(plan, study.rehearsal())
 
 
 def record_intake(plan: Intake, study: Study) -> None:
-    """Write a plan that was checked."""
+    """Write a plan, all of it; or raise and write nothing."""
+    check_intake(plan, study)
+    _record(plan, study)
+
+
+def _record(plan: Intake, study: Study) -> None:
     key = _Keys(len(study.history))
     _record_trials(plan, study, key)
     made = {}
@@ -62,34 +63,6 @@ def _record_trials(plan: Intake, study: Study, key: _Keys) -> None:
         study.note(event)
     if plan.failed:
         study.fail(list(plan.failed), _FAILED)
-
-
-def _events(plan: Intake, study: Study) -> Iterator[Event]:
-    """The events of a plan, as they are if nobody else writes meanwhile."""
-    from covey.arguments import new_results, results_of
-    from covey.history import Added, Cancelled, Enqueued, Failed, Point, Told
-
-    outcomes, first = study.recipe.outcomes, len(study.history)
-    news = {id: one for id, one in plan.told.items() if one.new}
-    if news:
-        found = results_of(_values(news.values(), study), list(news), study.history, outcomes)
-        sems = _sems(news.values()) or ()
-        yield Told(tuple(news), found.values, tuple(sems), found.metrics, found.goal)
-    yield from _late_sems(plan, study)
-    if plan.failed:
-        yield Failed(tuple(plan.failed), _FAILED)
-    if plan.added:
-        found = new_results(_values(plan.added, study), len(plan.added), outcomes)
-        points = tuple(Point(one.point) for one in plan.added)
-        sems = _sems(plan.added) or ()
-        yield Added(points, found.values, tuple(sems), found.metrics, found.goal)
-    if plan.failed_points:
-        yield Enqueued(tuple(Point(point) for point in plan.failed_points))
-        start = first + len(plan.added)
-        yield Failed(tuple(range(start, start + len(plan.failed_points))), _FAILED)
-    yield from _notes(plan, {id(one): first + i for i, one in enumerate(plan.added)})
-    if plan.otherwise:
-        yield Cancelled(tuple(plan.otherwise))
 
 
 def _values(measured: Iterable[Measurement], study: Study) -> list[Any]:

@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from papers.kathuria2016.bounds import information_capacity
 
 import covey
-from covey.diagnostics import (
-    certificate,
-    explain,
-    information_capacity,
-    information_gain,
-    repulsive_share,
-)
+from covey.diagnostics import certificate, explain, information_gain, repulsive_share
 from covey.gp import Warp
 from covey.kernels import Matern52
 from covey.learn import understand

@@ -14,19 +14,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from papers.kathuria2016.bounds import batched_est_bound, est_bound, ucb_bound, zeta_width
 from scipy.stats import binomtest, norm
 
 from covey import dpp
 from covey.baselines import Hallucinated
 from covey.belief import Belief
-from covey.diagnostics import (
-    batched_est_bound,
-    certificate,
-    est_bound,
-    information_gain,
-    ucb_bound,
-    zeta_width,
-)
+from covey.diagnostics import certificate, information_gain
 from covey.kernels import SquaredExponential
 from covey.policies import EST, UCB, judge, relevant, theory_beta
 from covey.strategies import DPP

@@ -16,16 +16,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from papers.kathuria2016.bounds import dpp_max_bound, dpp_sample_bound, zeta_width
 from scipy.stats import binomtest
 
 from covey import dpp
 from covey.belief import Belief
-from covey.diagnostics import (
-    dpp_max_bound,
-    dpp_sample_bound,
-    information_gain,
-    zeta_width,
-)
+from covey.diagnostics import information_gain
 from covey.kernels import SquaredExponential
 from covey.policies import EST, UCB, judge, relevant
 from covey.strategies import DPP

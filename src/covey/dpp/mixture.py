@@ -214,11 +214,6 @@ class Mixture:
         """The rank of the factor F."""
         return len(self.truncation.rows)
 
-    @property
-    def repulsion(self) -> float:
-        """Expected share E j / k of repulsive picks; near 0 the k-DPP is almost uniform."""
-        return float(self.weights @ np.arange(len(self.table))) / self.k
-
     def draw(self, rng: np.random.Generator) -> list[int]:
         """Propose from k-DPP(I + F Fᵀ) until accepted. Cost n·rank·k a proposal."""
         patience = 1000 * math.ceil(math.exp(self.truncation.excess))

@@ -163,10 +163,6 @@ class Posteriors:
         """The largest number of distinct points that one of them is conditioned on."""
         return max(one.rows for one in (*self.goals, *self.others))
 
-    def weighted(self, weightings: Array) -> Posteriors:
-        """With weightings of the goals (w, m) for a batch, which count for more than three."""
-        return replace(self, front=replace(self.front, weightings=weightings))
-
     def belief(self, at: Array, round: int = 1, memory: int = MEMORY) -> Belief:
         """The belief about the goals at the candidates (n, d)."""
         share = memory // (len(self.goals) + 1)

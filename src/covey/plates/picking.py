@@ -125,7 +125,11 @@ def pick_list(
         raise SpaceError("nothing says what is dispensed; give rules, such as [[dispense]].")
     for rule in rules:
         _require_role(rule, plate)
-    (shelf, notes), machine, to = _read(stocks, decimal), PROFILES[profile], dict(destination or {})
+    (shelf, notes), machine, to = (
+        read_stocks(stocks, decimal),
+        PROFILES[profile],
+        dict(destination or {}),
+    )
     filled: dict[str, float] = {}
     wanted: list[_Wish] = []
     for rule in rules:
@@ -317,17 +321,16 @@ def _drawn(
     return Transfer(*made, trial=well.trial, parameter=wish.parameter, amount=amount)
 
 
-def read_stocks(source: Any) -> dict[str, list[Stock]]:
-    """Stocks by material, from a file or rows: material, plate, well, volume_ul and more.
+def read_stocks(
+    source: Any, decimal: str | None = None
+) -> tuple[dict[str, list[Stock]], tuple[str, ...]]:
+    """Stocks by material, and what was noticed when their file was read.
+
+    They are a file or rows: material, plate, well, volume_ul and more.
 
     Raises:
         SpaceError: The file cannot be read, or a stock lacks something; its cell is named.
     """
-    return _read(source, None)[0]
-
-
-def _read(source: Any, decimal: str | None) -> tuple[dict[str, list[Stock]], tuple[str, ...]]:
-    """Stocks by material, and what was noticed when their file was read."""
     with as_space_errors():
         rows, name, notes = _rows(source, decimal)
         shelf: dict[str, list[Stock]] = {}

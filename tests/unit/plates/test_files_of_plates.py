@@ -199,7 +199,7 @@ STOCKS = [
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("title", [[], [["Stocks of week 12"], []]])
 def test_stocks_are_the_same_however_they_were_saved(way, title, tmp_path):
-    shelf = read_stocks(saved(title + STOCKS, way, tmp_path))
+    shelf, _ = read_stocks(saved(title + STOCKS, way, tmp_path))
     assert shelf["DMSO"][0].left == 45.25
     assert shelf["Wäßrig"][0].left == 100.5
     assert shelf["Wäßrig"][0].place == "S1 H12"
@@ -231,7 +231,7 @@ def test_a_wrong_stock_is_refused_by_its_line(tmp_path):
 def test_a_source_well_has_to_be_on_its_plate(kind, well, fits):
     row = {"material": "D", "plate": "S", "well": well, "plate_type": kind, "volume_ul": 10}
     if fits:
-        assert read_stocks([row])["D"][0].well == well
+        assert read_stocks([row])[0]["D"][0].well == well
     else:
         with pytest.raises(SpaceError, match=f"stocks:2: there is no well '{well}' on a.* plate"):
             read_stocks([row])

@@ -114,7 +114,7 @@ def test_rules_that_make_no_sense_are_refused(wrong):
 def test_a_table_of_stocks_is_read(tmp_path):
     path = tmp_path / "stocks.csv"
     path.write_text("Material;plate;well;volume_ul;dead_ul\nXPhos;S1;A1;60;15\n")
-    assert read_stocks(path)["XPhos"][0].left == 45.0
+    assert read_stocks(path)[0]["XPhos"][0].left == 45.0
     path.write_text("material;plate;well\nXPhos;S1;A1\n")
     with pytest.raises(SpaceError, match="no column 'volume_ul'"):
         read_stocks(path)

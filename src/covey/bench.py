@@ -1,4 +1,4 @@
-"""Test functions with a known optimum, each with its space."""
+"""Known problems to try an optimiser on, each with its space and its optimum."""
 
 from __future__ import annotations
 

@@ -18,48 +18,14 @@ from covey.policies import (
     Policy,
     Restless,
     Score,
-    enough,
     in_words,
     judge,
     log_weight,
     only_falls,
-    relevant,
     weighed_draws,
     weighing,
-    without_unlikely,
 )
 from covey.selection import Selection, distinct_maxima, enough_results, sequential_greedy
-
-_EXPLORED = "has the largest variance of the relevant candidates, given the points before it"
-
-
-@dataclass(frozen=True, slots=True)
-class PureExploration:
-    """UCB-PE and EST-PE (Contal et al. 2013): after the policy's point, the largest variance.
-
-    Computed from variances, not determinants, so that its equality to DPP-MAX (MATH 5) can be
-    tested.
-    """
-
-    first: Policy
-    factor: float = 2.0
-    needs_model: ClassVar[bool] = True
-
-    def choose(self, belief: Belief, k: int, rng: np.random.Generator, /) -> Selection:
-        """The policy's point, then the largest variance in the region given the picks before."""
-        del rng
-        judgement = judge(self.first, belief)
-        head = int(np.argmax(judgement.scores))
-        region = relevant(belief, judgement, self.factor, at_least=enough(k, len(belief)))
-        among = np.union1d(without_unlikely(belief, region, k), [head])
-        first = int(np.searchsorted(among, head))
-        belief = replace(belief, resolution=None)  # the paper's batches may hold copies
-        batch = sequential_greedy(
-            belief.on(among), first, k, lambda seen: 1.0 + _relative_variance(seen)
-        )
-        first_words = f"first: {in_words(self.first, judgement.width)}"
-        reasons = (first_words, *(_EXPLORED,) * (k - 1))
-        return Selection(tuple(among[batch].tolist()), judgement.width, region, reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from covey.baselines import (
     Hallucinated,
     LocalPenalization,
-    PureExploration,
     Random,
     Sobol,
     Thompson,
@@ -25,8 +24,8 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
     "ucb-dpp-sample": lambda: DPP(UCB(), then="sample"),
     "est-dpp-max": lambda: DPP(EST(), then="max"),
     "est-dpp-sample": lambda: DPP(EST(), then="sample"),
-    "ucb-pe": lambda: PureExploration(UCB()),
-    "est-pe": lambda: PureExploration(EST()),
+    "ucb-pe": lambda: DPP(UCB(), then="max"),  # the paper, section 3.2: it is the same choice
+    "est-pe": lambda: DPP(EST(), then="max"),
     "bucb": lambda: Hallucinated(UCB()),
     "b-est": lambda: Hallucinated(EST()),
     "lp-ucb": LocalPenalization,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import covey
-from covey.baselines import Hallucinated, LocalPenalization, PureExploration
+from covey.baselines import Hallucinated, LocalPenalization
 from covey.belief import Belief
 from covey.catalog import STRATEGIES
 from covey.gp import Model, condition, observe
@@ -103,7 +103,6 @@ def test_esta_without_standardising_is_not_scale_free(make_belief):
     [
         DPP(UCB(beta=4.0), then="max"),
         DPP(EST(), then="max"),
-        PureExploration(UCB()),
         Hallucinated(UCB()),
         Hallucinated(EST()),
         LocalPenalization(),
@@ -154,7 +153,7 @@ def test_a_batch_of_one_is_the_sequential_policy(make_belief, policy, seed):
     """B = 1: steps 4 to 7 of the algorithm vanish."""
     belief, rng = make_belief(seed), np.random.default_rng(0)
     alone = int(np.argmax(policy.judge(belief).scores))
-    for strategy in (DPP(policy), DPP(policy, then="max"), PureExploration(policy)):
+    for strategy in (DPP(policy), DPP(policy, then="max")):
         assert strategy.choose(belief, 1, rng).indices == (alone,)
     # Hallucination counts evaluations, not rounds, hence the round.
     belief = replace(belief, round=belief.looks + 1)
@@ -172,7 +171,7 @@ def test_a_batch_of_one_with_several_members():
         belief = condition(models, data).belief(rng.random((60, 2)), round=data.looks + 1)
         for policy in (UCB(), EST()):
             alone = int(np.argmax(judge(policy, belief).scores))
-            for strategy in (DPP(policy), PureExploration(policy), Hallucinated(policy)):
+            for strategy in (DPP(policy), DPP(policy, then="max"), Hallucinated(policy)):
                 assert strategy.choose(belief, 1, rng).indices == (alone,), seed
 
 

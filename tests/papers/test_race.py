@@ -13,10 +13,10 @@ from papers.kathuria2016.ground import GROUNDS, apart, clouds, ground
 from papers.kathuria2016.problem import Problem
 from papers.kathuria2016.race import Run, least, race, recommendation, start, version
 from scipy.stats import chi2_contingency
+from tests.laws.test_dpp_max_is_pure_exploration import PureExploration
 
 from covey import Pool, Real, Space, dpp
 from covey.arrays import one_thread
-from covey.baselines import PureExploration
 from covey.catalog import STRATEGIES
 from covey.gp import condition, fit, observe
 from covey.policies import EST, UCB

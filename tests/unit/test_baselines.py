@@ -11,7 +11,6 @@ from covey.arrays import first_largest
 from covey.baselines import (
     Hallucinated,
     LocalPenalization,
-    PureExploration,
     Random,
     Sobol,
     Thompson,
@@ -21,7 +20,6 @@ from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
 from covey.policies import EI, EST, UCB, Restless
 from covey.selection import sequential_greedy
-from covey.strategies import DPP
 
 
 def test_hallucination_written_the_slow_way(make_belief):
@@ -118,12 +116,6 @@ def test_two_stages(make_belief):
     assert second.width == pytest.approx(math.exp(0.1))
 
 
-def test_pure_exploration_reports_its_region(make_belief):
-    chosen = PureExploration(UCB()).choose(make_belief(0), 3, np.random.default_rng(0))
-    assert chosen.region is not None
-    assert len(chosen.indices) == 3
-
-
 def test_thompson_picks_maximisers_of_draws(make_belief):
     belief = make_belief(0)
     draws = belief.draw(np.random.default_rng(7), 3)
@@ -200,15 +192,6 @@ def grid_belief(side, length):
 def test_of_equal_candidates_the_first_is_taken_however_short_the_list(size):
     belief = grid_belief(20, 0.02)
     assert sequential_greedy(belief, 3, 25, upper, size) == plainly(belief, 3, 25)
-
-
-@pytest.mark.parametrize("first", [UCB(), EST()])
-def test_pure_exploration_is_dpp_max_where_many_are_equal(first, monkeypatch):
-    monkeypatch.setattr(selection, "_LEAST", 30)
-    monkeypatch.setattr(selection, "_PER_PICK", 1)
-    belief, rng = grid_belief(30, 0.02), np.random.default_rng(0)
-    explored = PureExploration(first).choose(belief, 20, rng).indices
-    assert explored == DPP(first, "max").choose(belief, 20, rng).indices
 
 
 def test_all_are_seldom_looked_at(monkeypatch):

@@ -51,15 +51,15 @@ class ParameterContract(ABC):
     def test_it_is_a_parameter(self) -> None:
         """A space takes it."""
         parameter = self.parameter()
-        _hold(isinstance(parameter, Parameter), "it lacks a member of covey.space.Parameter")
-        _hold(Space({"p": parameter}).width == parameter.width >= 1, "its width is not its columns")
+        assert isinstance(parameter, Parameter), "it lacks a member of covey.space.Parameter"
+        assert Space({"p": parameter}).width == parameter.width >= 1, "its width is not its columns"
 
     def test_two_of_a_kind_are_equal_and_it_travels(self) -> None:
         """A study is refused if its space is not the one of the log; workers get it by pickle."""
         parameter = self.parameter()
-        _hold(parameter == self.parameter(), "two that are built alike are not equal")
-        _hold(hash(parameter) == hash(self.parameter()), "equal ones have different hashes")
-        _hold(pickle.loads(pickle.dumps(parameter)) == parameter, "pickle changes it")
+        assert parameter == self.parameter(), "two that are built alike are not equal"
+        assert hash(parameter) == hash(self.parameter()), "equal ones have different hashes"
+        assert pickle.loads(pickle.dumps(parameter)) == parameter, "pickle changes it"
 
     def test_values_are_canonical(self) -> None:
         """``check`` gives back what it has accepted."""
@@ -83,9 +83,9 @@ class ParameterContract(ABC):
         """Length scales are priors on it."""
         u = self.parameter().encode(self.values())
         shape = (len(self.values()), self.parameter().width)
-        _hold(u.shape == shape, f"encode gives shape {u.shape}, not {shape}")
-        _hold(self.parameter().encode([]).shape == (0, shape[1]), "encode([]) has not its columns")
-        _hold(bool(np.all((u >= 0.0) & (u <= 1.0))), "coordinates outside [0, 1]")
+        assert u.shape == shape, f"encode gives shape {u.shape}, not {shape}"
+        assert self.parameter().encode([]).shape == (0, shape[1]), "encode([]) has not its columns"
+        assert np.all((u >= 0.0) & (u <= 1.0)), "coordinates outside [0, 1]"
 
     def test_decode_undoes_encode(self) -> None:
         """Exactly for finitely many values, up to rounding for a continuum."""
@@ -115,16 +115,16 @@ class ParameterContract(ABC):
         snapped = self.parameter().snap(self._coordinates())
         short = self.parameter().condensed(snapped)
         distinct = (len(np.unique(rows, axis=0)) for rows in (snapped, short))
-        _hold(len(set(distinct)) == 1, "condensed coordinates merge values, or split one")
+        assert len(set(distinct)) == 1, "condensed coordinates merge values, or split one"
 
     def test_levels_are_all_values(self) -> None:
         """A small finite space is listed, not sampled."""
         parameter = self.parameter()
         levels = parameter.levels() if (parameter.size or 0) <= 10**6 else None
         if parameter.size is None:
-            _hold(levels is None, "it has levels and no size")
+            assert levels is None, "it has levels and no size"
         elif levels is not None:
-            _hold(levels.shape == (parameter.size, parameter.width), "levels are not all values")
+            assert levels.shape == (parameter.size, parameter.width), "levels are not all values"
             np.testing.assert_array_equal(parameter.snap(levels), levels)
 
     def test_examples_are_distinct_values(self) -> None:
@@ -135,8 +135,8 @@ class ParameterContract(ABC):
             for value in shown:
                 _same(parameter.check(value), value, "an example is not canonical")
             u = parameter.encode(shown)
-            _hold(len(np.unique(u, axis=0)) == len(shown), "two examples are one value")
-            _hold(min(2, parameter.size or 2) <= len(shown) <= most, "too few examples, or many")
+            assert len(np.unique(u, axis=0)) == len(shown), "two examples are one value"
+            assert min(2, parameter.size or 2) <= len(shown) <= most, "too few examples, or many"
 
     def test_values_survive_json(self) -> None:
         """The log holds them."""
@@ -149,9 +149,9 @@ class ParameterContract(ABC):
         """So that a log can be replayed without the program that wrote it."""
         parameter, space = self.parameter(), Space({"p": self.parameter()})
         text = json.dumps(space.describe(), allow_nan=False)
-        _hold(registered(parameter.kind) is type(parameter), "its kind is not registered")
+        assert registered(parameter.kind) is type(parameter), "its kind is not registered"
         if not parameter.opaque:
-            _hold(space_from_description(json.loads(text)) == space, "its description differs")
+            assert space_from_description(json.loads(text)) == space, "its description differs"
 
     def test_values_survive_a_sheet(self) -> None:
         """What ``covey ask`` writes, ``covey tell`` reads."""
@@ -167,16 +167,11 @@ class ParameterContract(ABC):
             low, high = parameter.span
             u = parameter.encode(self.values())
             x = parameter.numbers(u)
-            _hold(bool(np.all((low <= x) & (x <= high))), "numbers outside the span")
+            assert np.all((low <= x) & (x <= high)), "numbers outside the span"
             np.testing.assert_allclose(parameter.nearest(x), u, rtol=0.0, atol=_ROUNDING)
             Space({"p": parameter}, where=[Linear({"p": 1.0}, upper=high)])
 
 
-def _hold(fact: bool, otherwise: str) -> None:
-    if not fact:
-        raise AssertionError(otherwise)
-
-
 def _same(got: Any, expected: Any, otherwise: str) -> None:
     alike = type(got) is type(expected) and bool(np.all(got == expected))
-    _hold(alike, f"{otherwise}: {expected!r} became {got!r}")
+    assert alike, f"{otherwise}: {expected!r} became {got!r}"

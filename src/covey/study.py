@@ -226,6 +226,40 @@ class Study(OnPlates):
         sems = arguments.each(sem, len(ids), self._recipe.outcomes, found.values)
         self._commit(events.Told(ids, found.values, sems, found.metrics, found.goal), key)
 
+    def tell_sheet(  # noqa: PLR0913 - each answers another question about the rows
+        self,
+        path: str | Path,
+        *,
+        value: str = "value",
+        by_id: bool = True,
+        as_run: bool = False,
+        again: bool = False,
+        skip_unknown: bool = False,
+        decimal: str | None = None,
+    ) -> list[Trial]:
+        """Record the results in a file, CSV or .xlsx, all of them or none; see docs/sheets.md.
+
+        A row with an id is the result of that trial, a row without one a measurement of its point.
+        What is recorded already is passed over; warnings of the logger "covey" name what is left
+        out, such as controls. Returns the trials that were told by it, or have failed.
+
+        Args:
+            path: the file. Its columns are id, one for each parameter and outcome, and perhaps sem.
+            value: the column of a single goal.
+            by_id: whether ids are those of trials; else every row is a measurement of its point.
+            as_run: record what was run where a row has another point than was asked for.
+            again: count rows that are recorded already as new measurements.
+            skip_unknown: leave out rows of no trial and no valid point, instead of refusing all.
+            decimal: the mark in numbers, "." or ",", where the file leaves it open.
+        """
+        from covey.sheets.intake import Manner
+        from covey.sheets.telling import tell_sheet
+
+        manner = Manner(by_id=by_id, as_run=as_run, again=again)
+        return tell_sheet(
+            self, path, manner, value=value, decimal=decimal, skip_unknown=skip_unknown
+        )
+
     def fail(
         self, trials: Trials, reason: str = "", *, told: bool = False, key: str | None = None
     ) -> None:

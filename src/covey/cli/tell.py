@@ -13,21 +13,20 @@ import typer
 
 from covey.cli.options import FILE, Config, Decimal, DryRun, Json, SkipUnknown, ValueColumn, mark_of
 from covey.cli.outcomes import best_line, in_part, rows_in_words, value_columns
-from covey.cli.output import ExitCode, Stop, code_of, put, put_json, say, table
+from covey.cli.output import ExitCode, Stop, put, put_json, say, table
 from covey.cli.settings import Settings, read_settings
 from covey.cli.show import end, look_at, next_command
 from covey.errors import HistoryError, several
 from covey.sheets.columns import (
     SheetColumns,
     columns_of,
-    numbers_of,
+    expected_in,
     outcome_columns,
     require_no_wells,
-    unused_columns,
+    say_unused,
 )
 from covey.sheets.intake import Entry, Intake, Manner, plan
 from covey.sheets.recording import check_intake, record_intake
-from covey.sheets.writing import heading
 from covey.tables import (
     LARGEST,
     Dialect,
@@ -158,12 +157,7 @@ def _from_files(
     if twice:
         raise Stop(ExitCode.USAGE, f"{twice[0]} is given twice.")
     with _wrong_usage():
-        results = list(outcome_columns(study, value).values())
-    expected = Expected(
-        {"id", "sem", *results, *study.space.names, *map(heading, study.space.names)},
-        numbers_of(study.space, results),
-        decimal,
-    )
+        expected = expected_in(study, value, decimal)
     tables = [read_table(word, expected) for word in words]
     found = []
     for one in tables:
@@ -171,11 +165,8 @@ def _from_files(
             with _wrong_usage():
                 require_no_wells(one, study)
         columns = columns_of(one, study, value, by_id=by_id)
-        if unused := unused_columns(one, columns, study):
-            way = "A journal has no place for it; keep the sheet."
-            if study.recipe.outcomes is not None:
-                way = "A study keeps what its record names."
-            say(f"not recorded: {', '.join(unused)}. {way}")
+        if unused := say_unused(one, columns, study):
+            say(unused)
         found += [(columns, row) for row in one.rows]
     return found
 
@@ -220,13 +211,13 @@ def _take(
     _say_notes(rows)
     if form.dry_run and not form.as_json:
         put(_preview(found))
-    _require_all(found, skip_unknown=form.skip_unknown)
+    found.require_all(skip_unknown=form.skip_unknown)
     check_intake(found, study)
     if not form.dry_run:
         if form.starts:  # all can be taken: the study may start
             study = form.settings.study()
             found = plan(rows, study, manner)
-            _require_all(found, skip_unknown=form.skip_unknown)
+            found.require_all(skip_unknown=form.skip_unknown)
         record_intake(found, study)
     counts = _counts(found)
     if form.as_json:
@@ -235,7 +226,7 @@ def _take(
         put_json(f"covey.{form.verb}/1", {**fields, **shown})
     else:
         put(_summary(counts, dry_run=form.dry_run))
-    for line in _left_out(found):
+    for line in found.left_out():
         say(line)
     part = len(in_part(study))
     if part:
@@ -257,19 +248,6 @@ def _says_as_run(found: Intake, rows: Sequence[tuple[SheetColumns, SheetRow]]) -
 def is_terminal() -> bool:
     """Whether a person can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _require_all(found: Intake, *, skip_unknown: bool) -> None:
-    """Refuse everything if a row cannot be taken."""
-    wrong = found.of("refused", "deviates", *(() if skip_unknown else ("unknown",)))
-    if not wrong:
-        return
-    first = next((entry for entry in wrong if entry.kind == "refused"), wrong[0])
-    more = len(wrong) - 1
-    also = f" {several(more, 'other row')} cannot be taken either; --dry-run shows all."
-    skip = " --skip-unknown leaves such rows out." if first.kind == "unknown" else ""
-    error = first.error()
-    raise Stop(code_of(error), f"{error}{skip}{also if more else ''}")
 
 
 def _counts(found: Intake) -> dict[str, int]:
@@ -304,22 +282,6 @@ def _summary(counts: Mapping[str, int], *, dry_run: bool) -> str:
     if counts["known"]:
         found.append(f"{counts['known']} known already")
     return ", ".join(found) or "nothing to record"
-
-
-def _left_out(found: Intake) -> Iterator[str]:
-    """What was not recorded, in words."""
-    for kind, words in (
-        ("control", "left out, as controls"),
-        ("excluded", "left out, as excluded where they come from"),
-        ("unknown", "left out, of no trial and no valid point"),
-    ):
-        entries = found.of(kind)  # type: ignore[arg-type]
-        if entries:
-            places = ", ".join(entry.row.where for entry in entries[:_SHOWN])
-            yield (
-                f"{several(len(entries), 'row')} {words}: {places}"
-                f"{', ...' if len(entries) > _SHOWN else ''}"
-            )
 
 
 def _named(entries: Sequence[Entry]) -> list[str]:

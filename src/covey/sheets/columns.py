@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from covey.errors import HistoryError
 from covey.sheets.writing import exported, heading
-from covey.tables import SheetRow, SheetTable, no_column
+from covey.tables import Expected, SheetRow, SheetTable, no_column
 
 if TYPE_CHECKING:
     from covey.space import Pool, Space
@@ -59,6 +59,16 @@ def is_control(text: str) -> bool:
     return _CONTROL.fullmatch(text.strip()) is not None
 
 
+def expected_in(study: Study, value: str, decimal: str | None) -> Expected:
+    """What a table of results of a study has; ``value`` names the column of a single goal."""
+    results = list(outcome_columns(study, value).values())
+    return Expected(
+        {"id", "sem", *results, *study.space.names, *map(heading, study.space.names)},
+        numbers_of(study.space, results),
+        decimal,
+    )
+
+
 def column_like(names: Sequence[str], wanted: str, file: str) -> str | None:
     """The column of this name, in whatever capitals; None if there is none."""
     if wanted in names:
@@ -78,7 +88,7 @@ def columns_of(table: SheetTable, study: Study, value: str, *, by_id: bool = Tru
     found = {name: column_like(own, column, table.file) for name, column in wanted.items()}
     present = {name: column for name, column in found.items() if column is not None}
     if not present:
-        way = " Name the column of the results with --value."
+        way = " Name the column of the results with value (--value COLUMN)."
         if study.recipe.outcomes is not None:
             way = f" A sheet has a column for each of {', '.join(wanted)}."
         raise no_column(next(iter(wanted.values())), table, way)
@@ -112,7 +122,8 @@ def require_no_wells(table: SheetTable, study: Study) -> None:
         which = sorted(plates)
         raise HistoryError(
             f"{table.file} is a table of the wells of plate {', '.join(which)}. Nothing was "
-            f"recorded; tell it with `covey plate tell {table.file} --plate {which[0]}`."
+            f"recorded; tell it with `covey plate tell {table.file} --plate {which[0]}` (in Python "
+            f"study.tell_plate({which[0]!r}, {table.file!r}))."
         )
 
 
@@ -148,7 +159,8 @@ def outcome_columns(study: Study, value: str) -> dict[str, str]:
     if value != "value":
         if not only:
             raise HistoryError(
-                f"--value {value}: there are {', '.join(goals)}, each in a column of its own name."
+                f"--value {value}: there are {', '.join(goals)}, each in a column of its own "
+                "name; leave value out."
             )
         if value in map(heading, study.space.names):
             raise HistoryError(f"--value {value}: that is a parameter, not a result.")
@@ -218,6 +230,17 @@ def _require_all_failed(row: SheetRow, failed: str, others: Sequence[str]) -> No
             f"{failed} failed, but there are values of {' and '.join(others)}; only a whole trial "
             "fails. Leave the cell empty if its value comes later, or take the other values out."
         )
+
+
+def say_unused(table: SheetTable, columns: SheetColumns, study: Study) -> str:
+    """Say which columns hold something that is not recorded; nothing where all of it is."""
+    unused = unused_columns(table, columns, study)
+    if not unused:
+        return ""
+    way = "A journal has no place for it; keep the sheet."
+    if study.recipe.outcomes is not None:
+        way = "A study keeps what its record names."
+    return f"not recorded: {', '.join(unused)}. {way}"
 
 
 def unused_columns(table: SheetTable, columns: SheetColumns, study: Study) -> list[str]:

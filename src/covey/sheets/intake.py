@@ -16,11 +16,11 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from covey.errors import HistoryError, SpaceError
+from covey.errors import HistoryError, SpaceError, several
 from covey.sheets.columns import Said, SheetColumns, is_control, said_in
 from covey.sheets.deviations import differing, point_as_run, run_instead
 from covey.sheets.points import point_from_text
@@ -132,6 +132,42 @@ class Intake:
     def of(self, *kinds: Kind) -> list[Entry]:
         """The rows of these kinds."""
         return [entry for entry in self.entries if entry.kind in kinds]
+
+    def require_all(self, *, skip_unknown: bool) -> None:
+        """Refuse everything if a row cannot be taken.
+
+        Raises:
+            HistoryError: A row was refused; or it is unknown, and such rows are not skipped.
+        """
+        wrong = self.of("refused", "deviates", *(() if skip_unknown else ("unknown",)))
+        if not wrong:
+            return
+        first = next((entry for entry in wrong if entry.kind == "refused"), wrong[0])
+        wrong.remove(first)
+        skip = " --skip-unknown (skip_unknown=True) leaves such rows out."
+        also = f" {several(len(wrong), 'other row')} cannot be taken either: {_places(wrong)}."
+        raise HistoryError(
+            f"{first.error()}{skip if first.kind == 'unknown' else ''}{also if wrong else ''}"
+        )
+
+    def left_out(self) -> Iterator[str]:
+        """Say which rows are not recorded, by their places."""
+        for kind, words in _LEFT_OUT.items():
+            if entries := self.of(kind):
+                yield f"{several(len(entries), 'row')} {words}: {_places(entries)}"
+
+
+_SHOWN = 5  # rows that a message names
+_LEFT_OUT: Mapping[Kind, str] = {
+    "control": "left out, as controls",
+    "excluded": "left out, as excluded where they come from",
+    "unknown": "left out, of no trial and no valid point",
+}
+
+
+def _places(entries: Sequence[Entry]) -> str:
+    more = ", ..." if len(entries) > _SHOWN else ""
+    return ", ".join(entry.row.where for entry in entries[:_SHOWN]) + more
 
 
 def plan(rows: Sequence[tuple[SheetColumns, SheetRow]], study: Study, manner: Manner) -> Intake:
@@ -269,7 +305,7 @@ class _Planner:
             self._result(row, said, trial)
 
     def _trial(self, id: str) -> Trial:
-        way = "`covey add` takes rows as measurements, whatever their ids."
+        way = "`covey add` takes rows as measurements, whatever their ids (by_id=False)."
         if not _is_id(id):
             raise _Refusal(
                 "unknown",
@@ -301,7 +337,8 @@ class _Planner:
             told, which = f"{name} {told}", f"{which}:{name}"
         return (
             f"trial {trial.id} was told {told} already; correct a value with `covey amend "
-            f"{which}=VALUE --reason WHY`. A further measurement is a row without an id."
+            f"{which}=VALUE --reason WHY` (study.amend). A further measurement is a row without an "
+            "id."
         )
 
     def _join(self, row: SheetRow, said: Said, known: Measurement) -> None:
@@ -367,14 +404,16 @@ class _Planner:
         if trial.status == "told" and not trial.excluded:
             raise _Refusal(
                 "refused",
-                f"{differs} It was told already: `covey exclude {trial.id} --reason WHY` comes "
-                "first.",
+                f"{differs} It was told already: `covey exclude {trial.id} --reason WHY` "
+                "(study.exclude) comes first.",
                 trial.id,
             )
         self._require_same_run(trial, said, key)
         if not self.manner.as_run:
             raise _Refusal(
-                "deviates", f"{differs} If that is what was run, record it with --as-run.", trial.id
+                "deviates",
+                f"{differs} If that is what was run, record it with --as-run (as_run=True).",
+                trial.id,
             )
         instead = self.plan.otherwise.setdefault(trial.id, []) if trial.status == "pending" else []
         if said.failed:
@@ -397,8 +436,8 @@ class _Planner:
             raise _Refusal(
                 "refused",
                 f"what was run instead of trial {trial.id} is recorded as trial {id}, otherwise "
-                f"than here. If that is wrong, `covey exclude {id} --reason WHY` comes first; a "
-                "further measurement is a row without an id.",
+                f"than here. If that is wrong, `covey exclude {id} --reason WHY` (study.exclude) "
+                "comes first; a further measurement is a row without an id.",
                 trial.id,
             )
 
@@ -498,7 +537,7 @@ def _other_record(record: Mapping[str, Any], id: int, study: Study) -> str:
             was = f"was recorded as {recorded[name]!r}" if name in recorded else "has no value"
             return (
                 f"{name} of trial {id} {was}, and {name} is recorded together with a new result "
-                f"only; `covey note {id} TEXT` keeps what is to be said later."
+                f"only; `covey note {id} TEXT` (study.note) keeps what is to be said later."
             )
     return ""
 

@@ -17,7 +17,7 @@ from covey.sheets.deviations import note_of
 from covey.sheets.intake import Intake, Measurement
 
 if TYPE_CHECKING:
-    from covey.history import Event, Noted
+    from covey.history import Event, Noted, Trial
     from covey.study import Study
 
 _FAILED = "told as failed"
@@ -28,16 +28,18 @@ def check_intake(plan: Intake, study: Study) -> None:
     _record(plan, study.rehearsal())
 
 
-def record_intake(plan: Intake, study: Study) -> None:
-    """Write a plan, all of it; or raise and write nothing."""
+def record_intake(plan: Intake, study: Study) -> list[Trial]:
+    """Write a plan, all of it; or raise and write nothing. Returns the trials told, or failed."""
     check_intake(plan, study)
-    _record(plan, study)
+    return [study.history.trial(id) for id in sorted(_record(plan, study))]
 
 
-def _record(plan: Intake, study: Study) -> None:
+def _record(plan: Intake, study: Study) -> set[int]:
+    """Write the events of a plan; the ids of the trials that are told by them, or have failed."""
     key = _Keys(len(study.history))
     _record_trials(plan, study, key)
-    made = {}
+    made: dict[int, int] = {}  # ids of trials by those of measurements
+    ids = {*plan.failed, *(id for id, one in plan.told.items() if one.new)}
     if plan.added:
         points, values = [one.point for one in plan.added], _values(plan.added, study)
         named = key.of("add", points, values, _sems(plan.added))
@@ -45,12 +47,15 @@ def _record(plan: Intake, study: Study) -> None:
         made = {id(one): trial.id for one, trial in zip(plan.added, trials, strict=True)}
     if plan.failed_points:
         named = key.of("enqueue", plan.failed_points)
-        study.fail(study.enqueue(list(plan.failed_points), key=named), _FAILED)
+        enqueued = study.enqueue(list(plan.failed_points), key=named)
+        study.fail(enqueued, _FAILED)
+        ids |= {trial.id for trial in enqueued}
     for note in _notes(plan, made):
         if note.text not in study.history.notes(note.ids[0]):
             study.note(note)
     if plan.otherwise:
         study.cancel(list(plan.otherwise))
+    return ids | {*made.values()}
 
 
 def _record_trials(plan: Intake, study: Study, key: _Keys) -> None:

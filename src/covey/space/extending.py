@@ -18,7 +18,7 @@ from covey.space.choice import Choice
 from covey.space.conditions import Condition, neutral
 from covey.space.features import carried_over
 from covey.space.names import is_number, is_scalar, missing, plain, same
-from covey.space.parameters import Integer, Parameter, Real
+from covey.space.parameters import Numeric, Parameter
 from covey.space.pool import Pool
 from covey.space.space import Space
 from covey.space.table import OneHot
@@ -382,7 +382,7 @@ def _each(parameter: Parameter, values: Sequence[Any], older: Sequence[Parameter
                 u[i] = _among_options(parameter, plain(value), older)
                 if is_scalar(value):
                     gone[key] = u[i].copy()
-            elif isinstance(parameter, Real | Integer) and is_number(plain(value)):
+            elif isinstance(parameter, Numeric) and is_number(plain(value)):
                 u[i] = _along(parameter, float(value))
             else:
                 raise
@@ -391,7 +391,7 @@ def _each(parameter: Parameter, values: Sequence[Any], older: Sequence[Parameter
     return u
 
 
-def _along(parameter: Real | Integer, x: float) -> float:
+def _along(parameter: Numeric, x: float) -> float:
     """The coordinate of a number on the scale of a parameter, inside its range or not."""
     low, step = float(parameter.low), parameter.step
     if step is None:

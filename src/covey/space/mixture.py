@@ -13,7 +13,7 @@ import numpy as np
 from covey.errors import SpaceError, several
 from covey.space.constraints import Linear
 from covey.space.names import check_name, listed, number, plain, unknown
-from covey.space.parameters import Integer, Parameter, Real
+from covey.space.parameters import Numeric, Parameter, Real
 from covey.space.simplex import Simplex
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Mixture:
         self.simplex({**parameters, **self.refined(parameters)})
 
     def _require_amount(self, name: str, parameter: Parameter) -> None:
-        if not isinstance(parameter, Real | Integer) or parameter.log:
+        if not isinstance(parameter, Numeric) or parameter.log:
             what = "on a log scale" if getattr(parameter, "log", False) else "no number"
             raise SpaceError(
                 f"Mixture: the part {name!r} is {what} ({parameter!r}); a part is an amount: a "

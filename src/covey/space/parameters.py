@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -13,18 +14,117 @@ from covey.errors import SpaceError
 from covey.space.conditions import Condition, described, shown_when
 from covey.space.kinds import Parameter, kinds, register, registered
 from covey.space.names import is_number, is_whole_text, number, plain
-from covey.space.steps import MANY_LEVELS, MOST_LOG_VALUES, MOST_VALUES, Bins, Steps
+from covey.space.steps import MANY_LEVELS, MOST_LOG_VALUES, MOST_VALUES, Line, Steps
 from covey.spreadsheets import number_from_text
 
 if TYPE_CHECKING:
     from covey.arrays import Array
 
-__all__ = ["Integer", "Parameter", "Real", "kinds", "register", "registered"]
+__all__ = ["Integer", "Numeric", "Parameter", "Real", "kinds", "register", "registered"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Numeric(Parameter):
+    """Numbers from ``low`` to ``high``: what Real and Integer share.
+
+    A kind says which ends and values it has; their axis knows the coordinates.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+    when: Mapping[str, Any] | None = None
+    _axis: Line | Steps = field(init=False, compare=False)
+    _usual_step: ClassVar[float | None] = None  # which goes without saying
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "log", bool(self.log))
+        object.__setattr__(self, "when", Condition.of(self.when))
+        object.__setattr__(self, "_axis", self._checked())
+
+    @abstractmethod
+    def _checked(self) -> Line | Steps:
+        """Put the ends and the step into canonical form, and return their axis."""
+
+    def _refuse_low_logs(self) -> None:
+        if self.log and self.step is not None and 2 * self.low <= self.step:
+            raise SpaceError(
+                f"{type(self).__name__} with log=True needs low > step/2, got low={self.low!r}, "
+                f"step={self.step!r}. Raise low, or leave log out."
+            )
+
+    def __repr__(self) -> str:
+        step = "" if self.step is None else f", step={self.step!r}"
+        ends = f"low={self.low!r}, high={self.high!r}"
+        return f"{type(self).__name__}({ends}, log={self.log!r}{step}{shown_when(self.when)})"
+
+    def describe(self) -> dict[str, Any]:
+        """What JSON needs to build it again; a step only if it has one, as 0.1 knew none."""
+        step = {} if self.step is None else {"step": self.step}
+        ends = {"kind": self.kind, "low": self.low, "high": self.high}
+        return {**ends, "log": self.log, **step, **described(self.when)}
+
+    @property
+    def size(self) -> int | None:
+        """Number of values in steps; None if continuous."""
+        return self._axis.size
+
+    @property
+    def numeric(self) -> bool:
+        """Whether a linear constraint may weigh it."""
+        return True
+
+    @property
+    def scale(self) -> Literal["linear", "log"]:
+        """The axis its values are drawn along."""
+        return "log" if self.log else "linear"
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        return float(self.low), float(self._axis.last)
+
+    def encode(self, values: Sequence[Any]) -> Array:
+        """Coordinates (n, 1) of n values."""
+        return self._axis.columns(np.array([self.check(value) for value in values], dtype=float))
+
+    def numbers(self, columns: Array) -> Array:
+        """Values (n,) at coordinates (n, 1), never outside the range."""
+        return self._axis.numbers(columns)
+
+    def decode(self, columns: Array) -> list[Any]:
+        """Values at coordinates (n, 1)."""
+        return [float(x) for x in self.numbers(columns).tolist()]
+
+    def snap(self, columns: Array) -> Array:
+        """Coordinates of the values at ``columns``: in [0, 1], on the grid of floats or steps."""
+        return self._axis.snap(columns)
+
+    def levels(self) -> Array | None:
+        """Coordinates (size, 1) of every value in order; None if continuous."""
+        return self._axis.centres(np.arange(self._axis.size)) if self._axis.size else None
+
+    def nearest(self, x: Array) -> Array:
+        """Coordinates (n, 1) of the values nearest to numbers (n,)."""
+        return self._axis.columns(np.clip(x, *self.span))
+
+    def examples(self, most: int) -> list[Any]:
+        """Every value if they are few, else some at equal distances on its axis, ends included."""
+        levels = self.levels() if self.size is not None and self.size <= most else None
+        u = np.linspace(0.0, 1.0, most)[:, None] if levels is None else levels
+        return list(dict.fromkeys(self.decode(u)))
+
+    def words(self) -> str:
+        """Its range."""
+        first, last = self.decode(np.array([[0.0], [1.0]]))
+        steps = "" if self.step == self._usual_step else f" in steps of {self.step!r}"
+        return f"{self.kind}, {first!r} to {last!r}{steps}{', log' if self.log else ''}"
 
 
 @register
 @dataclass(frozen=True, slots=True, repr=False)
-class Real(Parameter):
+class Real(Numeric):
     r"""A continuous parameter between ``low`` and ``high``, both included.
 
     .. math:: u = (x - low) / (high - low), \qquad\text{or the same in } \log x
@@ -40,20 +140,11 @@ class Real(Parameter):
     """
 
     kind: ClassVar[str] = "real"
-    low: float
-    high: float
-    log: bool = False
-    step: float | None = None
-    when: Mapping[str, Any] | None = None
-    _steps: Steps | None = field(init=False, compare=False)
-    _given: Real | None = field(init=False, compare=False)
+    _given: Real | None = field(init=False, default=None, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_given", None)
-        object.__setattr__(self, "low", number(self.low, "the low of a Real"))
-        object.__setattr__(self, "high", number(self.high, "the high of a Real"))
-        object.__setattr__(self, "log", bool(self.log))
-        object.__setattr__(self, "when", Condition.of(self.when))
+    def _checked(self) -> Line | Steps:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, number(getattr(self, name), f"the {name} of a Real"))
         if not self.low < self.high:
             raise SpaceError(f"Real needs low < high, got low={self.low!r}, high={self.high!r}")
         if self.log and self.low < np.finfo(float).tiny:
@@ -61,13 +152,21 @@ class Real(Parameter):
                 f"Real with log=True needs low > 0 (at least 2.3e-308), got low={self.low!r}. "
                 "Raise low, or leave log out."
             )
-        first, last = self._ends
+        line = Line(self.low, self.high, self.log)
+        first, last = line.ends
         if not 0.0 < last - first < math.inf:
             raise SpaceError(
                 f"float64 cannot divide the range from {self.low!r} to {self.high!r}"
                 f"{' in logs' if self.log else ''}. Choose another range or unit."
             )
-        object.__setattr__(self, "_steps", self._checked_steps())
+        if self.step is None:
+            return line
+        object.__setattr__(self, "step", number(self.step, "the step of a Real"))
+        steps = Steps.between(self.low, self.high, self.step, self.log)
+        self._refuse_low_logs()
+        if self.log and self.high / self.step > MOST_LOG_VALUES:
+            raise SpaceError(f"steps of {self.step!r} are too fine in logs; leave step out")
+        return steps
 
     def in_steps(self, low: float, step: float) -> Real:
         """The same with a step that is not its own, such as that of a mixture it is a part of."""
@@ -80,144 +179,30 @@ class Real(Parameter):
         """The parameter as it was before `in_steps`."""
         return self if self._given is None else self._given
 
-    def _checked_steps(self) -> Steps | None:
-        if self.step is None:
-            return None
-        step = number(self.step, "the step of a Real")
-        object.__setattr__(self, "step", step)
-        steps = Steps.between(self.low, self.high, step)
-        if self.log and 2.0 * self.low <= step:
-            raise SpaceError(
-                f"Real with log=True and a step needs low > step/2, got low={self.low!r}, "
-                f"step={step!r}. Raise low, or leave log or step out."
-            )
-        if self.log and self.high / step > MOST_LOG_VALUES:
-            raise SpaceError(f"steps of {step!r} are too fine in logs; leave step out")
-        return steps
-
-    def __repr__(self) -> str:
-        step = "" if self.step is None else f", step={self.step!r}"
-        ends = f"low={self.low!r}, high={self.high!r}"
-        return f"Real({ends}, log={self.log!r}{step}{shown_when(self.when)})"
-
-    def describe(self) -> dict[str, Any]:
-        """What JSON needs to build it again; a step only if it has one, as 0.1 knew none."""
-        step = {} if self.step is None else {"step": self.step}
-        ends = {"kind": self.kind, "low": self.low, "high": self.high}
-        return {**ends, "log": self.log, **step, **described(self.when)}
-
-    @property
-    def size(self) -> int | None:
-        """Number of values in steps; None if continuous."""
-        return None if self._steps is None else self._steps.size
-
     @property
     def continuous(self) -> bool:
         """Whether gradient ascent may move it: without steps, or with very many."""
-        return self._steps is None or self._steps.size > MANY_LEVELS
+        return self._axis.size is None or self._axis.size > MANY_LEVELS
 
     @property
     def finest(self) -> float | None:
         """Half a step: no two values are alike."""
-        return None if self._steps is None else 0.5 * self._bins(self._steps).finest
-
-    @property
-    def numeric(self) -> bool:
-        """Whether a linear constraint may weigh it."""
-        return True
-
-    @property
-    def scale(self) -> Literal["linear", "log"]:
-        """The axis its values are drawn along."""
-        return "log" if self.log else "linear"
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """Smallest and largest value."""
-        return self.low, self.high if self._steps is None else self._steps.last
-
-    @property
-    def _ends(self) -> tuple[float, float]:
-        if not self.log:
-            return self.low, self.high
-        return float(np.log(self.low)), float(np.log(self.high))
-
-    def _bins(self, steps: Steps) -> Bins:
-        bottom = (2 * steps.first - steps.gap) / (2 * steps.gap) if self.log else None
-        return Bins(steps.size, bottom)
+        return 0.5 * self._axis.finest if isinstance(self._axis, Steps) else None
 
     def check(self, value: Any) -> float:
         """The value as a float, or an error that says why it is none."""
-        x = number(value, "a Real value")
-        if self._steps is not None:
-            x = self._steps.rounded(x)
+        x = self._axis.rounded(number(value, "a Real value"))
         if not self.low <= x <= self.high:
             raise SpaceError(
                 f"{x!r} is outside [{self.low!r}, {self.high!r}]; change it or widen the range"
             )
-        if self._steps is not None:
-            self._steps.require(x)
+        self._axis.require(x)
         return x
-
-    def encode(self, values: Sequence[Any]) -> Array:
-        """Coordinates (n, 1) of n values."""
-        return self._place(np.array([self.check(value) for value in values], dtype=np.float64))
-
-    def _place(self, x: Array) -> Array:
-        if self._steps is not None:
-            return self._bins(self._steps).centres(self._steps.nearest(x))
-        first, last = self._ends
-        u = ((np.log(x) if self.log else x) - first) / (last - first)
-        # The ends are set, not computed: logs of scalars and of arrays may differ in the last bit.
-        u = np.where(x <= self.low, 0.0, np.where(x >= self.high, 1.0, np.clip(u, 0.0, 1.0)))
-        return u[:, None]
-
-    def numbers(self, columns: Array) -> Array:
-        """Values (n,) at coordinates (n, 1), never outside the range."""
-        if self._steps is not None:
-            return self._steps.values(self._bins(self._steps).ranks(columns))
-        first, last = self._ends
-        u = columns[:, 0]
-        x = first + np.clip(u, 0.0, 1.0) * (last - first)
-        if self.log:
-            with np.errstate(over="ignore"):  # clipped below
-                x = np.exp(x)
-        x = np.clip(x, self.low, self.high)
-        return np.where(u <= 0.0, self.low, np.where(u >= 1.0, self.high, x))
-
-    def decode(self, columns: Array) -> list[float]:
-        """Values at coordinates (n, 1)."""
-        return [float(x) for x in self.numbers(columns).tolist()]
-
-    def snap(self, columns: Array) -> Array:
-        """Coordinates of the values at ``columns``: in [0, 1], on the grid of floats or steps."""
-        return self._place(self.numbers(columns))
-
-    def levels(self) -> Array | None:
-        """Coordinates (size, 1) of every value in order; None if continuous."""
-        if self._steps is None:
-            return None
-        return self._bins(self._steps).centres(np.arange(self._steps.size))
-
-    def nearest(self, x: Array) -> Array:
-        """Coordinates (n, 1) of the values nearest to numbers (n,)."""
-        return self._place(np.clip(x, *self.span))
-
-    def examples(self, most: int) -> list[float]:
-        """Every value if they are few, else some at equal distances on its axis, ends included."""
-        levels = self.levels() if self.size is not None and self.size <= most else None
-        u = np.linspace(0.0, 1.0, most)[:, None] if levels is None else levels
-        return list(dict.fromkeys(self.decode(u)))
-
-    def words(self) -> str:
-        """Its range."""
-        step = "" if self.step is None else f" in steps of {self.step!r}"
-        return f"{self.kind}, {self.low!r} to {self.span[1]!r}{step}{', log' if self.log else ''}"
 
 
 @register
 @dataclass(frozen=True, slots=True, repr=False)
-class Integer(Parameter):
+class Integer(Numeric):
     r"""The integers low, low + step, ..., high, each at the centre of its bin.
 
     .. math:: u_i = (i + \tfrac12) / n, \qquad\text{with log, bin edges at } \log(v \pm step/2)
@@ -231,17 +216,15 @@ class Integer(Parameter):
     """
 
     kind: ClassVar[str] = "integer"
+    _usual_step: ClassVar[float | None] = 1
     low: int
     high: int
-    log: bool = False
     step: int = 1
-    when: Mapping[str, Any] | None = None
+    _axis: Steps = field(init=False, compare=False)
 
-    def __post_init__(self) -> None:
+    def _checked(self) -> Steps:
         for name in ("low", "high", "step"):
             object.__setattr__(self, name, _whole(getattr(self, name), name))
-        object.__setattr__(self, "log", bool(self.log))
-        object.__setattr__(self, "when", Condition.of(self.when))
         if self.step < 1:
             raise SpaceError(f"Integer needs step >= 1, got {self.step}")
         if self.low > self.high:
@@ -253,40 +236,19 @@ class Integer(Parameter):
                 f"Integer in steps of {self.step} from {self.low} never meets high={self.high}; "
                 f"the nearest fitting high is {fitting}"
             )
-        if self.log and 2 * self.low <= self.step:
-            raise SpaceError(
-                f"Integer with log=True needs low > step/2, got low={self.low}, step={self.step}. "
-                "Raise low, or leave log out."
-            )
-        if self.size > MOST_VALUES or (self.log and self.high / self.step > MOST_LOG_VALUES):
+        self._refuse_low_logs()
+        size = (self.high - self.low) // self.step + 1
+        if size > MOST_VALUES or (self.log and self.high / self.step > MOST_LOG_VALUES):
             raise SpaceError(
                 f"Integer from {self.low} to {self.high} has more values than float64 can tell "
                 "apart; use a larger step, or Real and round inside the objective"
             )
-
-    def __repr__(self) -> str:
-        ends = f"low={self.low!r}, high={self.high!r}"
-        return f"Integer({ends}, log={self.log!r}, step={self.step!r}{shown_when(self.when)})"
+        return Steps(self.low, self.step, 1, size, float(self.high), self.log)
 
     @property
-    def size(self) -> int:
-        """Number of values."""
-        return (self.high - self.low) // self.step + 1
-
-    @property
-    def numeric(self) -> bool:
-        """Whether a linear constraint may weigh it."""
-        return True
-
-    @property
-    def scale(self) -> Literal["linear", "log"]:
-        """The axis its values are drawn along."""
-        return "log" if self.log else "linear"
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """Smallest and largest value."""
-        return float(self.low), float(self.high)
+    def continuous(self) -> bool:
+        """Never: what is counted is chosen among its values, however many."""
+        return False
 
     def check(self, value: Any) -> int:
         """The value as an int (3.0 is 3), or an error that says why it is not a value."""
@@ -306,51 +268,21 @@ class Integer(Parameter):
             )
         return x
 
+    # Whole numbers are exact, those that float64 cannot tell apart too.
+
     def encode(self, values: Sequence[Any]) -> Array:
         """Coordinates (n, 1) of n values: the centres of their bins."""
         ranks = [(self.check(value) - self.low) // self.step for value in values]
-        return self._bins.centres(np.array(ranks, dtype=np.intp))
-
-    @property
-    def _bins(self) -> Bins:
-        return Bins(self.size, (2 * self.low - self.step) / (2 * self.step) if self.log else None)
-
-    def numbers(self, columns: Array) -> Array:
-        """Values (n,) at coordinates (n, 1), as floats."""
-        ranks = self._bins.ranks(columns)
-        return np.asarray(self.low + float(self.step) * ranks, dtype=np.float64)
+        return self._axis.centres(np.array(ranks, dtype=np.intp))
 
     def decode(self, columns: Array) -> list[int]:
         """Values at coordinates (n, 1)."""
-        return [self.low + self.step * rank for rank in self._bins.ranks(columns).tolist()]
-
-    def snap(self, columns: Array) -> Array:
-        """Coordinates moved to the centres of their bins."""
-        return self._bins.centres(self._bins.ranks(columns))
-
-    def levels(self) -> Array:
-        """Coordinates (size, 1) of every value in order."""
-        return self._bins.centres(np.arange(self.size))
-
-    def nearest(self, x: Array) -> Array:
-        """Coordinates (n, 1) of the values nearest to numbers (n,)."""
-        ranks = np.rint((np.clip(x, self.low, self.high) - self.low) / self.step)
-        return self._bins.centres(ranks.astype(np.intp))
-
-    def examples(self, most: int) -> list[int]:
-        """Every value if they are few, else some at equal distances on its axis."""
-        u = self.levels() if self.size <= most else np.linspace(0.0, 1.0, most)[:, None]
-        return list(dict.fromkeys(self.decode(u)))
+        return [self.low + self.step * rank for rank in self._axis.ranks(columns).tolist()]
 
     def parse(self, text: str) -> int | float:
         """The number a person wrote; 3.0 is an Integer too, the check decides."""
         x = number_from_text(text)
         return int(text) if is_whole_text(text) else x
-
-    def words(self) -> str:
-        """Its range."""
-        step = "" if self.step == 1 else f" in steps of {self.step!r}"
-        return f"{self.kind}, {self.low!r} to {self.high!r}{step}{', log' if self.log else ''}"
 
 
 def _whole(value: Any, field: str) -> int:

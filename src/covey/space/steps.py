@@ -1,11 +1,11 @@
-"""Values in equal steps: `Steps`, exact in decimals, and `Bins`, their coordinates in [0, 1]."""
+"""Numbers and their coordinates in [0, 1]: on a `Line`, or in `Steps` that are exact decimals."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -24,50 +24,64 @@ _APART = 16  # units in the last place that neighbouring values must differ by
 
 
 @dataclass(frozen=True, slots=True)
-class Bins:
-    """Coordinates of ``size`` values in equal steps, each at the centre of its bin.
+class Line:
+    """All numbers from low to high, or their logs, and their coordinates in [0, 1]."""
 
-    So a uniform coordinate gives every value its share: the same for all, or with ``bottom``, the
-    lower edge of the first bin in units of one step, the share of its bin in logs.
-    """
-
-    size: int
-    bottom: float | None = None
+    low: float
+    high: float
+    log: bool
+    size: ClassVar[None] = None
 
     @property
-    def _logs(self) -> tuple[float, float]:
-        """The log of the lowest edge, and the width of all bins in logs."""
-        bottom = self.bottom or math.nan
-        first = math.log(bottom)
-        return first, math.log(bottom + self.size) - first
-
-    def centres(self, ranks: Indices) -> Array:
-        """Coordinates (n, 1) of the values of these ranks."""
-        if self.bottom is None:
-            return ((ranks + 0.5) / self.size)[:, None]
-        first, width = self._logs
-        middle = (np.log(self.bottom + ranks) + np.log(self.bottom + ranks + 1.0)) / 2.0
-        return np.clip((middle - first) / width, 0.0, 1.0)[:, None]
-
-    def ranks(self, columns: Array) -> Indices:
-        """Ranks (n,) of the bins at coordinates (n, 1)."""
-        u = np.clip(columns[:, 0], 0.0, 1.0)
-        if self.bottom is None:
-            bins = u * self.size
-        else:
-            first, width = self._logs
-            bins = np.exp(first + u * width) - self.bottom
-        return np.clip(np.floor(bins), 0, self.size - 1).astype(np.intp)
+    def last(self) -> float:
+        """The largest value."""
+        return self.high
 
     @property
-    def finest(self) -> float:
-        """The smallest distance of neighbouring centres; in logs the last two are the nearest."""
-        return float(np.diff(self.centres(np.array([self.size - 2, self.size - 1])), axis=0)[0, 0])
+    def ends(self) -> tuple[float, float]:
+        """The ends of the axis."""
+        if not self.log:
+            return self.low, self.high
+        return float(np.log(self.low)), float(np.log(self.high))
+
+    def rounded(self, x: float) -> float:
+        """The number itself: every one is a value."""
+        return x
+
+    def require(self, x: float) -> None:
+        """Every number inside the range is a value."""
+
+    def columns(self, x: Array) -> Array:
+        """Coordinates (n, 1) of numbers (n,)."""
+        first, last = self.ends
+        u = ((np.log(x) if self.log else x) - first) / (last - first)
+        # The ends are set, not computed: logs of scalars and of arrays may differ in the last bit.
+        u = np.where(x <= self.low, 0.0, np.where(x >= self.high, 1.0, np.clip(u, 0.0, 1.0)))
+        return u[:, None]
+
+    def numbers(self, columns: Array) -> Array:
+        """Numbers (n,) at coordinates (n, 1), never outside the range."""
+        first, last = self.ends
+        u = columns[:, 0]
+        x = first + np.clip(u, 0.0, 1.0) * (last - first)
+        if self.log:
+            with np.errstate(over="ignore"):  # clipped below
+                x = np.exp(x)
+        x = np.clip(x, self.low, self.high)
+        return np.where(u <= 0.0, self.low, np.where(u >= 1.0, self.high, x))
+
+    def snap(self, columns: Array) -> Array:
+        """Coordinates of the floats at coordinates (n, 1)."""
+        return self.columns(self.numbers(columns))
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
     """The numbers low, low + step, ..., as the decimals that people write: (first + i gap) / unit.
+
+    Each has its coordinate at the centre of its bin, so that a uniform coordinate gives every value
+    its share: the same for all, or with ``log`` the share of its bin in logs, whose edges are half
+    a step away.
 
     >>> Steps.between(0.1, 0.4, 0.05).values(np.arange(4)).tolist()
     [0.1, 0.15, 0.2, 0.25]
@@ -78,9 +92,10 @@ class Steps:
     unit: int
     size: int
     last: float
+    log: bool = False
 
     @classmethod
-    def between(cls, low: float, high: float, step: float) -> Self:
+    def between(cls, low: float, high: float, step: float, log: bool = False) -> Self:
         """The steps from low up to high, which is the last if it is on the grid.
 
         A step that was computed, such as 1/3, may miss ``high`` by rounding.
@@ -103,7 +118,49 @@ class Steps:
         unit = math.lcm(start.denominator, gap.denominator)
         size = (round(count) if snug else math.floor(count)) + 1
         last = high if snug else float(start + (size - 1) * gap)
-        return cls(int(start * unit), int(gap * unit), unit, size, last)
+        return cls(int(start * unit), int(gap * unit), unit, size, last, log)
+
+    @property
+    def _logs(self) -> tuple[float, float, float]:
+        """The lowest edge in steps, its log, and the width of all bins in logs."""
+        bottom = (2 * self.first - self.gap) / (2 * self.gap)
+        first = math.log(bottom)
+        return bottom, first, math.log(bottom + self.size) - first
+
+    def centres(self, ranks: Indices) -> Array:
+        """Coordinates (n, 1) of the values of these ranks."""
+        if not self.log:
+            return ((ranks + 0.5) / self.size)[:, None]
+        bottom, first, width = self._logs
+        middle = (np.log(bottom + ranks) + np.log(bottom + ranks + 1.0)) / 2.0
+        return np.clip((middle - first) / width, 0.0, 1.0)[:, None]
+
+    def ranks(self, columns: Array) -> Indices:
+        """Ranks (n,) of the bins at coordinates (n, 1)."""
+        u = np.clip(columns[:, 0], 0.0, 1.0)
+        if not self.log:
+            bins = u * self.size
+        else:
+            bottom, first, width = self._logs
+            bins = np.exp(first + u * width) - bottom
+        return np.clip(np.floor(bins), 0, self.size - 1).astype(np.intp)
+
+    @property
+    def finest(self) -> float:
+        """The smallest distance of neighbouring centres; in logs the last two are the nearest."""
+        return float(np.diff(self.centres(np.array([self.size - 2, self.size - 1])), axis=0)[0, 0])
+
+    def columns(self, x: Array) -> Array:
+        """Coordinates (n, 1) of the values nearest to numbers (n,)."""
+        return self.centres(self.nearest(x))
+
+    def numbers(self, columns: Array) -> Array:
+        """Values (n,) at coordinates (n, 1)."""
+        return self.values(self.ranks(columns))
+
+    def snap(self, columns: Array) -> Array:
+        """Coordinates (n, 1) moved to the centres of their bins."""
+        return self.centres(self.ranks(columns))
 
     def values(self, ranks: Indices) -> Array:
         """The numbers (n,) of these ranks, each the float nearest to its decimal."""

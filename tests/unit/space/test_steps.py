@@ -141,6 +141,20 @@ def test_a_stepped_real_is_the_grid():
     assert batches[0] == batches[1] == batches[2]
 
 
+@given(st.integers(1, 50), st.integers(1, 9), st.integers(1, 300), st.booleans())
+def test_an_integer_is_a_real_in_steps_with_whole_values(low, step, count, log):
+    low, high = low + step, low + step * (count + 1)
+    real, whole = Real(low, high, log=log, step=step), Integer(low, high, log=log, step=step)
+    assert (whole.size, whole.span, whole.scale) == (real.size, real.span, real.scale)
+    np.testing.assert_array_equal(whole.levels(), real.levels())
+    anywhere = np.linspace(-0.1, 1.1, 77)[:, None]
+    assert whole.decode(anywhere) == real.decode(anywhere)
+    assert {type(x) for x in whole.decode(anywhere)} == {int}
+    np.testing.assert_array_equal(whole.snap(anywhere), real.snap(anywhere))
+    between = np.linspace(low - 1, high + 1, 99)
+    np.testing.assert_array_equal(whole.nearest(between), real.nearest(between))
+
+
 def test_uniform_coordinates_give_each_value_its_fair_share():
     real = Real(0.2, 0.9, step=0.1)
     drawn = real.decode((np.arange(8000)[:, None] + 0.5) / 8000)

@@ -28,7 +28,7 @@ def test_one_error_stands_for_all():
 
 def test_several_values_are_a_sequence():
     assert sequence_of(np.array([1.0, 2.0]), "values") == (1.0, 2.0)
-    with pytest.raises(HistoryError, match=r"needs a list of values; got 1\.0"):
+    with pytest.raises(HistoryError, match=r"got 1\.0"):
         sequence_of(1.0, "values")
 
 
@@ -50,7 +50,7 @@ def test_a_process_and_a_path():
     assert checked_gp(None) == GP()
     assert checked_path(None) is None
     assert str(checked_path("run.jsonl")) == "run.jsonl"
-    with pytest.raises(StrategyError, match=r"covey.GP"):
+    with pytest.raises(StrategyError, match="'matern'"):
         checked_gp("matern")
     with pytest.raises(JournalError, match=r"run\.jsonl"):
         checked_path(3)
@@ -159,7 +159,7 @@ def journal_with(path, models):
 def test_hyper_parameters_of_a_log_that_make_no_sense_are_named_with_their_event(tmp_path, models):
     path = journal_with(tmp_path / "run.jsonl", models)
     for use in (lambda s: s.ask(2), lambda s: s.recommend(), lambda s: s.predict(TWO)):
-        with pytest.raises(HistoryError, match=r"event 3.*hyper-parameters"):
+        with pytest.raises(HistoryError, match="event 3"):
             use(covey.Study.load(path))
     assert len(Journal.open(path).events) == 3
 
@@ -184,7 +184,7 @@ def test_what_is_held_fixed_breaks_no_constraint_of_its_own():
         ],
     )
     study = covey.Study(space, seed=0)
-    with pytest.raises(SpaceError, match=r"held fixed leaves no point: .*T <= 60: T is 80\. Hold"):
+    with pytest.raises(SpaceError, match=r"\{'T': 80, 'solvent': 'THF'\}.*'THF': T <= 60.*80"):
         study.ask(2, fixed={"T": 80, "solvent": "THF"})
     assert study.ask(1, fixed={"T": 80})[0].point["solvent"] == "DMF"
     assert study.ask(1, fixed={"T": 60, "solvent": "THF"})

@@ -74,9 +74,9 @@ class TestAsking:
     @pytest.mark.parametrize(
         ("call", "error", "message"),
         [
-            ({"strategy": "randon"}, StrategyError, "Did you mean 'random'"),
+            ({"strategy": "randon"}, StrategyError, "'random'"),
             ({"fixed": {"z": 1.0}}, SpaceError, "z"),
-            ({"fixed": {"x": 2.0}}, SpaceError, "outside"),
+            ({"fixed": {"x": 2.0}}, SpaceError, r"'x': 2\.0.*\[0\.0, 1\.0\]"),
         ],
     )
     def test_a_bad_ask_leaves_no_trace(self, study, call, error, message):
@@ -134,8 +134,8 @@ class TestTelling:
         ("trials", "values", "message"),
         [
             ([0, 1], [1.0], "2 trials but 1 value"),
-            ([0, 1], 1.0, "a list of trials needs a list of values"),
-            ([7], [1.0], "trial 7 was never asked"),
+            ([0, 1], 1.0, r"got 1\.0"),
+            ([7], [1.0], "trial 7"),
             ([0, 0], [1.0, 2.0], "0"),
             ([], [], "no trial"),
         ],
@@ -149,7 +149,7 @@ class TestTelling:
     def test_telling_twice(self, study):
         (trial,) = study.ask(1)
         study.tell(trial, 1.5)
-        with pytest.raises(HistoryError, match=r"already told 1\.5.*amend"):
+        with pytest.raises(HistoryError, match=r"trial 0.*1\.5"):
             study.tell(trial, 2.5)
 
     def test_amending_keeps_both_in_the_log(self, study):
@@ -174,17 +174,17 @@ class TestTelling:
         assert (study.history[0].value, study.history[0].sem) == (3.0, 0.5)
         study.amend(trial, 3.0, "it was measured five times", sem=0.1)
         assert (study.history[0].value, study.history[0].sem) == (3.0, 0.1)
-        with pytest.raises(HistoryError, match="sem must be from 0"):
+        with pytest.raises(HistoryError, match=r"got -1\.0"):
             study.amend(trial, 3.0, "a typo", sem=-1.0)
 
     def test_amending_takes_one_trial(self, study):
         study.tell(study.ask(2), [1.0, 2.0])
-        with pytest.raises(HistoryError, match="one trial or its id"):
+        with pytest.raises(HistoryError, match=r"\[0, 1\]"):
             study.amend([0, 1], 3.0, "both")
 
     def test_values_too_large_to_square_are_refused(self, study):
         (trial,) = study.ask(1)
-        with pytest.raises(HistoryError, match="Rescale"):
+        with pytest.raises(HistoryError, match=r"got 1e\+200"):
             study.tell(trial, 1e200)
 
     def test_enqueued_points_are_pending_and_not_asked_again(self, study):

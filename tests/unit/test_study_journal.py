@@ -68,7 +68,7 @@ class TestJournal:
         space = covey.Space({"x": covey.Real(0.0, 1.0)}, where=[half])
         mine = DPP(UCB(), then="max")
         covey.Study(space, strategy=mine, seed=0, journal=path).ask(2)
-        with pytest.raises(SpaceError, match="space="):
+        with pytest.raises(SpaceError, match="`space=`"):
             covey.Study.load(path)
         with pytest.raises(StrategyError, match="strategy="):
             covey.Study.load(path, space=space)
@@ -179,7 +179,7 @@ def test_of_a_damaged_journal_what_precedes_the_damage_can_be_seen(path):
     assert opened.name == "random"
     assert len(opened.book.history.pending) == 2
     study = covey.Study.load(path, read_only=True)
-    with pytest.raises(JournalError, match=r"read-only, as its journal is damaged.*line 3"):
+    with pytest.raises(JournalError, match=r"run\.jsonl: line 3"):
         study.ask(1)
     assert path.read_bytes().endswith(b"\n")
 

@@ -104,7 +104,7 @@ def test_a_bad_result_is_refused_and_nothing_is_recorded(told, said, tmp_path):
 def test_nan_in_one_of_three_is_refused():
     study = covey.Study(space(), goal=GOALS, limits={"ph": ("<=", 7.0)}, seed=0)
     study.ask(1)
-    with pytest.raises(HistoryError, match="'ph': value must be finite"):
+    with pytest.raises(HistoryError, match=r"'ph'.*got nan"):
         study.tell(0, {"yield": 1.0, "cost": 2.0, "ph": np.nan})
     assert study.history[0].status == "pending"
 
@@ -215,7 +215,7 @@ def test_amend_corrects_some_values_by_name():
     study.amend(0, {"cost": 9.0}, "typo")
     assert study.history[0].values["cost"] == 9.0
     assert study.history[0].values["yield"] == measured(study.history[0].point)["yield"]
-    with pytest.raises(HistoryError, match="'price' was not declared"):
+    with pytest.raises(HistoryError, match="'price'"):
         study.amend(0, {"price": 9.0}, "typo")
 
 
@@ -223,7 +223,7 @@ def test_a_standard_error_needs_the_value_it_belongs_to():
     study = covey.Study(space(), goal="max", limits={"ph": ("<=", 7.0)}, seed=0)
     study.ask(2)
     told = [{"value": 1.0, "ph": 6.0}, {"value": None, "ph": 6.0}]
-    with pytest.raises(HistoryError, match=r"sem is 0\.1 for a result without 'value'"):
+    with pytest.raises(HistoryError, match=r"0\.1.*'value'"):
         study.tell([0, 1], told, sem=0.1)
     assert len(study.history.pending) == 2
     study.tell([0, 1], told, sem=[0.1, None])
@@ -258,7 +258,7 @@ def test_front_and_best_keep_the_limits_and_leave_out_what_is_excluded():
     study.note(covey.history.Excluded((1, 3), "spilt"))
     assert study.best is None
     assert study.front == []
-    with pytest.raises(HistoryError, match=r"no trial that counts .* keeps ph <= 7"):
+    with pytest.raises(HistoryError, match="ph <= 7"):
         study.recommend()
 
 
@@ -446,9 +446,9 @@ def test_a_reloaded_study_asks_for_the_same_batch(tmp_path):
 def test_a_journal_of_other_outcomes_is_refused(tmp_path):
     journal = tmp_path / "run.jsonl"
     started(3, journal=journal, limits={"cost": ("<=", 1.0)})
-    with pytest.raises(JournalMismatch, match="another goal"):
+    with pytest.raises(JournalMismatch, match=r"\{'yield': 'max', 'cost': 'min'\}"):
         covey.Study(space(), goal={"yield": "max"}, journal=journal)
-    with pytest.raises(JournalMismatch, match="another limits"):
+    with pytest.raises(JournalMismatch, match=r"'cost': \['<=', 1\.0\]"):
         covey.Study(space(), goal=GOALS, limits={"cost": ("<=", 2.0)}, journal=journal)
     assert len(covey.Study(space(), goal=GOALS, journal=journal).history) == 3
 

@@ -369,7 +369,7 @@ def test_a_trial_of_another_study_is_still_refused(tmp_path):
     stranger = covey.Study(SPACE, strategy="random", seed=1).ask(3)
     with pytest.raises(HistoryError, match="is not of this study"):
         theirs.tell(stranger[0], 1.0)
-    with pytest.raises(HistoryError, match="trial 2 was never asked"):
+    with pytest.raises(HistoryError, match="trial 2"):
         theirs.tell(stranger[2], 1.0)
 
 
@@ -418,7 +418,7 @@ def test_a_child_forked_during_an_ask_does_not_wait_for_it(tmp_path, journal, co
 
 @pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_a_study_is_shared_by_its_journal_and_not_copied(study, take):
-    with pytest.raises(JournalError, match=r"share a journal.*Study\.load"):
+    with pytest.raises(JournalError, match=r"journal='run\.jsonl'"):
         take(study)
 
 

@@ -45,7 +45,7 @@ def test_ids_and_ranges():
         (["٣"], "got '٣'", ExitCode.USAGE),
         (["5-2"], "write 2-5", ExitCode.USAGE),
         ([","], "name the trials", ExitCode.USAGE),
-        (["0-99999999999999999"], "there is no trial 9", ExitCode.INVALID),  # and is not listed
+        (["0-99999999999999999"], "trial 99999999999999999", ExitCode.INVALID),  # and is not listed
         (["9" * 40], "ids are whole numbers", ExitCode.USAGE),
     ],
 )

@@ -87,10 +87,10 @@ def test_sheets_of_earlier_versions_read_as_they_did(tmp_path):
         (b"PK\x03\x04\x14\x00", "begins as a workbook and is none"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "Excel workbook.*CSV UTF-8"),
         (b'a,b\n"1,2', "not CSV"),
-        (b"a,b;c\n1,2;3\n", "a.csv:1: the first line has commas and semicolons"),
+        (b"a,b;c\n1,2;3\n", r"a\.csv:1"),
         (b"id,value\n0,1,slow\n", "a.csv:2: 3 cells, but 2 columns"),
         (b"id,value,,\n0,1,slow,\n", "a.csv:2: 4 cells, but 2 columns"),
-        (b"id,,value\n0,,1\n", "column 2 .*no name"),
+        (b"id,,value\n0,,1\n", "column 2"),
     ],
 )
 def test_what_is_no_sheet_is_refused_with_the_way_out(tmp_path, data, words):
@@ -117,7 +117,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
 def test_a_column_that_comes_twice_is_found_among_very_many(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(",".join([*(f"c{i}" for i in range(60_000)), "c7"]) + "\n")
-    with pytest.raises(HistoryError, match="two columns named 'c7'"):
+    with pytest.raises(HistoryError, match=r"a\.csv.*'c7'"):
         read_table(str(path), Expected())
 
 
@@ -150,7 +150,7 @@ def test_rows_of_a_pool_are_found_by_their_inputs():
     assert fixed_from_text(pool, {"t": "40", "dye": "x"}) == {"t": 40.0, "dye": "x"}
     with pytest.raises(SpaceError, match="no column 't'"):
         point_from_text(pool, {"dye": "2"})
-    with pytest.raises(SpaceError, match="t: 'warm' is not a number"):
+    with pytest.raises(SpaceError, match="'warm'"):
         point_from_text(pool, cells | {"t": "warm"})
 
 
@@ -171,7 +171,7 @@ def test_an_option_is_found_as_a_spreadsheet_writes_it():
         return point_from_text(space, {"c": text})["c"]
 
     assert [found(t) for t in ("TRUE", "false", "1", "2.5", "", " x ")] == list(options.options)
-    with pytest.raises(SpaceError, match="'X' is not an option"):
+    with pytest.raises(SpaceError, match=r"'X'.*True"):
         found("X")
 
 

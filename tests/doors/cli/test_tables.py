@@ -78,7 +78,7 @@ def test_what_a_table_leaves_open_is_not_guessed(text, words):
 def test_what_is_left_open_can_be_said():
     text = "x;value\n1.234;5\n"
     assert read(text, decimal=".").rows[0].number("x") == 1.234
-    with pytest.raises(HistoryError, match="decimal commas"):
+    with pytest.raises(HistoryError, match=r"a\.csv:2"):
         read(text, decimal=",").rows[0].number("x")
     assert read("x;value\n1,234;5\n", decimal=",").rows[0].number("x") == 1.234
     assert read('x,value\n"2,5",1\n', decimal=",").rows[0].number("x") == 2.5
@@ -165,17 +165,17 @@ def test_a_date_that_only_one_option_became_is_that_option(date):
 
 def test_a_date_that_several_options_became_is_refused():
     space = covey.Space({"c": covey.Choice(["MAR2", "2-3", "THF"])})
-    with pytest.raises(SpaceError, match="'MAR2' or '2-3'"):
+    with pytest.raises(SpaceError, match=r"'MAR2'.*'2-3'"):
         point_from_text(space, {"c": "2-Mar"})
-    with pytest.raises(SpaceError, match="is a date"):
+    with pytest.raises(SpaceError, match="'5-Dec'"):
         point_from_text(space, {"c": "5-Dec"})
     assert point_from_text(space, {"c": "MAR2"})["c"] == "MAR2"  # a name is no date
-    with pytest.raises(SpaceError, match="'thf' is not an option"):
+    with pytest.raises(SpaceError, match=r"'thf'.*'THF'"):
         point_from_text(space, {"c": "thf"})
 
 
 def test_a_number_that_became_a_date_is_never_guessed():
-    with pytest.raises(HistoryError, match="makes dates of numbers"):
+    with pytest.raises(HistoryError, match=r"a\.csv:2"):
         read("x,value\n1,01. Mai\n").rows[0].number("value")
     assert read("x,value\n1,1.5\n").rows[0].number("value") == 1.5
 
@@ -188,7 +188,7 @@ def test_rows_of_a_pool_are_found_as_a_german_spreadsheet_writes_them():
     assert point_from_text(pool, cells, GERMAN) == {"a": 1.5, "hot": "True", "wet": True}
     cells = {"a": "2,5", "hot": " x ", "wet": "FALSCH"}
     assert point_from_text(pool, cells, GERMAN) == {"a": 2.5, "hot": "x", "wet": False}
-    with pytest.raises(SpaceError, match="is not a number with a decimal comma"):
+    with pytest.raises(SpaceError, match=r"'1\.5'"):
         point_from_text(pool, cells | {"a": "1.5"}, GERMAN)
     with pytest.raises(SpaceError, match="hot"):
         point_from_text(pool, cells | {"hot": "FALSCH"}, GERMAN)
@@ -196,7 +196,7 @@ def test_rows_of_a_pool_are_found_as_a_german_spreadsheet_writes_them():
 
 def test_advice_about_a_wrong_number_goes_by_the_marks_of_its_file():
     table = read("x;y\n0,5;6l,2\n")
-    with pytest.raises(HistoryError, match=r"'6l,2' is no number\. Nothing"):
+    with pytest.raises(HistoryError, match=r"a\.csv:2.*'6l,2'"):
         table.rows[0].number("y")
     table = read("x\ty\n0.5\t6l,2\n")
     with pytest.raises(HistoryError, match="with a point"):

@@ -67,7 +67,7 @@ def test_no_cell_is_a_formula_and_text_stays_text(tmp_path):
 
 
 def test_control_characters_are_refused_in_a_sentence(tmp_path):
-    with pytest.raises(HistoryError, match="holds a control character"):
+    with pytest.raises(HistoryError, match=r"'a\\x01'"):
         writing.sheet_bytes(tmp_path / "a.xlsx", ["c"], [{"c": "a\x01"}])
 
 
@@ -77,7 +77,7 @@ def test_cells_are_read_for_what_they_are():
     (first, second) = read(data_of(made)).rows
     assert first.cells == {"id": "0", "c": "2026-03-02", "value": "0.5"}
     assert second.cells == {"id": "1", "c": "True", "value": "73%"}
-    with pytest.raises(HistoryError, match=r"a.xlsx:3: the value '73%' is no number"):
+    with pytest.raises(HistoryError, match=r"a\.xlsx:3.*'73%'"):
         second.number("value")
 
 
@@ -96,7 +96,7 @@ def with_cached(data, cached):
 
 def test_a_formula_counts_by_the_value_it_was_saved_with():
     data = data_of(book([["id", "value"], [0, "=A2+5"], [1, 2.5]]))
-    with pytest.raises(HistoryError, match=r"a.xlsx:one!B2 is a formula, and its value was"):
+    with pytest.raises(HistoryError, match=r"a\.xlsx.*B2"):
         read(data)
     table = read(with_cached(data, {"A2+5": "7.25"}))
     assert [row.number("value") for row in table.rows] == [7.25, 2.5]
@@ -206,5 +206,5 @@ def test_a_batch_goes_out_as_a_workbook_and_comes_back(study):
 def test_a_number_with_a_comma_in_a_text_cell_is_to_be_typed_as_the_others_are():
     # A German spreadsheet would make a date of 2.5, so a point is no advice here.
     table = read(data_of(book([["id", "value"], [0, 1.5], [1, "2,5"]])), names=("id", "value"))
-    with pytest.raises(HistoryError, match=r"'2,5' is no number\. The cell is a text; format it"):
+    with pytest.raises(HistoryError, match=r"a\.xlsx:3.*'2,5'"):
         table.rows[1].number("value")

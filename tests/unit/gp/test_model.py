@@ -24,7 +24,7 @@ def test_a_gp_survives_a_log():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"kernel": "rbf"}, "kernel of a GP is one of squared-exponential, matern52; got 'rbf'"),
+        ({"kernel": "rbf"}, r"GP.*squared-exponential.*'rbf'"),
         ({"mean": "linear"}, "got 'linear'"),
         ({"priors": "flat"}, "got 'flat'"),
         ({"noise": -1.0}, "standard deviation >= 0"),
@@ -32,7 +32,7 @@ def test_a_gp_survives_a_log():
         ({"samples": -1}, "got -1"),
         ({"samples": 1.5}, "whole number"),
         ({"samples": True}, "got True"),
-        ({"samples": 2**31}, "to 1000; got 2147483648"),
+        ({"samples": 2**31}, "1000; got 2147483648"),
         ({"noise": "low"}, "got 'low'"),
     ],
 )

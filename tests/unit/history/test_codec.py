@@ -186,7 +186,7 @@ def test_what_the_event_itself_refuses_keeps_its_words():
 
 def test_ids_written_down_are_compared():
     written = event_to_json(Enqueued((A, B)), dict, first_id=4)
-    with pytest.raises(JournalError, match=r"with ids \[4, 5\], but the next free id is 3"):
+    with pytest.raises(JournalError, match=r"\[4, 5\]"):
         event_from_json(written, Point, first_id=3)
     assert event_from_json(written, Point) == Enqueued((A, B))
 

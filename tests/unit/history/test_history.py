@@ -99,14 +99,14 @@ def test_the_best_is_the_first_of_equals_in_either_direction():
     assert run.best("min").id == 0
     assert run.then(Amended(0, 5.0, "typo")).best("max").id == 0
     assert run.then(Amended(0, 4.0, "typo")).best("min").id == 0
-    with pytest.raises(HistoryError, match="goal must be 'max' or 'min', got 'maximize'"):
+    with pytest.raises(HistoryError, match=r"'max'.*'min'.*'maximize'"):
         run.best("maximize")
 
 
 def test_an_unknown_trial_is_named():
-    with pytest.raises(HistoryError, match="trial 7 was never asked; ids so far are 0 to 6"):
+    with pytest.raises(HistoryError, match="trial 7"):
         a_run().trial(7)
-    with pytest.raises(HistoryError, match="trial -1 was never asked"):
+    with pytest.raises(HistoryError, match="trial -1"):
         a_run().trial(-1)
 
 
@@ -127,7 +127,7 @@ def test_an_older_view_answers_for_its_own_length():
     assert (len(old), len(old.events), old.trial(0).status) == (2, 1, "pending")
     assert [t.status for t in old.trials] == ["pending", "pending"]
     old.check(Told((0,), (9.0,)))
-    with pytest.raises(HistoryError, match="ids so far are 0 to 1"):
+    with pytest.raises(HistoryError, match="trial 2"):
         old.check(Told((2,), (9.0,)))
     assert [t.status for t in new.trials] == ["told", "pending", "pending"]
 
@@ -211,7 +211,7 @@ def test_only_colliding_names_are_prefixed():
 
 def test_frames_name_the_extra_they_need(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'covey\[frames\]'"):
+    with pytest.raises(MissingExtraError, match=r"'covey\[frames\]'"):
         a_run().to_frame()
 
 

@@ -46,7 +46,7 @@ def test_on_the_host_nothing_is_moved():
 
 def test_an_unknown_device_is_named():
     pytest.importorskip("torch")
-    with pytest.raises(NumericsError, match="cannot use device 'abacus'"):
+    with pytest.raises(NumericsError, match="'abacus'"):
         Resources(device="abacus")
     with pytest.raises(NumericsError, match=r"cannot use device 'abacus'.*Use device=\"cpu\""):
         Study(Pool(np.random.default_rng(0).random((5, 2))), device="abacus")
@@ -94,7 +94,7 @@ def test_a_study_asks_the_same_whichever_library_computes(strategy, members, mon
 
 
 def test_an_option_that_is_not_there_is_refused():
-    with pytest.raises(TypeError, match="devise"):
+    with pytest.raises(TypeError, match="'devise'"):
         Study(Pool(np.zeros((1, 1))), devise="cuda")
 
 

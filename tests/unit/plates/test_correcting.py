@@ -193,9 +193,9 @@ def test_what_cannot_be_corrected_is_refused_and_nothing_is_recorded():
     marked = wells_of(plate, 1)[0]
     events = study.history.events
     cases = [
-        (lambda: study.amend_wells("p9", {first: 1.0}, "why"), "no plate 'p9'"),
-        (lambda: study.amend_wells("p1", {marked: 1.0}, "why"), "is marked .bubble."),
-        (lambda: study.amend_wells("p1", {first: float("nan")}, "why"), "finite"),
+        (lambda: study.amend_wells("p9", {first: 1.0}, "why"), r"'p9'.*p1"),
+        (lambda: study.amend_wells("p1", {marked: 1.0}, "why"), "A3.*bubble"),
+        (lambda: study.amend_wells("p1", {first: float("nan")}, "why"), "got nan"),
         (lambda: study.amend_wells("p1", {first: {"yield": 1.0}}, "why"), "was told value"),
         (lambda: study.amend_wells("p1", {first: 1.0}, " "), "reason"),
         (lambda: study.amend_wells("p1", {}, "why"), "no well was given"),
@@ -216,7 +216,7 @@ def test_a_trial_that_was_corrected_by_hand_does_not_follow_its_wells():
     study, plate = told()
     first, _ = wells_of(plate, 0)
     study.amend(0, 7.0, "read off the screen")
-    with pytest.raises(HistoryError, match=r"corrected by hand.*study\.amend\(0"):
+    with pytest.raises(HistoryError, match=r"\{'value': 7\.0\}"):
         study.mark_wells("p1", [first], "bubble")
     study.mark_wells("p1", wells_of(plate, 1)[:1], "bubble")  # others do
 
@@ -297,7 +297,7 @@ def test_trials_have_the_points_that_were_dispensed():
         {"material": "B", "plate": "S", "well": "A2", "volume_ul": 500, "concentration": 10.0},
     ]
     rules = [Dispense("A", volume="{ul}"), Dispense("B", concentration="{x}", of=100.0)]
-    with pytest.raises(SpaceError, match="less than hamilton"):
+    with pytest.raises(SpaceError, match=r"A4.*hamilton"):
         pick_list(plate, "hamilton", stocks, [Dispense("A", volume=0.01)])
     picks = pick_list(plate, "echo", stocks, rules)
     asked_for = {t.id: t.point for t in study.history.trials}
@@ -376,7 +376,7 @@ def test_points_that_were_run_otherwise_are_in_a_journal_and_in_the_model(tmp_pa
     for wrong, said in (
         (lambda: Moved((0, 1), (Point(x=0.5, y=0.5),), "why"), "2 trials but 1 point"),
         (lambda: Moved((0,), (Point(x=0.5, y=0.5),), " "), "reason"),
-        (lambda: study.note(Moved((99,), (Point(x=0.5, y=0.5),), "why")), "never asked"),
+        (lambda: study.note(Moved((99,), (Point(x=0.5, y=0.5),), "why")), "trial 99"),
     ):
         with pytest.raises(HistoryError, match=said):
             wrong()

@@ -46,19 +46,19 @@ def test_wells_do_not_wrap_around_at_the_end_of_a_row():
         ({"controls": {"blank": Control(["A1"])}, "reserved": ["A1"]}, "A1 is to stay empty"),
         ({"controls": {"a": Control(["B2"]), "b": Control(["B02"])}}, "B02 is given twice, to a"),
         ({"controls": {"a": Control(["B2", "b2"])}}, "given twice, to a;"),
-        ({"controls": {"a": 0}}, "control 'a'"),
-        ({"controls": {"a:b": 1}}, "colon"),
-        ({"shared": {"t": "plates"}}, "Did you mean 'plate'"),
+        ({"controls": {"a": 0}}, r"'a'.*got 0"),
+        ({"controls": {"a:b": 1}}, "'a:b'"),
+        ({"shared": {"t": "plates"}}, "'plate'"),
         ({"shared": {"t": "row", "ml": "column"}}, "strip plots"),
-        ({"reserved": "A1"}, "list of names"),
+        ({"reserved": "A1"}, r"reserved.*'A1'"),
         ({"reserved": ["column 13"]}, "column 13"),
-        ({"reserved": ["row I"]}, "rows go to H"),
-        ({"edge": "rim"}, "use, controls, empty"),
+        ({"reserved": ["row I"]}, "'row I'"),
+        ({"edge": "rim"}, "'rim'"),
         ({"order": "mirrored"}, "replicates=2"),
         ({"order": "mirrored", "replicates": 2, "controls": {"a": 3}}, "even number"),
         ({"replicates": 0}, "replicates"),
-        ({"distinct": {"kind": 0}}, "distinct 'kind'"),
-        ({"total": {"ml": float("nan")}}, "total 'ml'"),
+        ({"distinct": {"kind": 0}}, r"'kind'.*got 0"),
+        ({"total": {"ml": float("nan")}}, r"'ml'.*got nan"),
         ({"effects": ["well"]}, "effects"),
     ],
 )
@@ -71,10 +71,10 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(given, said):
 @pytest.mark.parametrize(
     ("layout", "said"),
     [
-        (Layout(shared={"temp": "plate"}), "'temp', which is no parameter"),
-        (Layout(distinct={"Kind": 2}), "Did you mean 'kind'"),
+        (Layout(shared={"temp": "plate"}), r"'temp'.*ml"),
+        (Layout(distinct={"Kind": 2}), r"'Kind'.*'kind'"),
         (Layout(total={"kind": 2.0}), "not a number"),
-        (Layout(controls={"c": Control(2, at={"t": 1})}), "control 'c'"),
+        (Layout(controls={"c": Control(2, at={"t": 1})}), r"'c'.*'ml'"),
     ],
 )
 def test_names_and_points_are_checked_against_the_space(layout, said):
@@ -84,7 +84,7 @@ def test_names_and_points_are_checked_against_the_space(layout, said):
 
 def test_a_parameter_that_may_be_absent_is_not_shared():
     space = Space({"kind": Choice(["a", "b"]), "ml": Real(0, 5, when={"kind": "a"})})
-    with pytest.raises(SpaceError, match="some points do not have"):
+    with pytest.raises(SpaceError, match=r"'ml'.*`when`"):
         Layout(shared={"ml": "plate"}).against(space)
     Layout(shared={"kind": "plate"}, total={"ml": 50.0}).against(space)
 
@@ -121,7 +121,7 @@ def test_a_layout_is_read_back_from_what_is_written_down():
     assert Layout.from_description(written) == layout
     assert Layout.from_description(Layout().describe()) == Layout()
     assert Layout.from_description({"controls": {"blank": 4}}).control_count == 4
-    with pytest.raises(SpaceError, match="Did you mean 'replicates'"):
+    with pytest.raises(SpaceError, match="'replicates'"):
         Layout.from_description({"replicate": 2})
 
 

@@ -76,25 +76,25 @@ def test_a_second_source_well_is_used_when_the_first_is_empty():
 @pytest.mark.parametrize(
     ("stocks", "rules", "profile", "said"),
     [
-        (STOCKS, [Dispense("XPhos", volume=0.001)], "echo", "at most 4 mM"),
-        (STOCKS, [Dispense("XPhos", volume=0.2)], "opentrons", "well A1: 0.2 µL of XPhos is less"),
+        (STOCKS, [Dispense("XPhos", volume=0.001)], "echo", r"0\.001.*mM"),
+        (STOCKS, [Dispense("XPhos", volume=0.2)], "opentrons", r"A1: 0\.2"),
         (STOCKS, [Dispense("XPhos", volume=20.0)], "echo", "runs dry: 80 µL.*35 µL are missing"),
-        (STOCKS, [Dispense("water", volume=1.0)], "echo", "no stock of 'water'"),
-        (STOCKS, [Dispense("{ligan}", volume=1.0)], "echo", "Did you mean 'ligand'"),
+        (STOCKS, [Dispense("water", volume=1.0)], "echo", "'water'"),
+        (STOCKS, [Dispense("{ligan}", volume=1.0)], "echo", "'ligand'"),
         (STOCKS, [Dispense("{ligand}", volume=1.0, role="blank")], "echo", "outside the space"),
-        (STOCKS, [Dispense("DMSO", volume="{ligand}")], "echo", "'XPhos' is no volume"),
-        (STOCKS, [Dispense("DMSO", volume=-1.0)], "echo", "at least 0"),
+        (STOCKS, [Dispense("DMSO", volume="{ligand}")], "echo", "'XPhos'"),
+        (STOCKS, [Dispense("DMSO", volume=-1.0)], "echo", r"got -1\.0"),
         (STOCKS, [*RULES[:1], Dispense("DMSO", up_to=3.0)], "echo", "well A1: 5 µL are dispensed"),
-        (STOCKS, [Dispense("DMSO", concentration=1.0, of=10.0)], "echo", "no concentration"),
+        (STOCKS, [Dispense("DMSO", concentration=1.0, of=10.0)], "echo", r"A1.*concentration"),
         (STOCKS, [], "echo", "nothing says what is dispensed"),
-        (STOCKS, RULES, "ecko", "Did you mean 'echo'"),
+        (STOCKS, RULES, "ecko", r"'ecko'.*'echo'"),
         ([{"material": "XPhos"}], RULES, "echo", "no plate"),
         ([], RULES, "echo", "no stocks"),
         (
             [*STOCKS, {"material": "water", "plate": "S1", "well": "A1", "volume_ul": 1}],
             RULES,
             "echo",
-            "S1 A1 holds XPhos and water",
+            r"S1 A1.*XPhos",
         ),
     ],
 )
@@ -116,12 +116,12 @@ def test_a_table_of_stocks_is_read(tmp_path):
     path.write_text("Material;plate;well;volume_ul;dead_ul\nXPhos;S1;A1;60;15\n")
     assert read_stocks(path)[0]["XPhos"][0].left == 45.0
     path.write_text("material;plate;well\nXPhos;S1;A1\n")
-    with pytest.raises(SpaceError, match="no column 'volume_ul'"):
+    with pytest.raises(SpaceError, match="'volume_ul'"):
         read_stocks(path)
 
 
 def test_a_role_that_the_plate_has_not_is_refused():
-    with pytest.raises(SpaceError, match=r"no control 'blnk'.* Did you mean 'blank'"):
+    with pytest.raises(SpaceError, match=r"'blnk'.*'blank'"):
         pick_list(a_plate(), "generic", STOCKS, [Dispense("DMSO", volume=1, role="blnk")])
     made = pick_list(a_plate(), "generic", STOCKS, [Dispense("DMSO", volume=1, role="blank")])
     assert [t.well for t in made.transfers] == ["B2"]

@@ -49,7 +49,7 @@ def test_wells_are_the_same_in_a_table_a_file_and_a_frame(tmp_path):
         ({"wells": 0}, "a number of at least 1"),
         ({"wells": "A1"}, "or a list such as"),
         ({"wells": []}, "its list is empty"),
-        ({"wells": 2, "at": 3}, "is a dict, or None"),
+        ({"wells": 2, "at": 3}, "None; got 3"),
     ],
 )
 def test_a_control_says_what_it_may_be(given, said):

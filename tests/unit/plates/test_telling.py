@@ -205,8 +205,8 @@ def test_bad_readings_are_refused_by_their_cell_and_nothing_is_recorded(tmp_path
             f"well {well}: the Value 'x",
         ),
         (text + f"{well},1.0\n", f"well {well} comes twice"),
-        (text + "Z1,1.0\n", "no well Z1"),
-        ("well,colour\nA1,red\n", "no column 'value'"),
+        (text + "Z1,1.0\n", "Z1"),
+        ("well,colour\nA1,red\n", "'value'"),
         ("well,RFU,OD600\nA1,1,2\n", "several that may be meant: RFU, OD600"),
         ("1,2\n3,4\n", "neither a table"),
         (np.zeros((2, 2)), "3 x 4"),
@@ -222,7 +222,7 @@ def test_bad_readings_are_refused_by_their_cell_and_nothing_is_recorded(tmp_path
         with pytest.raises(HistoryError, match=said):
             study.tell_plate("p1", path if isinstance(given, str) else given)
         assert study.history.events == events
-    with pytest.raises(HistoryError, match="no plate 'p2'; there are p1"):
+    with pytest.raises(HistoryError, match=r"'p2'.*p1"):
         study.tell_plate("p2", readings)
     with pytest.raises(HistoryError, match="cannot read"):
         study.tell_plate("p1", tmp_path / "missing.csv")
@@ -238,7 +238,7 @@ def test_a_word_of_the_reader_is_a_mark():
 def test_a_trial_that_was_told_by_hand_is_not_measured_again():
     study, (plate,) = asked()
     study.tell(0, 5.0)
-    with pytest.raises(HistoryError, match=r"trial 0 in well .* was told"):
+    with pytest.raises(HistoryError, match=r"trial 0.*B4"):
         study.tell_plate(plate, readings_of(plate))
     rest = {w.name: 1.0 for w in plate.used if w.trial != 0}
     study.tell_plate(plate, rest, part=True)
@@ -399,16 +399,16 @@ def test_two_matrices_in_a_file_are_refused_by_their_lines():
     [
         (
             "A1;0,113 A2;0.999",
-            "well A1: value is '0,113', and .*A2: value is '0.999'; a file",
+            r"A1.*'0,113'.*A2.*'0\.999'",
         ),
-        ("A1;1,234 A2;2,345", "well A1: value is '1,234', which may be a decimal mark or one of"),
-        ("A1;1.012 A2;7", "well A1: value is '1.012', which may be a decimal mark or one of"),
+        ("A1;1,234 A2;2,345", r"A1.*'1,234'"),
+        ("A1;1.012 A2;7", r"A1.*'1\.012'"),
         (
             "A1;0,5 A2;1.234",
-            "well A2: the value '1.234' is no number. This file has decimal",
+            r"A2.*'1\.234'",
         ),
-        ("A1;0.5 A2;1,234", "well A2: the value '1,234' is no number. Write decimal numbers with"),
-        ("A1;0,5 A2;1.234,5", "well A2: the value '1.234,5' is no number"),
+        ("A1;0.5 A2;1,234", r"A2.*'1,234'"),
+        ("A1;0,5 A2;1.234,5", r"A2.*'1\.234,5'"),
     ],
 )
 @pytest.mark.parametrize("separator", [";", "\t"])
@@ -421,7 +421,7 @@ def test_doubtful_numbers_are_refused_by_their_cell(cells, said, separator):
 def test_who_says_the_decimal_mark_is_believed():
     text = "well;value\nA1;1,234\nA2;2,345\n"
     assert read_readings(text, Grid(2, 3), decimal=",").values == {"A1": 1.234, "A2": 2.345}
-    with pytest.raises(HistoryError, match="well A1: the value '1,234' is no number"):
+    with pytest.raises(HistoryError, match=r"A1.*'1,234'"):
         read_readings(text, Grid(2, 3), decimal=".")
     with pytest.raises(HistoryError, match="decimal is"):
         read_readings(text, Grid(2, 3), decimal="comma")
@@ -539,10 +539,10 @@ def test_a_key_of_plates_is_refused_by_ask():
     study = Study(SPACE, seed=1)
     (plate,) = study.ask_plates(1, LAYOUT, key="week 12")
     events = study.history.events
-    with pytest.raises(HistoryError, match="'week 12' was used before"):
+    with pytest.raises(HistoryError, match="'week 12'"):
         study.ask(len(plate.trials), key="week 12")
     study.ask(2, key="batch")
-    with pytest.raises(HistoryError, match="'batch' was used before"):
+    with pytest.raises(HistoryError, match="'batch'"):
         study.ask_plates(1, LAYOUT, key="batch")
     assert study.history.events[: len(events)] == events
     assert [p.name for p in study.ask_plates(1, LAYOUT, key="week 12")] == ["p1"]
@@ -559,8 +559,8 @@ def test_what_is_no_plate_and_no_reading_is_refused(goal):
         (plates, {"A2": 1.0}, "one Plate or its name"),
         ([], {"A2": 1.0}, r"got \[\]"),
         (None, {"A2": 1.0}, "got None"),
-        ("p1", {"A1": {"out": 2.0, "cost": None}}, "well A1, 'cost'"),
-        ("p1", {"A2": {"out": 2.0, "cost": None}}, "well A2, 'cost'"),
+        ("p1", {"A1": {"out": 2.0, "cost": None}}, "A1, 'cost'"),
+        ("p1", {"A2": {"out": 2.0, "cost": None}}, "A2, 'cost'"),
         ("p1", {"A2": "high"}, "A2"),
         ("p1", [1, 2], "rows of numbers|several"),
         ("p1", [3, [4]], "rows of numbers|several"),
@@ -603,10 +603,10 @@ def test_a_reference_has_the_shared_value_of_its_plate():
 def test_a_point_of_a_control_lacks_nothing_but_what_its_plate_shares():
     space = Space({"t": Real(40, 110, step=5), "x": Real(0.0, 1.0)})
     for shared, at, said in (
-        ({"t": "plate"}, {}, "its point has no 'x'"),
+        ({"t": "plate"}, {}, r"'r'.*'x'"),
         ({"t": "plate"}, {"t": 60.0, "x": 0.3}, "Leave t out of its point"),
         ({"t": "column"}, {"x": 0.3}, "has a point without t, but wells share t by column"),
-        ({}, {"x": 0.3}, "control 'r'"),
+        ({}, {"x": 0.3}, r"'r'.*'t'"),
     ):
         study = Study(space, seed=0)
         layout = Layout(plate=12, shared=shared, controls={"r": Control(2, at=at)})

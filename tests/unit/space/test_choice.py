@@ -26,12 +26,12 @@ def relu(x):
     ("options", "message"),
     [
         ([], "at least one option, got none"),
-        ("adam", "must be a list, got 'adam'"),
+        ("adam", r"'adam'.*\['a', 'b'\]"),
         ({"a", "b"}, "must be a list"),
         ({"a": 1}, "must be a list"),
-        (7, "must be a list, got 7"),
+        (7, r"got 7.*\['a', 'b'\]"),
         (["a", "b", "a"], "options 0 and 2 of a Choice are both 'a'"),
-        ([[1], [2], [2]], r"options 1 and 2 of a Choice are both \[2\]"),
+        ([[1], [2], [2]], r"Choice.*\[2\]"),
         ([1, np.int64(1)], "options 0 and 1 of a Choice are both 1"),
     ],
 )
@@ -47,7 +47,7 @@ def test_choice_refuses(options, message):
         ("ADAM", "Did you mean 'adam'?"),
         (3, "3 is not an option; the options are 'adam', 'sgd'.$"),
         (["adam"], "is not an option"),
-        (float("nan"), "nan is not an option"),
+        (float("nan"), r"nan.*'adam'"),
     ],
 )
 def test_choice_names_the_nearest_option(value, message):
@@ -56,7 +56,7 @@ def test_choice_names_the_nearest_option(value, message):
 
 
 def test_a_number_in_quotes_finds_its_number():
-    with pytest.raises(SpaceError, match=r"'32' is not an option.* Did you mean 32\?"):
+    with pytest.raises(SpaceError, match=r"'32'.*32, 64.*32"):
         Choice([32, 64]).check("32")
 
 
@@ -64,7 +64,7 @@ def test_true_one_and_one_point_zero_are_three_options():
     choice = Choice([True, 1, 1.0, "1"])
     decoded = choice.decode(choice.encode([1.0, 1, True, "1"]))
     assert [type(option) for option in decoded] == [float, int, bool, str]
-    with pytest.raises(SpaceError, match="False is not an option"):
+    with pytest.raises(SpaceError, match=r"False.*True"):
         choice.check(False)
 
 
@@ -143,7 +143,7 @@ def test_json_holds_scalars_and_the_place_of_everything_else():
 
 @pytest.mark.parametrize("value", [{"option": 3}, {"option": -1}, {"option": "0"}, {"place": 0}])
 def test_json_that_names_no_option(value):
-    with pytest.raises(SpaceError, match=r'names no option; expected {"option": 0} to'):
+    with pytest.raises(SpaceError, match=r'\{"option": 0\}'):
         Choice(["a", [1], [2]]).from_json(value)
 
 

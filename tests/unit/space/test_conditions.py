@@ -120,21 +120,24 @@ def test_many_switches_and_large_parents_are_counted_without_listing():
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"a": Real(0, 1, when={"modle": 1}), "model": Integer(1, 2)}, "Did you mean 'model'"),
+        ({"a": Real(0, 1, when={"modle": 1}), "model": Integer(1, 2)}, r"'modle'.*'model'"),
         (
             {"a": Real(0, 1, when={"model": "tre"}), "model": Choice(["tree", "net"])},
-            "condition of parameter 'a'.*'tre' is not an option.*Did you mean 'tree'",
+            r"'a'.*'model': 'tre'.*'tree', 'net'.*'tree'",
         ),
-        ({"a": Integer(1, 2, when={"b": 1}), "b": Integer(1, 2, when={"a": 1})}, "in a circle"),
-        ({"a": Integer(1, 2, when={"a": 1})}, "in a circle: 'a' -> 'a'"),
-        ({"a": Real(0, 1, when={"b": 0.5}), "b": Real(0, 1)}, "'b' is continuous.*step"),
+        (
+            {"a": Integer(1, 2, when={"b": 1}), "b": Integer(1, 2, when={"a": 1})},
+            "'a' -> 'b' -> 'a'",
+        ),
+        ({"a": Integer(1, 2, when={"a": 1})}, "'a' -> 'a'"),
+        ({"a": Real(0, 1, when={"b": 0.5}), "b": Real(0, 1)}, r"'a': 'b'.*Choice"),
         (
             {
                 "m": Choice(["a", "b"]),
                 "x": Choice([1, 2], when={"m": "a"}),
                 "y": Real(0, 1, when={"m": "b", "x": 1}),
             },
-            "'y' is never present",
+            r"'y'.*'b'.*'m'",
         ),
     ],
 )
@@ -151,15 +154,13 @@ def test_when_has_a_form(when):
 
 def test_a_point_is_refused_for_what_is_absent_and_for_what_is_missing():
     space = nested()
-    with pytest.raises(
-        SpaceError, match=r"'depth' is present only when model is 'tree', and model"
-    ):
+    with pytest.raises(SpaceError, match=r"'depth'.*'tree'"):
         space.check({"model": "line", "depth": 3})
-    with pytest.raises(SpaceError, match=r"no 'depth', 'pruned'.*with model = 'tree' needs"):
+    with pytest.raises(SpaceError, match=r"'depth', 'pruned'.*model = 'tree'"):
         space.check({"model": "tree"})
-    with pytest.raises(SpaceError, match="there is no opt"):
+    with pytest.raises(SpaceError, match=r"'mu'.*opt"):
         space.encode([{"model": "line", "mu": 0.5}])
-    with pytest.raises(SpaceError, match="has no 'lr'"):
+    with pytest.raises(SpaceError, match=r"'lr'.*model = 'net'"):
         space.from_json({"model": "net", "opt": "adam"})
 
 
@@ -216,7 +217,7 @@ def test_a_constraint_says_nothing_where_one_of_its_parameters_is_absent():
     points = [{"m": "one", "x": 0.9}, {"m": "two", "x": 0.9, "y": 0.1}]
     assert space.feasible(space.encode(points)).tolist() == [True, False]
     assert space.check(points[0]) == points[0]
-    with pytest.raises(SpaceError, match="breaks the constraint"):
+    with pytest.raises(SpaceError, match=r"\{'m': 'two', 'x': 0\.9, 'y': 0\.1\}"):
         space.check(points[1])
 
 

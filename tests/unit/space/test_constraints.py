@@ -23,13 +23,13 @@ PARAMETERS = {
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"weights": {"x": 1}}, "neither bound; give lower=, upper= or both"),
-        ({"weights": {"x": 1}, "lower": 2, "upper": 1}, "no point satisfies .*lower=2.0, upper=1"),
+        ({"weights": {"x": 1}}, r"\{'x': 1, 'y': 1\}, upper=1\.0"),
+        ({"weights": {"x": 1}, "lower": 2, "upper": 1}, r"lower=2\.0"),
         ({"weights": {"x": 1}, "lower": INF}, "no point satisfies"),
         ({"weights": {"x": 1}, "upper": -INF}, "no point satisfies"),
         ({"weights": {"x": 1}, "upper": float("nan")}, "the upper bound of Linear must be"),
-        ({"weights": {"x": 1}, "lower": "0"}, "the lower bound of Linear must be"),
-        ({"weights": ["x"], "upper": 1}, "weights of Linear must be a dict"),
+        ({"weights": {"x": 1}, "lower": "0"}, r"Linear.*'0'"),
+        ({"weights": ["x"], "upper": 1}, r"Linear.*\['x'\]"),
         ({"weights": {}, "upper": 1}, "a weight other than zero"),
         ({"weights": {"x": 0}, "upper": 1}, "a weight other than zero"),
         ({"weights": {"x": float("nan")}, "upper": 1}, "the weight of 'x' must be a finite"),
@@ -44,9 +44,9 @@ def test_linear_refuses(arguments, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("widht", "Linear: unknown parameter 'widht'; .* Did you mean 'width'?"),
-        ("kind", "cannot weigh 'kind', an unordered Choice"),
-        ("level", "cannot weigh 'level', a Choice; it needs .* an ordered Choice of numbers"),
+        ("widht", r"'widht'.*'width'"),
+        ("kind", r"'kind'.*Choice"),
+        ("level", "'level'"),
     ],
 )
 def test_linear_is_validated_against_the_space(name, message):
@@ -129,9 +129,9 @@ def test_a_predicate_goes_by_its_name():
 def test_enforce_says_which_constraint_and_its_value():
     enforce(Linear({"x": 1}, upper=1), {"x": 1.0}, PARAMETERS)
     enforce(lambda point: True, {"x": 1.0}, PARAMETERS)
-    with pytest.raises(SpaceError, match=r"breaks the constraint x \+ k <= 1: the sum is 3.5"):
+    with pytest.raises(SpaceError, match=r"\{'x': 0\.5, 'k': 3\}.*x \+ k <= 1.*3\.5"):
         enforce(Linear({"x": 1, "k": 1}, upper=1), {"x": 0.5, "k": 3}, PARAMETERS)
-    with pytest.raises(SpaceError, match=r"{'x': 1.0} breaks the constraint 'callable'"):
+    with pytest.raises(SpaceError, match=r"\{'x': 1\.0\}.*'callable'"):
         enforce(callable, {"x": 1.0}, PARAMETERS)
 
 
@@ -149,7 +149,5 @@ def test_where_must_be_a_list(where):
 
 
 def test_where_holds_constraints_only():
-    with pytest.raises(
-        SpaceError, match=r"Linear, Mixture or a function of the point, got 'x < 1'"
-    ):
+    with pytest.raises(SpaceError, match=r"Linear, Mixture.*'x < 1'"):
         checked_where(["x < 1"])

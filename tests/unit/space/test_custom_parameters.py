@@ -171,16 +171,16 @@ def test_nearly_the_same_angle_is_told_apart_and_the_same_one_is_not():
 def test_a_kind_that_nobody_registered_is_named():
     description = covey.Space({"turn": Angle()}).describe()
     description["parameters"][0]["kind"] = "quaternion"
-    with pytest.raises(SpaceError, match="KeyError 'quaternion', no kind of parameter that is kno"):
+    with pytest.raises(SpaceError, match="'quaternion'"):
         space_from_description(description)
 
 
 def test_a_kind_keeps_its_name():
-    with pytest.raises(SpaceError, match=r"'real' is already covey.space.parameters.Real"):
+    with pytest.raises(SpaceError, match=r"'real'.*Mine"):
         register(type("Mine", (Angle,), {"kind": "real"}))
     assert registered("real") is covey.Real
 
 
 def test_a_linear_constraint_does_not_weigh_an_angle():
-    with pytest.raises(SpaceError, match="cannot weigh 'turn', an Angle; it needs Real"):
+    with pytest.raises(SpaceError, match=r"'turn'.*Real"):
         covey.Space({"turn": Angle()}, where=[covey.Linear({"turn": 1}, upper=1)])

@@ -57,7 +57,7 @@ def test_a_pool_is_read_again_from_its_file(tmp_path):
     with pytest.raises(SpaceError, match=r"changed \(it has 1 distinct rows, and had 2\)"):
         space_from_description(through_json(pool))
     path.write_text("id,t,s,z\na,1,u,1\nb,2,v,1\n")
-    with pytest.raises(SpaceError, match=r"it has \['id', 't', 's', 'z'\] for columns, and had"):
+    with pytest.raises(SpaceError, match=r"\['id', 't', 's', 'z'\]"):
         space_from_description(through_json(pool))
     path.unlink()
     with pytest.raises(SpaceError, match="there is no file"):
@@ -67,9 +67,9 @@ def test_a_pool_is_read_again_from_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "grid"}, "kind 'space' or 'pool', got 'grid'"),
-        ({"parameters": [{"name": "x", "kind": "complex"}]}, "is damaged: KeyError 'complex'"),
-        ({"parameters": [{"name": "x", "kind": "real", "lo": 1}]}, "is damaged: TypeError"),
+        ({"kind": "grid"}, r"'space'.*'pool'.*'grid'"),
+        ({"parameters": [{"name": "x", "kind": "complex"}]}, "'complex'"),
+        ({"parameters": [{"name": "x", "kind": "real", "lo": 1}]}, r"TypeError.*'lo'"),
         ({"parameters": None}, "is damaged"),
         ({"parameters": []}, "at least one parameter"),
     ],

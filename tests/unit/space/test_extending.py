@@ -75,7 +75,7 @@ def test_options_with_features_may_come():
     points = [{"c": option} for option in "abc"]
     np.testing.assert_array_equal(now.encode(points), Space({"c": four}).encode(points))
     plain = Space({"c": Choice(["a", "b", "c", "d"])})
-    with pytest.raises(SpaceError, match="nothing describes it; keep it among the options"):
+    with pytest.raises(SpaceError, match=r"'c': 'd'.*`where`"):
         grown(Space({"c": three}), plain, {}).encode([{"c": "d"}])
     assert differences(Space({"c": three}), Space({"c": Choice(["a", "b", "c"])})) == [
         "c: one of 'a', 'b', 'c'"
@@ -161,7 +161,7 @@ def test_points_inside_have_the_coordinates_of_the_space_itself():
     assert after == space
     assert after.fingerprint == space.fingerprint
     np.testing.assert_allclose(after.encode([{"x": 9.0, "n": 10}]), [[9.0, 1.9, 0.0, 1.0]])
-    with pytest.raises(SpaceError, match="outside"):
+    with pytest.raises(SpaceError, match=r"'x': 9\.0.*\[0\.0, 1\.0\]"):
         after.check({"x": 9.0, "n": 1, "c": "a"})
     assert after.to_json({"x": 9.0, "n": 10}) == {"x": 9.0, "n": 10}
 
@@ -198,7 +198,7 @@ def test_a_pool_finds_rows_that_are_gone_no_more_and_still_has_a_place_for_them(
     assert now.locate(points).tolist() == [-1, 0]
     assert reachable(now, now.encode(points)).tolist() == [False, True]
     assert now.to_json(points[0]) == points[0]
-    with pytest.raises(SpaceError, match="'a' is not in the pool"):
+    with pytest.raises(SpaceError, match=r"'s': 'a'.*'b'"):
         now.check(points[0])
 
 
@@ -209,7 +209,7 @@ def test_a_pool_finds_rows_that_are_gone_no_more_and_still_has_a_place_for_them(
         (
             Space({"x": Real(0, 1), "y": Real(0, 1)}),
             Space({"x": Real(0, 1)}),
-            "'y' is gone.*Choice",
+            r"'y'.*'y'.*\[0\.0\]",
         ),
         (Space({"x": Real(0, 1)}), Space({"x": Choice(["a"])}), "another name"),
         (Space({"x": Choice(["a"])}), Space({"x": Real(0, 1)}), "another name"),

@@ -124,15 +124,15 @@ def test_every_option_has_a_direction_of_its_own():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"THF": [1.0]}, "the dict of features has no features of the option 'DMF'"),
-        ({"THF": [1.0], "DMF": [1.0, 2.0]}, "same columns"),
+        ({"THF": [1.0]}, r"'DMF'.*THF"),
+        ({"THF": [1.0], "DMF": [1.0, 2.0]}, r"'THF'.*'DMF'"),
         ({"THF": [1.0], "DMF": [float("nan")]}, "'column 1' .* no number for the option 'DMF'"),
-        ({"THF": [1.0], "DMF": ["warm"]}, "has 'warm' for the option 'DMF'"),
+        ({"THF": [1.0], "DMF": ["warm"]}, r"'warm'.*'DMF'"),
         ({"THF": [1.0], "DMF": [1.0]}, "the same for all options"),
         ({}, "is empty"),
         ([[1.0], [2.0]], "a pandas or polars frame; got list"),
         (7, "got int"),
-        ("absent.csv", "there is no file 'absent.csv' to read features from"),
+        ("absent.csv", r"'absent\.csv'"),
     ],
 )
 def test_bad_features_are_refused(given, message):
@@ -159,22 +159,22 @@ def test_a_file_that_lacks_an_option_is_named_with_it(file):
 
 def test_a_bad_cell_is_named_by_its_line(file):
     file.write_text(file.read_text().replace("36.7", "n/a"))
-    with pytest.raises(SpaceError, match=r"'permittivity' .* 'n/a' .* 'DMF' \(line 3 of "):
+    with pytest.raises(SpaceError, match=r"'permittivity'.*'n/a'.*'DMF' \(line 3"):
         Choice(["THF", "DMF"], features=file)
     Choice(["THF", "water"], features=file)  # rows of other options may hold anything
 
 
 def test_two_rows_for_an_option_are_refused(file):
     file.write_text(file.read_text() + "THF,1,2\n")
-    with pytest.raises(SpaceError, match="2 rows of features of the option 'THF'"):
+    with pytest.raises(SpaceError, match=r"'THF' \(line 2"):
         Choice(["THF", "DMF"], features=file)
-    with pytest.raises(SpaceError, match="two rows for 'THF'"):
+    with pytest.raises(SpaceError, match=r"solvents\.csv.*'THF'"):
         options_in(file)
 
 
 def test_options_with_equal_features_are_refused_by_name():
     given = {"THF": [1.0, 2.0], "oxolane": [1.0, 2.0], "water": [0.0, 0.0]}
-    with pytest.raises(SpaceError, match="'THF' and 'oxolane' have the same features"):
+    with pytest.raises(SpaceError, match=r"'THF'.*'oxolane'"):
         Choice(list(given), features=given)
 
 

@@ -137,7 +137,7 @@ def test_chains_within_linear_constraints_are_uniform(parts):
 def test_nothing_within_contradictions():
     found = space(Mixture(NAMES), Linear({"a": 1, "b": 1, "c": 1, "d": 1}, upper=0.5))
     assert Flat(found, {}).draw_within(10, np.random.default_rng(0)) is None
-    with pytest.raises(ExhaustedError, match=r"a \+ b \+ c \+ d = 1; .* <= 0.5. A linear program"):
+    with pytest.raises(ExhaustedError, match=r"a \+ b \+ c \+ d = 1; a \+ b \+ c \+ d <= 0\.5"):
         next(Flat(found, {}).blocks(10, np.random.default_rng(0)))
 
 
@@ -145,7 +145,7 @@ def test_nothing_within_contradictions():
 def test_what_is_fixed_and_contradicts_the_constraints_is_told_so_at_once(options):
     found = space(Mixture(NAMES, **options), Linear({"a": 1, "b": -2}, lower=0, upper=0))
     assert len(next(Flat(found, {"a": 0.6}).blocks(10, np.random.default_rng(0)))) == 10
-    with pytest.raises(ExhaustedError, match=r"with a=0.8 .*proves it; .*or fix less") as caught:
+    with pytest.raises(ExhaustedError, match=r"a=0\.8.*a \+ b \+ c \+ d = 1.*b = 0") as caught:
         next(Flat(found, {"a": 0.8}).blocks(10, np.random.default_rng(0)))
     assert caught.value.left == 0
 

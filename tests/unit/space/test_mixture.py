@@ -36,20 +36,20 @@ LOTION = Space(
     [
         ({"names": "ab"}, "a list of two parts or more"),
         ({"names": ["a"]}, "a list of two parts or more"),
-        ({"names": ["a", "a"]}, "each part once"),
+        ({"names": ["a", "a"]}, r"Mixture.*\['a', 'a'\]"),
         ({"names": ["a", 3]}, "part names must be non-empty strings"),
         ({"names": ["a", "b"], "total": 0}, "total of a Mixture must be above 0"),
-        ({"names": ["a", "b"], "total": "1"}, "total of a Mixture must be a finite number"),
-        ({"names": ["a", "b"], "parts": (0, 2)}, r"from 1 to 2.*got \(0, 2\)"),
+        ({"names": ["a", "b"], "total": "1"}, r"Mixture.*'1'"),
+        ({"names": ["a", "b"], "parts": (0, 2)}, r"Mixture.*\(1, 2\).*\(0, 2\)"),
         ({"names": ["a", "b"], "parts": (2, 1)}, "from 1 to 2"),
-        ({"names": ["a", "b"], "parts": 3}, "from 1 to 2.*got 3"),
+        ({"names": ["a", "b"], "parts": 3}, r"\(1, 2\); got 3"),
         ({"names": ["a", "b"], "parts": "12"}, "from 1 to 2"),
         ({"names": ["a", "b"], "parts": (True, 2)}, "from 1 to 2"),
         ({"names": ["a", "b"], "least": 0}, "least of a Mixture must be above 0"),
-        ({"names": ["a", "b"], "least": 1.5}, "least=1.5 .* above its total=1.0.*lower `least`"),
-        ({"names": ["a", "b"], "step": -0.1}, "step of a Mixture must be above 0"),
-        ({"names": ["a", "b"], "step": 0.3}, "never sums to total=1.0; .* 0.9 and 1.2"),
-        ({"names": ["a", "b"], "step": 1e-7}, "10000000 of them"),
+        ({"names": ["a", "b"], "least": 1.5}, r"least=1\.5.*total=1\.0.*`least`"),
+        ({"names": ["a", "b"], "step": -0.1}, r"got -0\.1"),
+        ({"names": ["a", "b"], "step": 0.3}, r"total=1\.0.*0\.9.*1\.2"),
+        ({"names": ["a", "b"], "step": 1e-7}, r"total=1\.0.*10000000"),
     ],
 )
 def test_a_mixture_refuses(arguments, message):
@@ -66,33 +66,37 @@ THREE = {name: Real(0, 0.6) for name in "abc"}
         (
             {"a": Real(0.5, 1), "b": Real(0.6, 1)},
             {},
-            "a 0.5 to 1, b 0.6 to 1.* 1.1 to 2 with",
+            r"0\.5.*0\.6.*1\.1",
         ),
         (
             {"a": Real(0, 0.2), "b": Real(0, 0.3)},
             {},
-            "a 0 to 0.2, b 0 to 0.3.* 0 to 0.5 with",
+            r"0\.2.*0\.3.*0\.5",
         ),
-        (THREE, {"parts": 1}, "= 1, 1 part.* to 0.6 with 1 part; change .*`parts`"),
+        (THREE, {"parts": 1}, r"1e-06.*0\.6.*1e-06"),
         (
             THREE,
             {"parts": 3, "least": 0.4},
             r"0 or 0.4 to 0.6.* 1.2 to 1.8 .*`least` \(0.4\)",
         ),
-        (THREE, {"parts": (3, 3), "least": 0.7}, "a 0 or 0.7 to 0.6.* no number of parts.*`least`"),
-        ({n: Real(0.1, 1) for n in "abc"}, {"parts": (1, 2)}, "a 0.1 to 1, b .* c .* no number of"),
-        ({"a": Real(0.1, 0.2), "b": Real(0, 1)}, {"least": 0.3}, r"a 0.3 to 0.2.*`least` \(0.3\)"),
+        (THREE, {"parts": (3, 3), "least": 0.7}, r"a \+ b \+ c = 1.*0\.7.*0\.6"),
+        ({n: Real(0.1, 1) for n in "abc"}, {"parts": (1, 2)}, r"0\.1.*0\.1.*`parts`"),
+        (
+            {"a": Real(0.1, 0.2), "b": Real(0, 1)},
+            {"least": 0.3},
+            r"0\.3.*0\.2.*`least` \(0\.3",
+        ),
         ({"a": Real(0, 1), "b": Choice(["u", "v"])}, {}, "'b' is no number"),
-        ({"a": Real(0, 1), "b": Real(0.1, 1, log=True)}, {}, "'b' is on a log scale"),
-        ({"a": Real(0, 1), "b": Real(-1, 1)}, {}, "'b' has low=-1.0, and no part .* below 0"),
+        ({"a": Real(0, 1), "b": Real(0.1, 1, log=True)}, {}, r"'b'.*low=0\.1"),
+        ({"a": Real(0, 1), "b": Real(-1, 1)}, {}, r"'b'.*low=-1\.0"),
         ({"a": Real(0, 1, step=0.1), "b": Real(0, 1)}, {}, r"different steps \(a 0.1, b none\)"),
-        ({"a": Real(0, 1, step=0.1), "b": Real(0, 1)}, {"step": 0.2}, "its own is 0.2"),
+        ({"a": Real(0, 1, step=0.1), "b": Real(0, 1)}, {"step": 0.2}, r"Mixture.*0\.1.*0\.2"),
         ({"a": Real(0, 0.005), "b": Real(0, 1)}, {"step": 0.01}, "there lies only 0.0 between"),
-        ({"a": Real(0.001, 0.005), "b": Real(0, 1)}, {"step": 0.01}, "there is none between"),
+        ({"a": Real(0.001, 0.005), "b": Real(0, 1)}, {"step": 0.01}, r"step=0\.01.*0\.001"),
         (
             {"a": Real(0.05, 0.95, step=0.1), "b": Real(0, 1, step=0.1)},
             {},
-            "'a' begins at 0.05, which is no multiple",
+            r"'a'.*0\.05",
         ),
     ],
 )
@@ -102,12 +106,10 @@ def test_a_space_refuses_a_mixture_that_cannot_be(parameters, arguments, message
 
 
 def test_a_part_that_does_not_exist_or_belongs_to_two():
-    with pytest.raises(
-        SpaceError, match=r"Mixture: unknown parameter 'watr'.*Did you mean 'water'"
-    ):
+    with pytest.raises(SpaceError, match=r"'watr'.*'water'"):
         Space(PARTS, where=[Mixture(["watr", "ethanol"])])
     twice = [Mixture(["water", "ethanol"]), Mixture(["water", "glycerol"])]
-    with pytest.raises(SpaceError, match=r"'water' is in two mixtures.*covey.toml.*`equal`"):
+    with pytest.raises(SpaceError, match=r"'water'.*water \+ ethanol = 1; water \+ glycerol = 1"):
         Space(PARTS, where=twice)
 
 
@@ -152,7 +154,7 @@ def test_a_fixed_part_leaves_the_rest():
     assert {(p["water"], p["ethanol"]) for p in points} == {(0.7, 0.0), (0.0, 0.7)}
     with pytest.raises(SpaceError, match=r"with water=0.9, ethanol=0.3: .* 1.2 with 2 .*fix less"):
         LOTION.grid(10_000, {"water": 0.9, "ethanol": 0.3})
-    with pytest.raises(SpaceError, match=r"with water=0.02: .*water 0.05 to 0.02.*`least` \(0.05"):
+    with pytest.raises(SpaceError, match=r"water=0\.02.*0\.05.*0\.02"):
         LOTION.grid(10_000, {"water": 0.02})
 
 
@@ -164,11 +166,11 @@ def test_a_fixed_part_leaves_the_rest():
             {"a": 0.95},
             r"0.95 with 1 part, 1.05 to 1.95 with 2 parts.*; fix less, or .*`least` \(0.1\)",
         ),
-        ({"least": 0.3}, {"a": 0.8}, r"0.8 with 1 part, 1.1 .*`least` \(0.3\)"),
+        ({"least": 0.3}, {"a": 0.8}, r"0\.3.*0\.8.*1\.1"),
         ({"parts": 2}, {"a": 1.0}, "a 1, b .* 1.000001 to 2 with 2 parts; fix less"),
         ({"parts": 2, "step": 0.1}, {"a": 1.0}, "1.1 to 2 with 2 parts; fix less"),
-        ({"parts": 2}, {"a": 0, "b": 0}, "a 0, b 0, c .*no number of parts.*; fix less"),
-        ({"parts": (1, 2)}, {"a": 0.2, "b": 0.3}, "a 0.2, b 0.3, .* 0.5 with 2 parts; fix less"),
+        ({"parts": 2}, {"a": 0, "b": 0}, r"a \+ b \+ c = 1.*a=0, b=0"),
+        ({"parts": (1, 2)}, {"a": 0.2, "b": 0.3}, r"0\.2.*0\.3.*0\.5"),
     ],
 )
 def test_what_is_fixed_and_cannot_be_is_told_the_bounds_and_sums(options, fixed, message):
@@ -281,13 +283,13 @@ def test_points_off_by_rounding_are_taken_and_others_told_their_sum():
     third = {"water": 1 / 3, "ethanol": 1 / 3, "glycerol": 1 / 3}
     assert free.check(third) == third
     assert free.feasible(free.encode([third])).all()
-    with pytest.raises(SpaceError, match=r"water \+ ethanol \+ glycerol = 1: the sum is 0.999$"):
+    with pytest.raises(SpaceError, match=r"water \+ ethanol \+ glycerol = 1.*0\.999"):
         free.check({"water": 0.333, "ethanol": 0.333, "glycerol": 0.333})
-    with pytest.raises(SpaceError, match=r"in steps of 0.01: the sum is 0.9"):
+    with pytest.raises(SpaceError, match=r"0\.01.*0\.9"):
         LOTION.check({**point, "ethanol": 0.6})
-    with pytest.raises(SpaceError, match="3 parts are present, water, ethanol, glycerol"):
+    with pytest.raises(SpaceError, match="'water'"):
         LOTION.check({"water": 0.3, "ethanol": 0.6, "glycerol": 0.1, "T": 20})
-    with pytest.raises(SpaceError, match=r"each at least 0.05.*: ethanol is 0.03"):
+    with pytest.raises(SpaceError, match=r"0\.05.*0\.01.*0\.03"):
         LOTION.check({"water": 0.97, "ethanol": 0.03, "glycerol": 0, "T": 20})
 
 

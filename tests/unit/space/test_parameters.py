@@ -18,12 +18,12 @@ NAN, INF = float("nan"), float("inf")
     [
         ({"low": 1, "high": 1}, "low < high, got low=1.0, high=1.0"),
         ({"low": 2, "high": 1}, "low < high, got low=2.0, high=1.0"),
-        ({"low": NAN, "high": 1}, "the low of a Real must be a finite number, got nan"),
-        ({"low": 0, "high": INF}, "the high of a Real must be a finite number, got inf"),
-        ({"low": "0", "high": 1}, "the low of a Real must be a finite number, got '0'"),
-        ({"low": False, "high": 1}, "finite number, got False"),
-        ({"low": 0, "high": 1, "log": True}, r"log=True needs low > 0 .* got low=0.0"),
-        ({"low": -1, "high": 1, "log": True}, r"log=True needs low > 0 .* got low=-1.0"),
+        ({"low": NAN, "high": 1}, "got nan"),
+        ({"low": 0, "high": INF}, "got inf"),
+        ({"low": "0", "high": 1}, r"Real.*'0'"),
+        ({"low": False, "high": 1}, "got False"),
+        ({"low": 0, "high": 1, "log": True}, r"log=True.*low > 0.*low=0\.0"),
+        ({"low": -1, "high": 1, "log": True}, r"log=True.*low > 0.*low=-1\.0"),
         ({"low": -1.7e308, "high": 1.7e308}, "float64 cannot divide the range"),
         ({"low": 1e9, "high": np.nextafter(1e9, 2e9), "log": True}, "range .* in logs"),
     ],
@@ -36,11 +36,11 @@ def test_real_refuses(arguments, message):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (1.5, r"1.5 is outside \[0.0, 1.0\]"),
-        (NAN, "finite number, got nan"),
-        (True, "finite number, got True"),
-        ("0.5", "finite number, got '0.5'"),
-        (None, "finite number, got None"),
+        (1.5, r"1\.5.*\[0\.0, 1\.0\]"),
+        (NAN, "got nan"),
+        (True, "got True"),
+        ("0.5", r"Real.*'0\.5'"),
+        (None, "got None"),
     ],
 )
 def test_real_values_are_checked(value, message):
@@ -93,13 +93,13 @@ def test_real_describes_itself():
     ("arguments", "message"),
     [
         ({"low": 2, "high": 1}, "low <= high, got low=2, high=1"),
-        ({"low": 0.5, "high": 1}, "the low of an Integer must be a whole number, got 0.5"),
-        ({"low": 0, "high": True}, "the high of an Integer must be a whole number, got True"),
+        ({"low": 0.5, "high": 1}, r"got 0\.5"),
+        ({"low": 0, "high": True}, "got True"),
         ({"low": 0, "high": 10**400}, "the high of an Integer must be a finite number"),
         ({"low": 0, "high": 4, "step": 0}, "step >= 1, got 0"),
-        ({"low": 1, "high": 10, "step": 4}, "never meets high=10; the nearest fitting high is 9"),
-        ({"low": 1, "high": 12, "step": 4}, "never meets high=12; the nearest fitting high is 13"),
-        ({"low": 0, "high": 9, "log": True}, "log=True needs low > step/2, got low=0, step=1"),
+        ({"low": 1, "high": 10, "step": 4}, "high=10"),
+        ({"low": 1, "high": 12, "step": 4}, r"high=12.*13"),
+        ({"low": 0, "high": 9, "log": True}, r"log=True.*low > step.*low=0, step=1"),
         ({"low": 1, "high": 9, "step": 2, "log": True}, "low > step/2, got low=1, step=2"),
         ({"low": 0, "high": 2**51}, "more values than float64 can tell apart"),
         ({"low": 1, "high": 2**41, "log": True}, "more values than float64 can tell apart"),
@@ -113,13 +113,13 @@ def test_integer_refuses(arguments, message):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (11, r"11 is outside \[1, 10\]"),
+        (11, r"11.*\[1, 10\]"),
         (5, "5 is not on the grid of step 3 from 1; its neighbours are 4 and 7"),
-        (4.5, "whole number, got 4.5"),
-        (True, "whole number, got True"),
-        (NAN, "whole number, got nan"),
-        (INF, "whole number, got inf"),
-        ("4", "whole number, got '4'"),
+        (4.5, r"got 4\.5"),
+        (True, "got True"),
+        (NAN, "got nan"),
+        (INF, "got inf"),
+        ("4", r"Integer.*'4'"),
     ],
 )
 def test_integer_values_are_checked(value, message):
@@ -207,8 +207,8 @@ def test_numeric_parameters_pickle_and_do_not_change(parameter):
         ([("x", Real(0, 1))], "needs a dict"),
         ({"": Real(0, 1)}, "parameter names must be non-empty strings, got ''"),
         ({3: Real(0, 1)}, "parameter names must be non-empty strings, got 3"),
-        ({"x": (0, 1)}, r"parameter 'x' must be Real, Integer or Choice, got \(0, 1\)"),
-        ({"x": Real}, "parameter 'x' must be Real, Integer or Choice"),
+        ({"x": (0, 1)}, r"'x'.*\(0, 1\).*\(0, 1\)"),
+        ({"x": Real}, r"'x'.*Real, Integer"),
     ],
 )
 def test_parameters_of_a_space_are_checked(parameters, message):

@@ -31,7 +31,7 @@ def test_inputs_are_scaled_or_one_hot_and_labels_unseen(plate):
     np.testing.assert_array_equal(plate.rows, [[0, 0, 1, 0, 1], [1, 1, 0, 0, 1], [0.5, 0, 1, 1, 0]])
     assert plate.rows.dtype == np.float64
     assert plate.columns_of("solvent") == slice(1, 3)
-    with pytest.raises(SpaceError, match=r"unknown input 'solvant'; .*mean 'solvent'\?"):
+    with pytest.raises(SpaceError, match=r"'solvant'.*'solvent'"):
         plate.columns_of("solvant")
 
 
@@ -68,20 +68,20 @@ def test_candidates_cannot_be_overwritten(plate):
         ({"rows": []}, "at least one row"),
         ({"rows": ROWS, "labels": ["t", "solvent", "wet", "id"]}, "no inputs are left"),
         ({"rows": ROWS, "inputs": []}, "no inputs are left"),
-        ({"rows": ROWS, "inputs": ["tt"]}, "unknown column 'tt'; the table has t, solvent"),
-        ({"rows": ROWS, "labels": ["wett"]}, r"unknown column 'wett'.* Did you mean 'wet'\?"),
+        ({"rows": ROWS, "inputs": ["tt"]}, r"'tt'.*'t'"),
+        ({"rows": ROWS, "labels": ["wett"]}, r"'wett'.*'wet'"),
         ({"rows": ROWS, "inputs": ["t"], "labels": ["t"]}, "t cannot be both an input and a label"),
         (
             {"rows": ROWS, "inputs": "t"},
-            r"inputs must be a list of columns, got 't'; write \['t'\]",
+            r"'t'.*\['t'\]",
         ),
-        ({"rows": ROWS, "labels": "id"}, r"labels must be a list of columns, got 'id'"),
+        ({"rows": ROWS, "labels": "id"}, r"'id'.*\['id'\]"),
         ({"rows": [{"x": 1}, {}]}, "ragged: row 1"),
-        ({"rows": np.array([[1.0], [np.nan]])}, "row 1 .* has nan in the input 'x0'"),
-        ({"rows": np.array([[1.0], [np.inf]])}, "row 1 .* has inf in the input 'x0'"),
+        ({"rows": np.array([[1.0], [np.nan]])}, r"row 1.*nan.*'x0'"),
+        ({"rows": np.array([[1.0], [np.inf]])}, r"row 1.*inf.*'x0'"),
         (
             {"rows": [{"x": 1}, {"x": None}]},
-            "row 1 .* nothing .None. in the input 'x'.*drop the row",
+            r"row 1.*None.*'x'",
         ),
     ],
 )
@@ -98,7 +98,7 @@ def test_labels_may_be_missing_or_anything():
 def test_text_with_too_many_values_is_refused_before_memory_runs_out(monkeypatch):
     monkeypatch.setattr(pool_module, "_MOST_CELLS", 50)
     rows = [{"smiles": f"C{i}", "x": i} for i in range(10)]
-    with pytest.raises(SpaceError, match=r"'smiles' alone needs 10 columns. .*labels=\['smiles'\]"):
+    with pytest.raises(SpaceError, match=r"'smiles'.*10.*\['smiles'\]"):
         Pool(rows)
     assert Pool(rows, labels=["smiles"]).width == 1
 
@@ -131,9 +131,9 @@ def test_encode_goes_on_beyond_the_pool(plate):
     ("points", "message"),
     [
         (ROWS[0], r"got one dict; write encode\(\[point\]\)"),
-        ([{"t": 20, "wet": True}], "the point has no 'solvent'; a point of this pool needs t, so"),
-        ([{**ROWS[0], "solvent": "watre"}], r"column 'solvent': 'watre' is not in the pool.*water"),
-        ([{**ROWS[0], "t": "hot"}], "column 't': a numeric value must be a finite number"),
+        ([{"t": 20, "wet": True}], r"'solvent'.*wet"),
+        ([{**ROWS[0], "solvent": "watre"}], r"'solvent': 'watre'.*'acetone', 'water'"),
+        ([{**ROWS[0], "t": "hot"}], r"'t'.*'hot'"),
     ],
 )
 def test_encode_says_what_is_wrong(plate, points, message):
@@ -164,7 +164,7 @@ def test_every_row_of_a_large_pool_is_found():
 
 def test_check_gives_the_full_row_of_the_pool(plate):
     assert plate.check({"wet": False, "t": 30.0, "solvent": np.str_("water")}) == ROWS[2]
-    with pytest.raises(SpaceError, match="has id='A3', not 'wrong'"):
+    with pytest.raises(SpaceError, match=r"id='A3'.*'wrong'"):
         plate.check({**ROWS[2], "id": "wrong"})
 
 
@@ -179,11 +179,11 @@ def test_check_of_a_point_elsewhere_needs_its_inputs_only(plate):
 @pytest.mark.parametrize(
     ("point", "message"),
     [
-        ([20], r"must be a dict such as {'x0': 0.5}, got \[20\]"),
-        ({**ROWS[0], "temp": 1}, "unknown column 'temp'; this pool has t, solvent, wet, id"),
-        ({"t": 20}, "the point has no 'solvent'"),
-        ({**ROWS[0], "t": float("nan")}, "column 't': .* finite number, got nan"),
-        ({**ROWS[0], "wet": 1}, "column 'wet': 1 is not in the pool"),
+        ([20], r"\{'x0': 0\.5\}.*\[20\]"),
+        ({**ROWS[0], "temp": 1}, r"'temp'.*wet"),
+        ({"t": 20}, "'solvent'"),
+        ({**ROWS[0], "t": float("nan")}, r"'t'.*got nan"),
+        ({**ROWS[0], "wet": 1}, r"'wet'.*False"),
     ],
 )
 def test_check_says_what_is_wrong(plate, point, message):
@@ -214,9 +214,9 @@ def test_matching_holds_inputs_and_labels():
         mask = pool.matching(fixed)
         assert mask.dtype == np.bool_
         assert mask.astype(int).tolist() == expected, fixed
-    with pytest.raises(SpaceError, match="unknown column 'q'"):
+    with pytest.raises(SpaceError, match=r"'q'.*wet.*ok"):
         pool.matching({"q": 1})
-    with pytest.raises(SpaceError, match="'oil' is not in the pool"):
+    with pytest.raises(SpaceError, match="'solvent': 'oil'"):
         pool.matching({"solvent": "oil"})
 
 
@@ -374,8 +374,8 @@ def test_a_pool_in_logs_is_built_again_from_its_description(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"log": "dose"}, r"log must be a list of columns, got 'dose'"),
-        ({"log": ["dos"]}, "unknown input 'dos'.*Did you mean 'dose'"),
+        ({"log": "dose"}, r"'dose'.*\['conc'\]"),
+        ({"log": ["dos"]}, r"'dos'.*'dose'"),
         ({"log": ["dye"]}, "log names 'dye', which holds no numbers"),
         ({"log": ["dye"], "labels": ["dye"]}, "unknown input 'dye'"),
     ],
@@ -386,9 +386,9 @@ def test_a_column_that_cannot_be_in_logs_is_refused(arguments, reason):
 
 
 def test_a_log_scale_needs_numbers_above_zero():
-    with pytest.raises(SpaceError, match=r"row 1 .* has 0.0 in the input 'dose'.*above 0"):
+    with pytest.raises(SpaceError, match=r"row 1.*0\.0.*'dose'"):
         Pool([{"dose": 1.0}, {"dose": 0.0}], log=["dose"])
-    with pytest.raises(SpaceError, match="column 'dose': a value on a log scale must be above 0"):
+    with pytest.raises(SpaceError, match=r"'dose'.*got -1\.0"):
         Pool(DOSES, log=["dose"]).encode([{"dose": -1.0, "dye": "red"}])
 
 

@@ -40,17 +40,17 @@ def test_integers_beyond_int64_are_numbers():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1.0, float("nan")], r"row 1 \(the first is row 0\) has nan in the input 't'.*fill it in"),
-        ([float("-inf"), 1.0], r"row 0 .* has -inf in the input 't'"),
-        ([1, 2, None], r"row 2 .* has nothing \(None\) in the input 't'.*labels=\['t'\]"),
-        (["a", float("nan")], "row 1 .* has nan in the input 't'"),
+        ([1.0, float("nan")], r"row 1.*nan.*'t'"),
+        ([float("-inf"), 1.0], r"row 0.*inf.*'t'"),
+        ([1, 2, None], r"row 2.*None.*'t'.*\['t'\]"),
+        (["a", float("nan")], r"row 1.*nan.*'t'"),
         (["a", 1], "the input 't' holds int and str; .* all numbers, all text or all booleans"),
-        ([1, 2, 3, "n/a", 3.5], "holds float and int and str; row 3 .* has 'n/a'"),
-        (["a", None], "row 1 .* has nothing"),
-        ([True, 1], "the input 't' holds bool and int"),
-        ([[1], [2]], "the input 't' holds list"),
+        ([1, 2, 3, "n/a", 3.5], r"row 3.*'n/a'"),
+        (["a", None], r"row 1.*None"),
+        ([True, 1], r"'t'.*bool.*row 1"),
+        ([[1], [2]], r"'t'.*row 0.*\[1\]"),
         ([10**400, 1], "the input 't' must be a finite number"),
-        ([-1.7e308, 1.7e308], "the input 't' is too wide for float64"),
+        ([-1.7e308, 1.7e308], r"'t'.*float64"),
     ],
 )
 def test_an_input_that_cannot_be_seen(values, message):
@@ -68,7 +68,7 @@ def test_one_word_among_numbers_is_a_mistake():
 
 
 def test_a_sign_for_missing_is_a_mistake_among_any_numbers():
-    with pytest.raises(SpaceError, match=r"row 1 .* has 'N/A' .* where 1 of 3 cells are numbers"):
+    with pytest.raises(SpaceError, match=r"row 1.*'N/A'.*'t'"):
         fit("t", as_column(["1", "N/A", " - "]))
     assert fit("t", as_column(["a", "N/A", "-"])).width == 3
 
@@ -76,7 +76,7 @@ def test_a_sign_for_missing_is_a_mistake_among_any_numbers():
 def test_text_of_too_many_values_is_not_an_input():
     names = [f"C{i}" for i in range(1001)]
     assert fit("id", as_column(names[1:])).width == 1000
-    with pytest.raises(SpaceError, match=r"'id' has 1001 different texts, .* labels=\['id'\]"):
+    with pytest.raises(SpaceError, match=r"'id'.*1001.*row 0"):
         fit("id", as_column(names))
 
 
@@ -96,11 +96,11 @@ def test_values_are_checked():
 def test_an_unknown_category_is_an_error_with_the_nearest():
     text = OneHot(("acetone", "water"))
     assert text.check(np.str_("water")) == "water"
-    with pytest.raises(SpaceError, match=r"'watre' is not in the pool; .* Did you mean 'water'\?"):
+    with pytest.raises(SpaceError, match=r"'watre'.*'acetone', 'water'.*'water'"):
         text.check("watre")
     flags = OneHot((False, True))
     assert flags.check(np.bool_(True)) is True
-    with pytest.raises(SpaceError, match="1 is not in the pool"):
+    with pytest.raises(SpaceError, match="False, True"):
         flags.check(1)
 
 
@@ -130,7 +130,7 @@ def test_rows_of_a_file_are_named_by_their_lines(tmp_path):
     held = Encoded.of(read_rows(file), None, ())
     assert held.repeats.startswith(f"line 4 of {file} and line 5 of {file} have the same inputs")
     file.write_text("x\n3\n\nnan\n")
-    with pytest.raises(SpaceError, match=r"line 4 of .*pool.csv has nan in the input 'x'"):
+    with pytest.raises(SpaceError, match=r"line 4.*nan.*'x'"):
         Encoded.of(read_rows(file), None, ())
 
 
@@ -156,9 +156,9 @@ def test_all_columns_are_inputs_but_for_labels():
 @pytest.mark.parametrize(
     ("inputs", "labels", "message"),
     [
-        (["z"], (), "unknown column 'z'; pool.csv has t, s, x"),
-        (None, ["T"], r"unknown column 'T'; pool.csv has t, s, x. Did you mean 't'\?"),
-        ("t", (), r"inputs must be a list of columns, got 't'; write \['t'\]"),
+        (["z"], (), r"'z'; pool\.csv"),
+        (None, ["T"], r"'T'; pool\.csv.*'t'"),
+        ("t", (), r"'t'.*\['t'\]"),
         (["t"], ["t"], "t cannot be both an input and a label"),
         ([], (), "no inputs are left"),
     ],
@@ -172,7 +172,7 @@ def test_what_does_not_fit_is_refused(monkeypatch):
     features = {"t": Scaled(0.0, 1.0), "s": OneHot(tuple("abcd"))}
     monkeypatch.setattr(pool, "_MOST_CELLS", 50)
     refuse_too_wide(features, 10)
-    with pytest.raises(SpaceError, match=r"more than 2 GiB; the input 's' alone needs 4 columns"):
+    with pytest.raises(SpaceError, match=r"11.*'s'.*\['s'\]"):
         refuse_too_wide(features, 11)
 
 

@@ -68,7 +68,7 @@ def test_small_and_odd_types(pa, tmp_path):
 
 def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"needs pyarrow: pip install 'covey\[parquet\]'"):
+    with pytest.raises(MissingExtraError, match=r"'covey\[parquet\]'"):
         read_parquet(tmp_path / "pool.parquet")
 
 
@@ -94,7 +94,7 @@ def test_a_file_without_rows_or_with_one_name_twice(pa, tmp_path):
     with pytest.raises(SpaceError, match=r"pool.parquet holds 1 columns and 0 rows; .*one row"):
         read_parquet(write(pa, tmp_path / "pool.parquet", empty))
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
-    with pytest.raises(SpaceError, match=r"pool.parquet has two columns called 'x'"):
+    with pytest.raises(SpaceError, match=r"pool\.parquet.*'x'"):
         read_parquet(write(pa, tmp_path / "pool.parquet", twice))
 
 

@@ -43,7 +43,7 @@ def test_feasible_and_check_agree_with_the_rule_by_hand():
         if allowed:
             assert where.check(point) == point
         else:
-            with pytest.raises(SpaceError, match=r"breaks the constraint when solvent is 'THF'"):
+            with pytest.raises(SpaceError, match=r"'solvent'.*'THF'"):
                 where.check(point)
 
 
@@ -66,13 +66,13 @@ def test_it_comes_back_from_its_description():
 @pytest.mark.parametrize(
     ("when", "then", "words"),
     [
-        ({"solvent": "THS"}, {"T": (None, 60)}, "Did you mean 'THF'"),
-        ({"solvnt": "THF"}, {"T": (None, 60)}, "Did you mean 'solvent'"),
-        ({"T": 20.0}, {"n": (None, 6)}, "'T' is continuous"),
+        ({"solvent": "THS"}, {"T": (None, 60)}, r"'solvent'.*'THF'"),
+        ({"solvnt": "THF"}, {"T": (None, 60)}, r"'solvnt'.*'solvent'"),
+        ({"T": 20.0}, {"n": (None, 6)}, r"'when T is 20\.0: n <= 6': 'T'"),
         ({"solvent": "THF"}, {"T": (None, 10)}, "no value of 'T'"),
-        ({"solvent": "THF"}, {"n": (1.2, 1.8)}, "no value of 'n'"),
+        ({"solvent": "THF"}, {"n": (1.2, 1.8)}, r"'n'.*'THF'"),
         ({"solvent": "THF"}, {"base": (None, 10)}, "'base' is no number"),
-        ({"solvent": "THF"}, {"base": ["NaOHH"]}, "Did you mean 'NaOH'"),
+        ({"solvent": "THF"}, {"base": ["NaOHH"]}, r"'base'.*'NaOH'"),
     ],
 )
 def test_a_rule_that_the_space_cannot_keep_is_refused(when, then, words):
@@ -159,13 +159,13 @@ def test_rules_are_read_in_the_dialect_of_a_spreadsheet(tmp_path):
     ("text", "words"),
     [
         ("", "is empty; its first line"),
-        ("when,is,parameter,low,hihg\n", r":1: 'hihg' is no column.*Did you mean 'high'"),
-        ("when,is,low,high\n", ":1: there is no column 'parameter'"),
+        ("when,is,parameter,low,hihg\n", r"rules\.csv:1: 'hihg'.*'high'"),
+        ("when,is,low,high\n", r"rules\.csv:1.*'parameter'"),
         ("when,is,parameter,low,high\nsolvent,THF,T,,60\nsolvent,TFH,T,,60\n", r":3: .*'THF'"),
         ("when,is,parameter,low,high\nsolvnt,THF,T,,60\n", r":2: .*'solvent'"),
-        ("when,is,parameter,low,high\nsolvent,THF,T,,warm\n", ":2: the cell 'high': 'warm'"),
+        ("when,is,parameter,low,high\nsolvent,THF,T,,warm\n", r"rules\.csv:2.*'high': 'warm'"),
         ("when,is,parameter,low,high\nsolvent,THF,T,,\n", ":2: .*neither end"),
-        ("when,is,parameter,low,high\nsolvent,,T,,3\n", ":2: the cell 'is' is empty"),
+        ("when,is,parameter,low,high\nsolvent,,T,,3\n", r"rules\.csv:2.*'is'"),
         ("when,is,parameter,low,high\nsolvent,THF,T,,60,7\n", ":2: 6 cells, but 5"),
         ("when,is,parameter,low,high\nsolvent,THF,T,,10\n", ":2: .*no value of 'T'"),
     ],
@@ -194,7 +194,7 @@ def test_a_rule_moves_no_candidate_where_its_condition_is_absent():
 
 def test_single_values_of_a_continuous_parameter_are_no_range():
     parameters = {"solvent": Choice(["THF", "DMF"]), "T": Real(20, 120)}
-    with pytest.raises(SpaceError, match="for a range write low and high"):
+    with pytest.raises(SpaceError, match=r"\{'low': 20, 'high': 60\}"):
         Space(parameters, where=[Implies({"solvent": "THF"}, {"T": [20, 60]})])
 
 

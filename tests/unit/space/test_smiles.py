@@ -14,18 +14,18 @@ SMILES = {"THF": "C1CCOC1", "2-MeTHF": "CC1CCCO1", "water": "O", "DMF": "CN(C)C=
 
 def test_without_rdkit_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "rdkit", None)
-    with pytest.raises(MissingExtraError, match=r"covey\[chem\]"):
+    with pytest.raises(MissingExtraError, match=r"'covey\[chem\]'"):
         Choice.smiles(SMILES)
 
 
 @pytest.mark.parametrize("given", [{}, ["O"], "O"])
 def test_a_dict_is_asked_for(given):
-    with pytest.raises(SpaceError, match="takes a dict such as"):
+    with pytest.raises(SpaceError, match=r"\{'THF': 'C1CCOC1'\}"):
         smiles_features(given)
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(SpaceError, match="Did you mean 'morgan'"):
+    with pytest.raises(SpaceError, match="'morgan'"):
         smiles_features(SMILES, "Morgan2")
 
 
@@ -42,5 +42,5 @@ def test_molecules_that_are_alike_lie_close(kind):
 
 def test_what_is_no_smiles_is_named():
     pytest.importorskip("rdkit", reason="pip install 'covey[chem]'")
-    with pytest.raises(SpaceError, match="option 'THF': 'C1CCOC' is no SMILES"):
+    with pytest.raises(SpaceError, match="'THF': 'C1CCOC'"):
         Choice.smiles({**SMILES, "THF": "C1CCOC"})

@@ -37,7 +37,7 @@ def test_a_space_knows_its_columns():
     assert FINITE.size == 20
     assert MIXED.continuous.tolist() == [True, False, False, False, False, False]
     assert MIXED.columns_of("opt") == slice(2, 5)
-    with pytest.raises(SpaceError, match=r"unknown parameter 'oopt'; .* Did you mean 'opt'\?"):
+    with pytest.raises(SpaceError, match=r"'oopt'.*'opt'"):
         MIXED.columns_of("oopt")
 
 
@@ -58,8 +58,8 @@ def test_points_are_encoded_side_by_side_and_come_back():
     ("points", "message"),
     [
         (POINT, r"got one dict; write encode\(\[point\]\)"),
-        ([{"lr": 1e-2}], "the point has no 'k'; a point of this space needs lr, k, opt, width"),
-        ([{**POINT, "k": 9}], r"parameter 'k': 9 is outside \[0, 4\]"),
+        ([{"lr": 1e-2}], r"'k'.*opt"),
+        ([{**POINT, "k": 9}], r"'k'.*\[0, 4\]"),
     ],
 )
 def test_encode_says_what_is_wrong(points, message):
@@ -70,9 +70,9 @@ def test_encode_says_what_is_wrong(points, message):
 @pytest.mark.parametrize("method", ["decode", "snap", "feasible"])
 def test_coordinates_have_the_right_shape_and_no_nan(method):
     call = getattr(MIXED, method)
-    with pytest.raises(SpaceError, match=r"shape \(n, 6\), got \(6,\)"):
+    with pytest.raises(SpaceError, match=r"\(6,\).*None"):
         call(np.zeros(6))
-    with pytest.raises(SpaceError, match=r"shape \(n, 6\), got \(2, 5\)"):
+    with pytest.raises(SpaceError, match=r"\(2, 5\).*None"):
         call(np.zeros((2, 5)))
     bad = np.zeros((3, 6))
     bad[1, 2] = np.nan
@@ -91,12 +91,12 @@ def test_check_gives_the_canonical_point_in_order():
 @pytest.mark.parametrize(
     ("point", "message"),
     [
-        ([1, 2], r"must be a dict such as {'x': 0.5}, got \[1, 2\]"),
-        ({**POINT, "widht": 1}, r"unknown parameter 'widht'; this space has .*mean 'width'\?"),
-        ({"lr": 1e-2, "width": 16}, "the point has no 'k', 'opt'"),
-        ({**POINT, "lr": 2.0}, r"parameter 'lr': 2.0 is outside \[0.0001, 1.0\]"),
-        ({**POINT, "opt": "adma"}, r"parameter 'opt': 'adma' is not an option.*mean 'adam'\?"),
-        ({**POINT, "lr": float("nan")}, "parameter 'lr': .*got nan"),
+        ([1, 2], r"\{'x': 0\.5\}.*\[1, 2\]"),
+        ({**POINT, "widht": 1}, r"'widht'.*'width'"),
+        ({"lr": 1e-2, "width": 16}, "'k', 'opt'"),
+        ({**POINT, "lr": 2.0}, r"'lr': 2\.0.*\[0\.0001, 1\.0\]"),
+        ({**POINT, "opt": "adma"}, r"'opt': 'adma'.*'adam', 'sgd', 'lion'.*'adam'"),
+        ({**POINT, "lr": float("nan")}, r"'lr'.*got nan"),
     ],
 )
 def test_check_says_what_is_wrong(point, message):
@@ -106,9 +106,9 @@ def test_check_says_what_is_wrong(point, message):
 
 def test_check_names_the_constraint_and_its_value():
     assert FINITE.check({"k": 2, "opt": "a", "w": 2}) == {"k": 2, "opt": "a", "w": 2}
-    with pytest.raises(SpaceError, match=r"constraint k \+ w <= 4: the sum is 5.0"):
+    with pytest.raises(SpaceError, match=r"\{'k': 4, 'opt': 'a', 'w': 1\}.*k \+ w <= 4.*5\.0"):
         FINITE.check({"k": 4, "opt": "a", "w": 1})
-    with pytest.raises(SpaceError, match=r"{'k': 1, 'opt': 'a', 'w': 1} breaks .* 'even'"):
+    with pytest.raises(SpaceError, match=r"\{'k': 1, 'opt': 'a', 'w': 1\}.*'even'"):
         FINITE.check({"k": 1, "opt": "a", "w": 1})
 
 
@@ -141,7 +141,7 @@ def test_predicates_are_asked_only_where_linear_constraints_hold():
 
 def test_a_failing_predicate_is_reported_with_its_point():
     space = Space({"x": Real(0, 1)}, where=[lambda point: point["y"]])
-    with pytest.raises(SpaceError, match=r"raised KeyError at {'x': 0.25}"):
+    with pytest.raises(SpaceError, match=r"\{'x': 0\.25\}"):
         space.feasible(np.array([[0.25]]))
 
 
@@ -153,7 +153,7 @@ def test_hold_sets_the_columns_of_fixed_parameters():
     np.testing.assert_array_equal(held[:, 2:5], [[0, 0, 1]] * 3)
     assert [point["k"] for point in MIXED.decode(held)] == [0, 0, 0]
     np.testing.assert_array_equal(held[:, [0, 5]], u[:, [0, 5]])
-    with pytest.raises(SpaceError, match="'rmsprop' is not an option"):
+    with pytest.raises(SpaceError, match="'rmsprop'"):
         MIXED.hold(u, {"opt": "rmsprop"})
 
 
@@ -201,7 +201,7 @@ def test_json_round_trip_keeps_every_bit():
 
 def test_json_of_a_part_of_a_point():
     assert MIXED.from_json(MIXED.to_json({"k": 1}), partial=True) == {"k": 1}
-    with pytest.raises(SpaceError, match="the point has no 'lr', 'opt', 'width'"):
+    with pytest.raises(SpaceError, match="'lr', 'opt', 'width'"):
         MIXED.from_json({"k": 1})
     with pytest.raises(SpaceError, match="unknown parameter 'q'"):
         MIXED.from_json({"q": 1}, partial=True)
@@ -288,7 +288,7 @@ def test_a_space_prints_as_it_is_written():
         ({"parameters": {"x": Real(0, 1)}, "where": even}, r"write where=\[...\]"),
         (
             {"parameters": {"lr": Real(0, 1)}, "where": [Linear({"rl": 1}, upper=1)]},
-            "Linear: unknown parameter 'rl'",
+            r"Linear.*'rl'",
         ),
     ],
 )

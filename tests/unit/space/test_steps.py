@@ -96,23 +96,23 @@ def test_rounding_is_forgiven_and_no_more():
     assert real.check(np.float64(0.7)) == 0.7
     with pytest.raises(SpaceError, match=r"0.31 is not on the grid.*neighbours are 0.3 and 0.4"):
         real.check(0.31)
-    with pytest.raises(SpaceError, match=r"0.95 is not on the grid.*the last value is 0.8"):
+    with pytest.raises(SpaceError, match=r"0\.95.*step 0\.4.*0\.0.*0\.8"):
         Real(0, 1, step=0.4).check(0.95)
-    with pytest.raises(SpaceError, match=r"1.1 is outside \[0.0, 1.0\]"):
+    with pytest.raises(SpaceError, match=r"1\.1.*\[0\.0, 1\.0\]"):
         real.check(1.1)
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"step": 0}, "above 0 and at most high - low"),
-        ({"step": -0.1}, "above 0"),
-        ({"step": 1.5}, "at most high - low = 1.0, got 1.5"),
+        ({"step": 0}, r"got 0\.0"),
+        ({"step": -0.1}, r"got -0\.1"),
+        ({"step": 1.5}, r"low = 1\.0, got 1\.5"),
         ({"step": math.nan}, "the step of a Real must be a finite number"),
         ({"step": "5"}, "the step of a Real must be a finite number"),
         ({"step": True}, "the step of a Real must be a finite number"),
         ({"step": 1e-16}, "more values than float64 can tell apart"),
-        ({"low": 0.1, "log": True, "step": 0.3}, "needs low > step/2"),
+        ({"low": 0.1, "log": True, "step": 0.3}, "low > step"),
     ],
 )
 def test_a_wrong_step_is_refused(arguments, reason):

@@ -49,7 +49,7 @@ def test_rows_in_memory_have_no_path():
     [
         ([], "at least one row, got an empty list"),
         ([{}], "at least one column"),
-        ([[1, 2]], r"row 0 is list; .*Pool\(numpy.array\(rows\)\)"),
+        ([[1, 2]], r"row 0.*Pool"),
         ([{"x": 1}, {"y": 1}], "ragged: row 1 and row 0 do not both have x, y"),
         ([{"x": 1}, {"x": 1, "y": 1}], "ragged: row 1 and row 0 do not both have y"),
         ([{3: 1}], "column names must be non-empty strings, got 3"),
@@ -68,7 +68,7 @@ def test_columns_of_an_array_are_numbered():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (np.zeros(3), r"2-d, got shape \(3,\); reshape\(-1, 1\)"),
+        (np.zeros(3), r"\(3,\).*\(-1, 1\)"),
         (np.zeros((0, 2)), "at least one row"),
         (np.zeros((2, 0)), "at least one column"),
     ],

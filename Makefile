@@ -8,8 +8,7 @@ BIN := .venv/bin
 demo: .venv/demo.stamp
 	$(BIN)/covey demo
 
-# For `make hosts` alone: what needs a host, guards documents, benchmarks and the paper's figures, or holds to
-# the last bit on the machine of CI only (the pins, which skip themselves elsewhere).
+# For `make hosts` alone: what needs a host, guards documents, benchmarks and the paper's figures, and the pins.
 INTEGRATIONS := src/covey/integrations
 HOSTED := $(filter-out %/ax.py,$(wildcard $(INTEGRATIONS)/*.py $(INTEGRATIONS)/spaces/*.py)) \
 	$(addprefix src/covey/run/,dask.py ray.py) \

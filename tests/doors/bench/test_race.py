@@ -138,6 +138,7 @@ def test_a_row_says_which_source_ran():
     assert re.fullmatch(r"covey \d+\.\d+\.\d+\+[0-9a-f]{8}", version_of("covey-auto"))
 
 
+@pytest.mark.filterwarnings("ignore:Optimization failed in:RuntimeWarning")  # BoTorch tries again
 @pytest.mark.parametrize("name", ["branin2~10%", "mixed-branin3"])
 def test_botorch_takes_part(name):
     pytest.importorskip("botorch", reason="pip install botorch")

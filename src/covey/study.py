@@ -403,7 +403,7 @@ class Study(OnPlates):
         """Wait for a turn to ask, and hold it; what this thread asks meanwhile needs no other."""
         return self._log.log.asking()
 
-    def running(self) -> AbstractContextManager[None]:
+    def running(self) -> AbstractContextManager[object]:
         """Hold the right to evaluate pending trials, against a second run; see `covey.run.run`."""
         return self._log.log.running()
 

@@ -223,7 +223,7 @@ def _(patch: Patch) -> None:
 @_defect("a lock for each name")
 def _(patch: Patch) -> None:
     module = import_module("covey.log.running")  # the package has a function of this name
-    patch.setattr(module, "lock_path", lambda path: path.with_name(f"{path.name}.lock"))
+    patch.setattr(module, "folder_of", lambda path: path.with_name(f"{path.name}.runs"))
 
 
 # ---------------------------------------------------------------- reading

@@ -18,7 +18,7 @@ from covey import disk as network
 from covey.errors import CoveyError, JournalConflict, JournalError
 from covey.log import running
 from covey.log.journal import Journal, read
-from covey.log.running import lock_path
+from covey.log.running import folder_of
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 
@@ -151,7 +151,7 @@ def check_links(folder: Path) -> None:
 
 def test_a_link_and_what_it_leads_to_are_one_journal(ram):
     check_links(ram)
-    assert lock_path(ram / "link.jsonl") == lock_path(ram / "deep" / "run.jsonl")
+    assert folder_of(ram / "link.jsonl") == folder_of(ram / "deep" / "run.jsonl")
 
 
 def test_places_would_catch_a_lock_for_each_name(ram):

@@ -18,8 +18,10 @@ from covey.history import (
     Added,
     Amended,
     Asked,
+    Began,
     Cancelled,
     Dispatched,
+    Ended,
     Enqueued,
     Event,
     Excluded,
@@ -78,6 +80,8 @@ events = st.one_of(
     st.builds(Retried, ids),
     st.builds(Noted, ids, reasons),
     st.builds(Reported, st.integers(0, 9), st.integers(1, 3), st.integers(0, 99), values),
+    st.builds(Began, reasons, st.integers(0, 2**22), texts, st.dictionaries(texts, values)),
+    st.builds(Ended, reasons, texts),
 )
 messages = st.lists(st.tuples(events, st.booleans()), min_size=1, max_size=12)
 

@@ -11,8 +11,8 @@ from tests.reliability.mutants import planted
 from tests.reliability.verdict import Broken, demand
 
 import covey
-from covey.history import Asked, Dispatched, History, Point, Told
-from covey.log.running import Holder
+from covey.history import Asked, Began, Dispatched, History, Point, Told
+from covey.log.running import Run
 from covey.run import Progress, dispatcher, loop
 from covey.run.standing import standing
 
@@ -42,8 +42,9 @@ def check_journal(asynchronous: bool, hours: float | None) -> None:
         history = history.then(Dispatched(id, 1, f"a{id}", 0), at(began))
     until = None if hours is None else at(3600.0 * hours).isoformat()
     plan = {"total": 24, "batch": 6, "slots": 2, "asynchronous": asynchronous, "until": until}
-    who = Holder(1, "tern", START.isoformat(), plan)
-    waits = [standing(Shown(history), who, at(50 + i)).left for i in range(0, 4000, 7)]
+    history = history.then(Began("0a1b2c3d", 1, "tern", plan), at(50))
+    runs = {"0a1b2c3d": Run("0a1b2c3d", 1, "tern", START.isoformat())}
+    waits = [standing(Shown(history), runs, at(50 + i)).left for i in range(0, 4000, 7)]
     demand(all(wait is not None for wait in waits), "nobody says how long it takes")
     demand(waits[0] > 100.0, "it is far too short", waits[0])
     for before, after in itertools.pairwise(waits):

@@ -21,6 +21,7 @@ from covey.errors import StrategyError, several
 from covey.sheets.points import point_to_json
 
 if TYPE_CHECKING:
+    from covey.history import History
     from covey.run import Command, Progress
     from covey.run.api import Crew, Result
     from covey.run.plan import Plan
@@ -106,7 +107,7 @@ def run_command(
     os.chdir(settings.path.absolute().parent)  # the command runs in the folder of covey.toml
     _require_program(program)
     study = settings.study()
-    before = len(study.history.events)
+    before = study.history
     watched = replace(plan, watch=Watch(quiet=as_json), join=join)
     result = carry_out(study, program, watched, crew)
     _say_how_it_ended(result, before, watched)
@@ -192,7 +193,7 @@ def _require_program(command: Command) -> None:
         raise Stop(ExitCode.CONFLICT, str(error)) from error
 
 
-def _say_how_it_ended(result: Result, before: int, plan: Plan) -> None:
+def _say_how_it_ended(result: Result, before: History, plan: Plan) -> None:
     """Say why a run evaluated nothing, or less than its budget, and what it has spent."""
     from covey.run.budget import spent
 
@@ -207,7 +208,7 @@ def _say_how_it_ended(result: Result, before: int, plan: Plan) -> None:
     elif budget is None or (history.asked_count < budget and study.space.size is not None):
         of = "" if budget is None else f" of {whole}"
         say(f"the space is exhausted after {history.asked_count}{of}.")
-    elif len(history.events) == before:
+    elif not history.changed_since(before):
         more = "--evaluations" if plan.evaluations else "--rounds"
         say(f"the budget of {whole} was used up before; raise {more} to go on.")
 

@@ -26,18 +26,19 @@ from covey.cli.output import printable, put, put_json, say, table_cell
 from covey.cli.settings import Settings, read_settings
 from covey.cli.show import end, next_command, say_differences, trial_json, trial_name
 from covey.errors import brief, duration, several
-from covey.log.running import Holder, holder
+from covey.log.running import Run, runs_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
     from covey.history import Status, Trial
-    from covey.run.standing import Standing
+    from covey.run.standing import LastRun, Standing
     from covey.study import Study
 
 _LATEST = 3  # failures, and exclusions, that are named
 _WORDS = 160  # characters of a reason
+_WHY = 240  # characters of why a run ended
 _POINT = 48  # characters of a point in a row
 _SILENCE = 60.0  # seconds after which a line is printed though nothing has changed
 _SLOWER = 10.0  # times that reading a long journal takes, between two looks
@@ -100,11 +101,11 @@ class StudyView:
         }
 
 
-def _who(runner: Holder) -> dict[str, Any]:
+def _who(runner: Run | LastRun) -> dict[str, Any]:
     return {"pid": runner.pid, "host": runner.host, "since": runner.since}
 
 
-def _end(runner: Holder) -> dict[str, Any]:
+def _end(runner: LastRun) -> dict[str, Any]:
     return {"ended": runner.ended or None, "why": runner.why or None}
 
 
@@ -170,14 +171,15 @@ def status_lines(view: StudyView) -> Iterator[str]:
     yield "next: covey run is at work; wait for it, or look on: covey watch"
 
 
-def last_words(last: Holder) -> str:
+def last_words(last: LastRun) -> str:
     """When the last run ended, and why.
 
-    >>> last_words(Holder(7, "tern", "2026-01-01T09:00", {}, "2026-01-01T10:30", "Ctrl-C"))
+    >>> from covey.run.standing import LastRun
+    >>> last_words(LastRun(7, "tern", "2026-01-01T09:00", "2026-01-01T10:30", "Ctrl-C"))
     'ended 2026-01-01T10:30 (process 7 on tern, since 2026-01-01T09:00): Ctrl-C'
     """
     if last.ended:
-        return f"ended {last.ended} ({last}): {last.why}"
+        return f"ended {last.ended} ({last}): {brief(last.why, _WHY)}"
     return f"{last}, ended without a word: it was killed, or its machine went down"
 
 
@@ -290,11 +292,10 @@ class Reader:
     def __call__(self) -> StudyView:
         """The study as it is now."""
         from covey.log.header import reopen
-        from covey.run.joining import last_of, runs_of
         from covey.run.standing import standing
 
         # First: a run that has ended has written everything.
-        who, runs = holder(self._settings.journal), runs_of(self._settings.journal)
+        runs = runs_of(self._settings.journal)
         found = self._settings.journal.stat()
         if self._study is None or self._seen != (found.st_size, found.st_mtime_ns):
             began = time.monotonic()
@@ -302,10 +303,9 @@ class Reader:
             self._study = self._settings.in_its_own_space(log)
             self._seen = (found.st_size, found.st_mtime_ns)
             self.took = time.monotonic() - began
-        last = last_of(self._settings.journal) if who is None and not runs else None
-        if last is not None and not last.ended:
-            who = holder(self._settings.journal)  # it may have begun just now
-        now = standing(self._study, who, datetime.now(UTC), last, runs)
+        now = standing(self._study, runs, datetime.now(UTC))
+        if now.last is not None and not now.last.ended:  # it may have begun just now
+            now = standing(self._study, runs_of(self._settings.journal), datetime.now(UTC))
         return StudyView(self._settings, self._study, now)
 
 

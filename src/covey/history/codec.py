@@ -11,8 +11,10 @@ from covey.history.events import (
     Added,
     Amended,
     Asked,
+    Began,
     Cancelled,
     Dispatched,
+    Ended,
     Enqueued,
     Event,
     Excluded,
@@ -53,10 +55,12 @@ _KINDS: dict[str, type[Event]] = {
     "measured": Measured,
     "revised": Revised,
     "moved": Moved,
+    "began": Began,
+    "ended": Ended,
 }
 # Events that a reader who does not know them may skip, and that say so: no status, value or id of
 # a trial and no later batch depends on them. All others must be understood, or refused.
-_IGNORABLE = (Noted, Reported)
+_IGNORABLE = (Noted, Reported, Began, Ended)
 _VERSIONS = dict.fromkeys((Told, Added, Amended), (_VERSION, _NAMED))
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _NAMES}

@@ -340,6 +340,40 @@ class Extended:
         return self.before not in (None, self.fingerprint)
 
 
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A run began: the process that it is, and what it is to do, as plain JSON.
+
+    ``run`` names it: it is in the name of each of its attempts (`Dispatched`).
+    """
+
+    run: str
+    pid: int
+    host: str
+    plan: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        _assign(
+            self,
+            run=non_empty_text(self.run, "run"),
+            pid=whole(self.pid, "pid"),
+            host=text(self.host, "host"),
+            plan=plain_object(self.plan, "plan"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run ended, and why; a run that was killed could not say so."""
+
+    run: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        run, reason = non_empty_text(self.run, "run"), prose(self.reason, "reason")
+        _assign(self, run=run, reason=reason)
+
+
 # Events that create trials, that change trials, and that leave trials as they are.
 Creating: TypeAlias = Asked | Enqueued | Added
 Changing: TypeAlias = (
@@ -347,7 +381,7 @@ Changing: TypeAlias = (
     | Excluded
     | Included
 )
-Recording: TypeAlias = Dispatched | Late | Noted | Reported | Extended
+Recording: TypeAlias = Dispatched | Late | Noted | Reported | Extended | Began | Ended
 Event: TypeAlias = Creating | Changing | Recording
 
 
@@ -363,7 +397,7 @@ def ids_in(event: Event) -> tuple[int, ...]:
     match event:
         case Told(ids=ids):  # the usual case
             return ids
-        case Asked() | Enqueued() | Added() | Extended():
+        case Asked() | Enqueued() | Added() | Extended() | Began() | Ended():
             return ()
         case Amended(id=i) | Dispatched(id=i) | Late(id=i) | Reported(id=i):
             return (i,)

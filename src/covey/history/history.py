@@ -21,10 +21,12 @@ from covey.history.events import (
     Added,
     Amended,
     Asked,
+    Began,
     Cancelled,
     Changing,
     Creating,
     Dispatched,
+    Ended,
     Enqueued,
     Event,
     Excluded,
@@ -35,6 +37,7 @@ from covey.history.events import (
     Lost,
     Moved,
     Noted,
+    Recording,
     Reported,
     Retried,
     Told,
@@ -110,6 +113,16 @@ class Ledger:
                 self._change(event, at)
             case Asked() | Enqueued() | Added():
                 self._create(event, at)
+            case Dispatched() | Reported() | Noted() | Late() | Extended() | Began() | Ended():
+                self._keep(event, at)
+            case _:
+                self._change(event, at)
+        self.events.append(event)
+        self.times.append(at)
+
+    def _keep(self, event: Recording, at: datetime | None) -> None:
+        """Take in what leaves trials as they are; some of it is in the events alone."""
+        match event:
             case Dispatched(id=i):
                 self.attempts.setdefault(i, []).append(event)
                 self.trials[i] = replace(self.trials[i], started_at=at)
@@ -118,17 +131,11 @@ class Ledger:
             case Noted(ids=ids, text=text):
                 for i in ids:
                     self.notes.setdefault(i, []).append(text)
-            case Late() | Extended():
-                self._extend(event)  # a late result is only kept
-            case _:
-                self._change(event, at)
-        self.events.append(event)
-        self.times.append(at)
+            case Extended():
+                self._extend(event)
 
-    def _extend(self, event: Late | Extended) -> None:
+    def _extend(self, event: Extended) -> None:
         """Complete the points of all trials; hyper-parameters belong to the space they are of."""
-        if isinstance(event, Late):
-            return
         if event.values is not None:
             self.trials = [
                 replace(trial, point=Point({**trial.point, **event.values_of(trial.id)}))

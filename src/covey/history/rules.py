@@ -10,8 +10,10 @@ from covey.history.events import (
     Added,
     Amended,
     Asked,
+    Began,
     Cancelled,
     Dispatched,
+    Ended,
     Enqueued,
     Event,
     Excluded,
@@ -132,6 +134,7 @@ def _any(_trial: Trial) -> None:
 _RULES: dict[type[Event], Callable[[Trial], None]] = {
     **dict.fromkeys((Asked, Enqueued, Added, Extended, Moved, Noted, Reported, Told), _any),
     **dict.fromkeys((Failed, Measured, Revised), _any),  # these have rules of their own
+    **dict.fromkeys((Began, Ended), _any),  # of no trial
     **dict.fromkeys((Cancelled, Lost, Dispatched), _require_pending),
     **dict.fromkeys((Amended, Late), _require_told),
     Retried: _require_failed,

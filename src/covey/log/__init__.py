@@ -5,18 +5,18 @@ log.py has the `Log` protocol and `Logbook`, which commits events; header.py the
 
 from covey.disk import Mutex, drive_kind
 from covey.log.journal import FORMAT, Contents, Journal, read, repair
-from covey.log.running import Holder, holder, lock_path, running
+from covey.log.running import Run, Runs, running, runs_of
 
 __all__ = [
     "FORMAT",
     "Contents",
-    "Holder",
     "Journal",
     "Mutex",
+    "Run",
+    "Runs",
     "drive_kind",
-    "holder",
-    "lock_path",
     "read",
     "repair",
     "running",
+    "runs_of",
 ]

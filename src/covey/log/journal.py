@@ -32,7 +32,7 @@ from covey.disk import (
     write_once,
 )
 from covey.errors import JournalConflict, JournalDamaged, JournalError
-from covey.log.running import asking, running
+from covey.log.running import Runs, asking, running
 
 # The format of a journal: lines with checksums, written, read and verified.
 #
@@ -343,7 +343,7 @@ class Journal:
             finally:
                 self._asking = False
 
-    def running(self) -> AbstractContextManager[None]:
+    def running(self) -> AbstractContextManager[Runs]:
         """Hold the right to run this journal; see `covey.log.running`."""
         return running(self.path)
 

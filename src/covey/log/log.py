@@ -90,7 +90,7 @@ class Log(Protocol):
         same batch in vain: correctness does not rest on it, but fairness does.
         """
 
-    def running(self) -> AbstractContextManager[None]:
+    def running(self) -> AbstractContextManager[object]:
         """Hold the right to evaluate the pending trials of the log.
 
         Raises:

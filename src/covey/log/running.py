@@ -1,15 +1,25 @@
-"""The locks beside a journal: `running`, held by a run while it lasts, and `asking`, by an ask."""
+"""Who runs a journal: `Runs`, each with a file in ``<journal>.runs``; and `asking`, turns to ask.
+
+A run locks its file while it lives. One that others may join counts in it, too, every few seconds.
+Between runs under one kernel the lock tells at once who is dead. Otherwise the count does: a run is
+dead if it stood still for a while, by the observer's own clock. No two clocks are compared. What a
+run is to do, and how it ended, is in the log (`Began`, `Ended`).
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
+import secrets
 import socket
 import stat
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,62 +27,356 @@ from covey.disk import (
     BESIDE,
     Descriptor,
     forget_staged,
+    is_at,
     is_locked,
     lock_is_held,
+    locked,
     now,
-    read_at,
+    open_existing,
     reporting,
     take_lock,
-    try_lock,
     write_at,
 )
 from covey.errors import JournalConflict, JournalError
 
-_LOOKS, _MOMENT = 20, 0.01  # how often a lock that is held is tried again, and after how long
-_MOST = 4096  # bytes of the entry
-_WORDS = 240  # characters of why a run ended
-_SIGNED = b'{"pid": '  # how the entry of the lock's holder begins
+_log = logging.getLogger("covey")
+
+BEAT = 5.0  # seconds between two counts
+LEASE = 60.0  # seconds without a count after which a run is dead
+LOOK = 0.5  # seconds between two looks at the others
+_NAME = re.compile(r"[0-9a-f]{8}")  # of a run, and of its file
+_MOST = 8192  # bytes of a file
+_COUNT = 20  # digits of the count
+_TRIES = 20  # to make a file in a folder that others remove when they end
 
 
-def lock_path(journal: Path) -> Path:
-    """The path of a journal's lock file; it may stay behind, only the lock on it counts."""
-    journal = journal.resolve()  # a link and what it leads to share one lock
-    return journal.with_name(f"{journal.name}.lock")
+def folder_of(journal: Path) -> Path:
+    """The folder in which the runs of a journal show that they live."""
+    journal = journal.resolve()  # a link and what it leads to share one
+    return journal.with_name(f"{journal.name}.runs")
 
 
-@contextmanager
-def running(journal: Path, since: str = "") -> Iterator[None]:
-    """Hold the right to run a journal; the kernel takes it back when the process ends.
+def kernel() -> str:
+    """What all processes share among which locks are known to work: the boot of one kernel."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return socket.gethostname()
+
+
+@dataclass(slots=True)
+class Run:
+    """A run as its file shows it; no process (0) if it has not written there yet."""
+
+    id: str
+    pid: int = 0
+    host: str = ""
+    since: str = ""  # a time in ISO format
+    kernel: str = ""
+    joinable: bool = True  # whether others may run beside it; then it counts
+    count: str = ""  # as it stands there
+    locked: bool = True
+    quiet: float = 0.0  # seconds for which it was observed not to count
+    lives: bool = True
+    proven: bool = False  # whether it was seen to live: a file may be of a run that is dead
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "another process"
+        return f"process {self.pid} on {self.host}, since {self.since}"
+
+    @property
+    def by_lock(self) -> bool:
+        """Whether its lock says if it lives: under one kernel, and where there is no count."""
+        return self.kernel == kernel() or not self.joinable
+
+
+class Runs:
+    """This run and the others of a journal; without a journal there are no others.
 
     Args:
         journal: which.
-        since: when the run began, in ISO format; empty: now.
-
-    Raises:
-        JournalConflict: Another run holds it; the message says which.
-        JournalError: The lock file cannot be written safely, or the journal has several names
-            (hard links), each of which would have a lock of its own.
+        join: whether this run may begin beside others; else it shares the journal as soon as
+            others join it.
+        joinable: whether others may join it. Then a thread counts, which a run on an executor
+            that forks does not want.
     """
-    path = lock_path(journal)
-    with reporting(f"lock {path}"):
-        file = Descriptor(_opened(path))
+
+    def __init__(
+        self, journal: Path | None = None, *, join: bool = False, joinable: bool = True
+    ) -> None:
+        self.id = secrets.token_hex(4)  # in the name of every attempt of this run
+        self.shared = self._join = join
+        self.journal = journal
+        self._folder = None if journal is None else folder_of(journal)
+        self._found: dict[str, Run] = {}
+        self._looked: float | None = None
+        self._joinable = joinable or join
+        self._since, self._kernel, self._count = now("seconds"), kernel(), 0
+        self._file: Descriptor | None = None
+        self._lock, self._over = threading.Lock(), threading.Event()
+
+    @contextmanager
+    def entered(self) -> Iterator[Runs]:
+        """Run the journal until the end of the context, alone or beside others.
+
+        Raises:
+            JournalConflict: Another run lives, and one of the two does not share the journal.
+            JournalError: The file of this run cannot be written safely, or the journal has several
+                names (hard links), each of which would have runs of its own.
+        """
+        if self.journal is None or self._folder is None:
+            yield self
+            return
+        counter = threading.Thread(target=self._count_on, name="covey-beat", daemon=True)
+        try:
+            self._enter(self.journal, self._folder)
+            if self._joinable:
+                counter.start()
+            yield self
+        finally:
+            self._over.set()
+            if counter.ident is not None:
+                counter.join()
+            self._leave(self._folder)
+
+    def look(self, *, now: bool = False) -> None:
+        """See which others live; at most every so often, unless it has to be ``now``."""
+        if self._folder is None:
+            return
+        before, clock = self._looked, time.monotonic()
+        if before is not None and not now and clock - before < LOOK:
+            return
+        self._looked = clock
+        # What was not observed does not count: this process may have been asleep itself, or the
+        # folder out of reach for all.
+        passed = 0.0 if before is None else min(clock - before, 2.0 * BEAT)
+        for run in {*self._found, *_names(self._folder)} - {self.id}:
+            self._observe(run, passed)
+
+    def lives(self, run: str) -> bool:
+        """Whether a run lives: this one, or one that was there when it was last observed."""
+        if run != self.id and run not in self._found:
+            self._observe(run, 0.0)  # it may have begun since
+        return run == self.id or run in self._found
+
+    @property
+    def living(self) -> list[Run]:
+        """The others that live, the oldest first."""
+        return sorted(self._found.values(), key=lambda run: run.since)
+
+    def _enter(self, journal: Path, folder: Path) -> None:
+        """Show that this run lives, unless others are in its way; of a far one that takes long."""
+        warned = False
+        while True:
+            with reporting(f"write {folder}"), _held(journal):
+                _require_one_name(journal)
+                _require_ours(folder, journal)
+                _require_no_older(journal)
+                self.look(now=True)
+                # One without an entry was killed as it began: while this lock is held none begins.
+                begun = [run for run in self.living if run.pid or run.locked]
+                others = [run for run in begun if not (self._join and run.joinable)]
+                if not others:
+                    self._beat()
+                    return
+            for other in others:
+                if other.proven:
+                    raise _conflict(journal, other)
+            if not warned:
+                warned = True
+                _log.warning("waiting up to %.0f s to see whether %s lives", LEASE, others[0])
+            time.sleep(min(LOOK, BEAT))
+
+    def _observe(self, id: str, passed: float) -> None:
+        """Look at the file of one run, and forget the run if it is dead."""
+        if self._folder is None:
+            return
+        path = self._folder / id
+        run = _read(path)
+        if run is None:
+            self._found.pop(id, None)
+            return
+        known = self._found.get(id)
+        moved = known is not None and run.count != known.count
+        run.quiet = 0.0 if known is None or moved else known.quiet + passed
+        was_proven = known is not None and known.proven
+        run.proven = was_proven or moved or (run.by_lock and run.locked)
+        if run.locked if run.by_lock else run.quiet <= LEASE:
+            self._found[id] = run
+            self.shared = True
+            return
+        why = "has ended" if run.by_lock else f"was not heard of for {LEASE:.0f} s"
+        _log.info("the run of %s %s; what it had is taken over", run, why)
+        self._found.pop(id, None)
+        with suppress(OSError):
+            path.unlink()  # if it lives after all, it makes a new one
+
+    def _count_on(self) -> None:
+        while not self._over.wait(BEAT):
+            with suppress(OSError):  # a beat is left out; if that lasts, others take over
+                self._beat()
+
+    def _beat(self) -> None:
+        if self._folder is None:
+            return
+        path = self._folder / self.id
+        with self._lock:
+            if self._file is None or not is_at(self._file.fd, path):
+                # Whoever took this run for dead has removed it. What they have not taken over yet
+                # is this run's again; what they have is in the log.
+                self._file = Descriptor(_opened(path))
+                take_lock(self._file.fd, path)  # first, or it would look like one left behind
+            self._count += 1
+            entry = {"pid": os.getpid(), "host": socket.gethostname(), "since": self._since}
+            more = {"kernel": self._kernel, "joinable": self._joinable}
+            data = f"{self._count:0{_COUNT}d}\n{json.dumps({**entry, **more})}".encode()
+            write_at(self._file.fd, 0, data)
+            os.fsync(self._file.fd)  # or other machines do not see it
+
+    def _leave(self, folder: Path) -> None:
+        if self._file is not None:
+            own = is_at(self._file.fd, folder / self.id)
+            self._file.close()  # first: Windows removes no open file
+            if own:
+                (folder / self.id).unlink(missing_ok=True)
+        with suppress(OSError):  # others are there
+            folder.rmdir()
+
+
+def running(journal: Path) -> AbstractContextManager[Runs]:
+    """Hold the right to run a journal alone; it ends with the process, however that ends."""
+    return Runs(journal, joinable=False).entered()
+
+
+def runs_of(journal: Path) -> dict[str, Run]:
+    """The runs that have a file, oldest first, by a single look: whether they seem to live.
+
+    One on another machine does if its file is young, by the clocks of both: this is no decision.
+    """
+    folder, found = folder_of(journal), []
+    for name in _names(folder):
+        run = _read(folder / name)
+        with suppress(OSError):
+            if run is not None and run.pid:
+                age = abs(time.time() - (folder / name).stat().st_mtime)
+                run.lives = run.locked if run.by_lock else age < LEASE
+                found.append(run)
+    return {run.id: run for run in sorted(found, key=lambda run: (run.since, run.id))}
+
+
+@contextmanager
+def _held(journal: Path) -> Iterator[None]:
+    """Hold the journal's own lock, so that of two runs that begin at once one is first."""
+    file = Descriptor(open_existing(journal, os.O_RDWR))
     try:
-        with reporting(f"lock {path}"):
-            _require_ours(path, os.fstat(file.fd), journal)
-            if not _taken(file.fd):
-                raise JournalConflict(
-                    f"{journal} is being run by {_holder(file.fd)}. Join it (--join, or "
-                    "join=True), wait for it, stop it, or use another journal."
-                )
-            _require_lock(path, file.fd)
-            _require_one_name(journal)
-            began = since or now("seconds")
-            who = {"pid": os.getpid(), "host": socket.gethostname(), "since": began}
-            os.ftruncate(file.fd, 0)
-            write_at(file.fd, 0, json.dumps(who).encode())
-        yield
+        with locked(file.fd, journal):
+            yield
     finally:
         file.close()
+
+
+def _opened(path: Path) -> int:
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):  # another run, which ends, has removed the folder
+            path.parent.mkdir(exist_ok=True)  # others may look who runs it
+            return os.open(path, os.O_RDWR | os.O_CREAT | BESIDE, 0o666)
+    raise JournalError(f"{path.parent} is removed again and again; look who does that.")
+
+
+def _names(folder: Path) -> set[str]:
+    try:
+        return {name for name in os.listdir(folder) if _NAME.fullmatch(name)}  # noqa: PTH208
+    except OSError:
+        return set()
+
+
+def _read(path: Path) -> Run | None:
+    """What the file of a run says; None if there is none.
+
+    Opened anew each time, since that is when a network file system asks what is new.
+    """
+    if not _NAME.fullmatch(path.name):
+        return None
+    try:
+        fd = os.open(path, os.O_RDONLY | BESIDE)
+    except FileNotFoundError:
+        return None
+    except OSError:  # it cannot be read now: it may live
+        return Run(path.name)
+    try:
+        count, _, entry = os.read(fd, _MOST).decode("ascii", "replace").partition("\n")
+        is_held = is_locked(fd)
+    except OSError:
+        return Run(path.name)
+    finally:
+        os.close(fd)
+    try:
+        fields = _fields(json.loads(entry))
+    except (ValueError, KeyError, TypeError):  # it has just begun to write
+        fields = {}
+    return Run(path.name, **fields, count=count, locked=is_held)
+
+
+def _fields(entry: Mapping[str, Any]) -> dict[str, Any]:
+    who = {"pid": int(entry["pid"]), "host": str(entry["host"]), "since": str(entry["since"])}
+    joinable = entry.get("joinable", True) is not False  # Covey 0.2 does not say
+    return {**who, "kernel": str(entry.get("kernel", "")), "joinable": joinable}
+
+
+def _conflict(journal: Path, other: Run) -> JournalConflict:
+    way_out = ". Join it (--join, or join=True)"
+    if not other.joinable:
+        way_out = ", which has neither workers=4, a number, nor --join. Start it with --join too"
+    return JournalConflict(
+        f"{journal} is being run by {other}{way_out}, wait for it, stop it, or use another journal."
+    )
+
+
+def _require_no_older(journal: Path) -> None:
+    """Refuse to run beside Covey 0.2, which has a lock, and not always a file of its own here."""
+    lock, is_held = folder_of(journal).with_suffix(".lock"), None
+    with suppress(OSError):  # it is no lock
+        is_held = lock_is_held(lock)
+    if is_held:
+        raise JournalConflict(
+            f"{journal} is being run by Covey 0.2. Wait for it, stop it, or use another journal."
+        )
+
+
+def _require_ours(folder: Path, journal: Path) -> None:
+    """Refuse a folder that another user may have put there, or a link, which leads elsewhere."""
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return
+    trusted = {os.geteuid(), journal.stat().st_uid} if hasattr(os, "geteuid") else {found.st_uid}
+    if stat.S_ISLNK(found.st_mode):
+        why = "is a link"
+    elif not stat.S_ISDIR(found.st_mode):
+        why = "is no folder"
+    elif found.st_uid not in trusted:
+        why = f"belongs to another user (uid {found.st_uid})"
+    else:
+        return
+    raise JournalError(
+        f"{folder} {why}, so it is left alone and nothing is run. Runs make this folder "
+        "themselves: move what is there away. Delete it if it is of no use."
+    )
+
+
+def _require_one_name(journal: Path) -> None:
+    """Refuse hard links: a run by each name would not see those by the other."""
+    journal = journal.resolve()
+    found = journal.stat()
+    if found.st_nlink > 1:
+        forget_staged(journal)
+        found = journal.stat()
+    if found.st_nlink > 1:
+        raise JournalError(
+            f"{journal} has {found.st_nlink} names (hard links), and two runs by two names would "
+            f"not see each other. Delete the others (find / -inum {found.st_ino}), or run a copy."
+        )
 
 
 def turn_path(journal: Path) -> Path:
@@ -108,167 +412,3 @@ def asking(journal: Path) -> Iterator[None]:
         yield
     finally:
         file.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """The process that runs a journal; 0 if it has just begun and not written its entry yet."""
-
-    pid: int
-    host: str
-    since: str  # a time in ISO format
-    plan: Mapping[str, Any] = field(default_factory=dict)  # what it does, by `note_plan`
-    ended: str = ""  # when it ended, in ISO format; empty while it runs, and if it was killed
-    why: str = ""  # it ended, by `note_end`
-
-    def __str__(self) -> str:
-        if not self.pid:
-            return "another process"
-        return f"process {self.pid} on {self.host}, since {self.since}"
-
-
-def holder(journal: Path) -> Holder | None:
-    """The process that runs a journal now, or None; the check does not disturb it."""
-    try:
-        fd = os.open(lock_path(journal), os.O_RDONLY | BESIDE)
-    except OSError:  # there is none, it is a link, or it may not be read
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
-        who = _holder(fd)
-        # Trying the lock holds it for a moment, in which a run that starts would be refused; so it
-        # is not tried where it is known to be free.
-        return None if _gone(who) or not is_locked(fd) else who
-    finally:
-        os.close(fd)
-
-
-def last_run(journal: Path) -> Holder | None:
-    """The last process that has run a journal, whether it still does or not; None if unknown."""
-    try:
-        fd = os.open(lock_path(journal), os.O_RDONLY | BESIDE)
-    except OSError:
-        return None
-    try:
-        who = _holder(fd) if stat.S_ISREG(os.fstat(fd).st_mode) else Holder(0, "", "")
-        return who if who.pid else None
-    finally:
-        os.close(fd)
-
-
-def note_plan(journal: Path, plan: Mapping[str, Any]) -> None:
-    """Write beside the holder's name what its run does, for whoever asks; only the holder may.
-
-    It is no part of the study: what cannot be written, or is too long, is left out.
-    """
-    _note(journal, {"plan": dict(plan)})
-
-
-def note_end(journal: Path, why: str) -> None:
-    """Write beside the holder's name when its run ended, and why; only the holder may."""
-    ended = now("seconds")
-    words = " ".join(why.split())
-    short = words if len(words) <= _WORDS else f"{words[: _WORDS - 1]}…"
-    _note(journal, {"ended": ended, "why": short})
-
-
-def _note(journal: Path, more: Mapping[str, Any]) -> None:
-    with suppress(OSError):
-        fd = os.open(lock_path(journal), os.O_RDWR | BESIDE)
-        try:
-            who = _holder(fd)
-            entry = {"pid": who.pid, "host": who.host, "since": who.since, "plan": dict(who.plan)}
-            data = json.dumps({**entry, **more}).encode()
-            if who.pid == os.getpid() and len(data) <= _MOST:
-                write_at(fd, 0, data)
-        finally:
-            os.close(fd)
-
-
-def _opened(path: Path) -> int:
-    """The lock file, created if need be; a link is never followed, or its target is overwritten."""
-    if path.is_symlink():
-        raise _not_ours(path, "is a link")
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | BESIDE, 0o666)
-    except OSError:
-        if path.is_symlink():  # made just now
-            raise _not_ours(path, "is a link") from None
-        raise
-
-
-def _taken(fd: int) -> bool:
-    """Take the lock, unless a run has it: whoever looks (`holder`) has it for a moment only."""
-    for _ in range(_LOOKS):
-        if try_lock(fd):
-            return True
-        time.sleep(_MOMENT)
-    return try_lock(fd)
-
-
-def _require_ours(path: Path, found: os.stat_result, journal: Path) -> None:
-    """Refuse a file that another user may have put there, or that has another name too."""
-    if not stat.S_ISREG(found.st_mode):
-        raise _not_ours(path, "is no plain file")
-    if found.st_nlink > 1:
-        raise _not_ours(path, f"is known by {found.st_nlink} names")
-    trusted = {os.geteuid()} if hasattr(os, "geteuid") else {found.st_uid}
-    if journal.exists():
-        trusted.add(journal.stat().st_uid)
-    if found.st_uid not in trusted:
-        raise _not_ours(path, f"belongs to another user (uid {found.st_uid})")
-
-
-def _require_lock(path: Path, fd: int) -> None:
-    """Refuse to overwrite what no run wrote; a killed run may have left an incomplete entry."""
-    start = read_at(fd, 0, len(_SIGNED))
-    if not _SIGNED.startswith(start):
-        raise _not_ours(path, "holds something else than a lock")
-
-
-def _not_ours(path: Path, why: str) -> JournalError:
-    return JournalError(
-        f"{path} {why}, so it is left alone and nothing is run. A lock is a plain file that a run "
-        "makes itself: move what is there away. Delete it if it is of no use."
-    )
-
-
-def _require_one_name(journal: Path) -> None:
-    """Refuse hard links: a run by each name would hold a lock of its own beside the other."""
-    journal = journal.resolve()
-    if not journal.exists():
-        return
-    found = journal.stat()
-    if found.st_nlink > 1:
-        forget_staged(journal)
-        found = journal.stat()
-    if found.st_nlink > 1:
-        raise JournalError(
-            f"{journal} has {found.st_nlink} names (hard links), and two runs by two names would "
-            f"not see each other. Delete the others (find / -inum {found.st_ino}), or run a copy."
-        )
-
-
-def _holder(fd: int) -> Holder:
-    try:
-        who = json.loads(read_at(fd, 0, _MOST))
-        pid, host, since = int(who["pid"]), str(who["host"]), str(who["since"])
-        plan = who.get("plan")
-        end = str(who.get("ended", "")), str(who.get("why", ""))
-        return Holder(pid, host, since, plan if isinstance(plan, dict) else {}, *end)
-    except (ValueError, KeyError, TypeError):  # it has just begun to write
-        return Holder(0, "", "")
-
-
-def _gone(who: Holder) -> bool:
-    """Whether the process is known to have ended: it was on this machine, and is no more."""
-    if os.name != "posix" or who.pid <= 0 or who.host != socket.gethostname():
-        return False
-    try:
-        os.kill(who.pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return True
-    except OSError:  # it is another user's
-        return False
-    return False

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import math
+import os
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -28,15 +30,14 @@ from covey.errors import (
     several,
 )
 from covey.gp import GP
-from covey.history import Trial
+from covey.history import Began, Ended, Trial
 from covey.learn import Goal
-from covey.log.running import note_plan
+from covey.log.running import Runs
 from covey.outcomes import Outcomes, middle
 from covey.run.bar import with_bar
 from covey.run.command import Command
 from covey.run.dask import DaskEngine, is_client
 from covey.run.dispatcher import Dispatcher
-from covey.run.joining import Peers, entered
 from covey.run.local import LocalEngine
 from covey.run.loop import Interrupt, Loop
 from covey.run.plan import Plan, RunOptions, require_known
@@ -236,7 +237,7 @@ def run(
 def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
     """Evaluate to the end of a plan; call, plan and crew were checked before."""
     with ExitStack() as stack:
-        peers = stack.enter_context(entered(study, join=plan.join, joinable=bool(crew.slots)))
+        runs = stack.enter_context(_entered(study, join=plan.join, joinable=bool(crew.slots)))
         plan = stack.enter_context(with_bar(plan))
         if study.journal is not None:
             remove_staged(study.journal)
@@ -245,28 +246,43 @@ def carry_out(study: Study, call: Call, plan: Plan, crew: Crew) -> Result:
         engine = stack.enter_context(engine_for(crew.workers, study.journal))
         busy: set[str] = set()
         if isinstance(engine, LocalEngine):
-            if not peers.living:
+            if not runs.living:
                 engine.tidy(_told_attempts(study), calls=not plan.join)
             busy = engine.busy()
         retries = retries_of(plan.retries)
         dispatcher = Dispatcher(study, engine, call, plan.timeout, retries, crew.gpus)
-        dispatcher.rule, dispatcher.peers = rule_of(plan.stopping), peers
+        dispatcher.rule, dispatcher.runs = rule_of(plan.stopping), runs
         dispatcher.is_stopping = lambda: interrupt.pressed
         dispatcher.withdraw_strays(busy - _awaited(study))
-        if study.journal is not None:
-            note_plan(study.journal, peers.note(_described(plan, engine.slots)))
+        who, what = (os.getpid(), socket.gethostname()), _described(plan, engine.slots)
+        study.note(Began(runs.id, *who, what))
         loop = Loop(study, plan, dispatcher, interrupt, engine.slots or plan.batch)
         try:
-            return _to_the_end(study, plan, loop, peers)
+            return _to_the_end(study, plan, loop, runs)
         finally:
-            peers.look(now=True)
-            if isinstance(engine, LocalEngine) and not peers.living:
+            runs.look(now=True)
+            if isinstance(engine, LocalEngine) and not runs.living:
                 with suppress(OSError, WorkFolderError):  # the next run tries again
                     engine.tidy(_told_attempts(study))
 
 
-def _to_the_end(study: Study, plan: Plan, loop: Loop, peers: Peers) -> Result:
-    """Go on until the run is over, and note beside the journal when that was, and why."""
+@contextmanager
+def _entered(study: Study, *, join: bool, joinable: bool) -> Iterator[Runs]:
+    """The runs of the journal, once this one has the right to run beside the others, or alone."""
+    if study.journal is not None:
+        with Runs(study.journal, join=join, joinable=joinable).entered() as runs:
+            yield runs
+        return
+    if join:
+        raise StrategyError(
+            "join needs a journal that others share; give one: journal='run.jsonl'."
+        )
+    with study.running():
+        yield Runs()
+
+
+def _to_the_end(study: Study, plan: Plan, loop: Loop, runs: Runs) -> Result:
+    """Go on until the run is over, and log why that was."""
     over = ""
     try:
         loop.go()
@@ -278,7 +294,8 @@ def _to_the_end(study: Study, plan: Plan, loop: Loop, peers: Peers) -> Result:
         vars(error).update(study=study, result=result_of(study))
         raise
     finally:
-        peers.note_end(study.journal, over)
+        with suppress(CoveyError):  # the log may be what failed; its error is on its way
+            study.note(Ended(runs.id, over))
 
 
 def _done(study: Study, plan: Plan) -> str:

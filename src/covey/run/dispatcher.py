@@ -13,9 +13,10 @@ import numpy as np
 
 from covey.errors import HistoryError, SupersededError
 from covey.history import Dispatched, Failed, Late, Lost, Point, Reported, Told, Trial
+from covey.log.running import Runs
 from covey.run import stopping
 from covey.run.command import Command, by_hand
-from covey.run.joining import Peers, follows, is_last, is_newest, is_next
+from covey.run.joining import follows, is_last, is_newest, is_next
 from covey.run.reports import UNKEPT, UNSAID, of_goal
 from covey.run.slots import Places, Slot
 from covey.run.standing import kind_of, known_reasons, last_attempts
@@ -48,7 +49,7 @@ class Dispatcher:
         self._study, self._engine, self._call = study, engine, call
         self._places = Places(engine.slots, gpus)
         self._timeout, self._retries = timeout, retries
-        self.peers = Peers()  # the other runs of the journal
+        self.runs = Runs()  # this one and the others of the journal
         self._elsewhere: set[int] = set()  # pending trials that they evaluate
         self._looked_for: set[str] = set()  # attempts of dead runs
         self._closed = False  # nothing more begins
@@ -134,7 +135,7 @@ class Dispatcher:
         """Queue trials that runs which are dead may have had; the engine may still have them."""
         trials, last = list(trials), last_attempts(self._study.history)
         tasks = [self._task(trial, last[trial.id]) for trial in trials if trial.id in last]
-        self._elsewhere |= {task.id for task in tasks if self.peers.lives(run_of(task.name))}
+        self._elsewhere |= {task.id for task in tasks if self.runs.lives(run_of(task.name))}
         trials = [trial for trial in trials if trial.id not in self._elsewhere]
         tasks = [task for task in tasks if task.id not in self._elsewhere]
         known = self._engine.adopt(tasks) if tasks else set()
@@ -164,7 +165,7 @@ class Dispatcher:
             for sent in history.attempts(trial.id)
             if sent.name in names
             and sent.name not in self._open
-            and not self.peers.lives(run_of(sent.name))
+            and not self.runs.lives(run_of(sent.name))
         ]
         known = self._engine.adopt(strays) if strays else set()
         for task in strays:
@@ -180,7 +181,7 @@ class Dispatcher:
 
     def work(self, seconds: float) -> None:
         """Start what can start, and wait at most ``seconds`` for something to end."""
-        self.peers.look()
+        self.runs.look()
         self._start()
         startable = self._places.has_room and not self.doubtful
         ready = min(self._queue.values(), default=None) if startable else None
@@ -203,21 +204,21 @@ class Dispatcher:
     def share(self) -> None:
         """Queue the trials that nobody has, and take over what dead runs had; refresh first."""
         self._elsewhere = set()
-        if self._closed or not self.peers.shared:
+        if self._closed or not self.runs.shared:
             return
         self._queue = {id: at for id, at in self._queue.items() if not self._is_taken(id)}
         last = last_attempts(self._study.history)
-        mine = {id for id, sent in last.items() if run_of(sent.name) == self.peers.run}
+        mine = {id for id, sent in last.items() if run_of(sent.name) == self.runs.id}
         known = {*mine, *self.own}  # one of these that is not queued was left pending
         self.adopt(trial for trial in self._study.history.pending if trial.id not in known)
 
     def _is_taken(self, id: int) -> bool:
         """Whether another run has this trial, or had it and what it left was not looked for."""
         sent = last_attempts(self._study.history).get(id)
-        if sent is None or run_of(sent.name) == self.peers.run:
+        if sent is None or run_of(sent.name) == self.runs.id:
             return False
-        self.peers.shared |= sent.name not in self._looked_for
-        return self.peers.lives(run_of(sent.name)) or sent.name not in self._looked_for
+        self.runs.shared |= sent.name not in self._looked_for
+        return self.runs.lives(run_of(sent.name)) or sent.name not in self._looked_for
 
     def _take_reports(self) -> bool:
         """Log the intermediate values that came, of each evaluation a few; whether there are."""
@@ -312,7 +313,7 @@ class Dispatcher:
 
     def _next_attempt(self, trial: Trial) -> Dispatched:
         attempt = len(self._study.history.attempts(trial.id)) + 1
-        name = name_of(self.peers.run, trial.id, attempt)
+        name = name_of(self.runs.id, trial.id, attempt)
         return Dispatched(trial.id, attempt, name, evaluation_seed(self._study.seed, trial.id))
 
     def _task(self, trial: Trial, sent: Dispatched) -> Task:
@@ -380,7 +381,7 @@ class Dispatcher:
 
     def _key(self, task: Task) -> str | None:
         """The key of a result: two runs that both found it tell it once."""
-        return task.name if self.peers.shared else None
+        return task.name if self.runs.shared else None
 
     def _name_unkept(self, outcome: Outcome) -> None:
         """Warn, once per name, of what was returned beside a value and cannot be logged."""

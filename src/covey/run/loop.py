@@ -195,15 +195,15 @@ class Loop:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """A turn to ask among the runs of this journal, with what they have done before it."""
-        peers = self._dispatcher.peers
-        if peers.journal is None:
+        runs = self._dispatcher.runs
+        if runs.journal is None:
             yield
             return
-        while is_asked(peers.journal):  # another run may take long, or be frozen
+        while is_asked(runs.journal):  # another run may take long, or be frozen
             self._work()
         with self._study.asking():
-            peers.look(now=True)
-            if peers.shared:
+            runs.look(now=True)
+            if runs.shared:
                 self._study.refresh()
                 self._dispatcher.share()
             yield

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
@@ -17,8 +17,8 @@ from typing import Any
 
 from covey.disk import time_of
 from covey.errors import several
-from covey.history import Dispatched, Failed, History, Retried, Trial
-from covey.log.running import Holder
+from covey.history import Began, Dispatched, Ended, Failed, History, Retried, Trial
+from covey.log.running import Run
 from covey.run.budget import ended_in_order, spent
 from covey.run.task import run_of
 from covey.study import Study
@@ -42,10 +42,24 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
+class LastRun:
+    """A run that is over, or was killed: what the log says of it."""
+
+    pid: int
+    host: str
+    since: str  # a time in ISO format
+    ended: str = ""  # the same; empty if it was killed
+    why: str = ""  # it ended
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}, since {self.since}"
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """How far a run is."""
 
-    runner: Holder | None  # who runs it now
+    runner: Run | None  # who runs it now, the oldest of several
     done: int  # evaluations told or failed
     total: int | None  # evaluations in all; None where nobody runs it, or it has no such limit
     failed: int
@@ -57,36 +71,29 @@ class Standing:
     purse: float | None  # how much that may be
     costly: str  # its name
     trouble: str  # what looks wrong, in a sentence
-    last: Holder | None = None  # who ran it last, where nobody does
-    joined: tuple[Holder, ...] = ()  # the runs beside the first
+    last: LastRun | None = None  # who ran it last, where nobody does
+    joined: tuple[Run, ...] = ()  # the runs beside the first
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON."""
         return asdict(self)
 
 
-def standing(
-    study: Study,
-    runner: Holder | None,
-    now: datetime,
-    last: Holder | None = None,
-    runs: Mapping[str, Holder] = MappingProxyType({}),
-) -> Standing:
+def standing(study: Study, runs: Mapping[str, Run], now: datetime) -> Standing:
     """How far a study is.
 
     Args:
         study: opened from the journal.
-        runner: who holds it, with the plan that was noted; None if nobody does.
+        runs: those that have a file beside the journal (`covey.log.running.runs_of`).
         now: the time.
-        last: who ran it last.
-        runs: the runs that share it.
     """
-    first = next(iter(runs.values()), None) if runner is None else runner
-    joined = tuple(who for who in runs.values() if first and _key(who) != _key(first))
-    history, plan, runner = study.history, {} if first is None else dict(first.plan), first
+    living = {id: run for id, run in runs.items() if run.lives}
+    runner, joined = next(iter(living.values()), None), tuple(living.values())[1:]
+    history, plans = study.history, _plans(study.history)
+    plan = dict(plans.get(runner.id, {})) if runner else {}
     if joined:
-        plan["slots"] = sum(who.plan.get("slots") or 0 for who in (first, *joined) if who) or None
-    under_way = _running(history, now, runs if joined else {}) if runner is not None else ()
+        plan["slots"] = sum(plans.get(id, {}).get("slots") or 0 for id in living) or None
+    under_way = _running(history, now, living if joined else {}) if runner is not None else ()
     ended = [t for t in history.trials if t.origin != "added" and t.status in ("told", "failed")]
     total = plan.get("total")
     costly = str(plan.get("cost") or "")
@@ -103,16 +110,33 @@ def standing(
         plan.get("purse"),
         costly,
         failing_alike(history),
-        last if runner is None else None,
+        _last_run(history, runs) if runner is None else None,
         joined,
     )
 
 
-def _key(who: Holder) -> tuple[int, str]:
-    return who.pid, who.host
+def _plans(history: History) -> dict[str, dict[str, Any]]:
+    """What each run was to do, by its name."""
+    return {event.run: event.plan for event in history.events if isinstance(event, Began)}
 
 
-def _running(history: History, now: datetime, runs: Mapping[str, Holder]) -> tuple[Running, ...]:
+def _last_run(history: History, left: Collection[str]) -> LastRun | None:
+    """The run that was the last to say something, or that was killed since and has left its file.
+
+    A run that is killed leaves it, and the next one to look removes it.
+    """
+    last: dict[str, LastRun] = {}
+    for event, at in zip(history.events, history.times, strict=True):
+        when = "" if at is None else at.isoformat(timespec="seconds")
+        if isinstance(event, Began):
+            last[event.run] = LastRun(event.pid, event.host, when)
+        elif isinstance(event, Ended) and event.run in last:
+            last[event.run] = replace(last.pop(event.run), ended=when, why=event.reason)
+    killed = [run for id, run in last.items() if id in left and not run.ended]
+    return [*last.values(), *killed][-1] if last else None
+
+
+def _running(history: History, now: datetime, runs: Mapping[str, Run]) -> tuple[Running, ...]:
     last = last_attempts(history)
     found = []
     for trial in history.pending:

@@ -17,6 +17,7 @@ import pytest
 
 import covey
 from covey.cli.run import Watch
+from covey.log import runs_of
 from covey.run.plan import Progress
 
 KILLS = int(os.environ.get("COVEY_KILLS", "8"))
@@ -191,7 +192,7 @@ def test_a_second_run_is_told_who_holds_the_journal(folder):
     Path("f.py").write_text(OBJECTIVE.replace("0.05", "600"))
     first = start()
     try:
-        while not Path("covey.jsonl.lock").exists() or not Path("covey.jsonl.lock").read_text():
+        while not runs_of(Path("covey.jsonl")):
             time.sleep(0.02)
         second = start("--json")
         _, err = second.communicate(timeout=300)

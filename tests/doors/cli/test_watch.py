@@ -21,10 +21,9 @@ from rich.console import Console
 import covey.cli.watch as watching
 from covey.cli.settings import read_settings
 from covey.cli.watch import Reader, keys, picture
-from covey.history import Dispatched, Failed, Reported, Told
+from covey.history import Began, Dispatched, Failed, Reported, Told
 from covey.log.header import reopen as real
-from covey.log.running import holder, note_plan
-from covey.run.joining import Heartbeat
+from covey.log.running import Runs, folder_of, runs_of
 
 PLAN = {"total": 12, "batch": 3, "asynchronous": False, "slots": 4, "until": None}
 
@@ -35,8 +34,10 @@ def at_work(study):
     with ExitStack() as stack:
         assert study("ask").code == 0
         opened = read_settings(Path("covey.toml")).study()
-        stack.enter_context(opened.running())
-        note_plan(opened.journal, {**PLAN, "cost": "dollars", "purse": 20.0})
+        runs = Runs(opened.journal)
+        runs.id = "0a1b2c3d"
+        stack.enter_context(runs.entered())
+        opened.note(Began(runs.id, 1, "here", {**PLAN, "cost": "dollars", "purse": 20.0}))
         for id, slot in ((0, 0), (1, 1), (2, 2)):
             opened.note(Dispatched(id, 1, f"covey-0a1b2c3d-{id}-a1", 0, slot, str(slot + 4)))
         opened.tell(0, 0.75)
@@ -74,14 +75,15 @@ def test_status_as_json(at_work):
 
 def test_several_runs_are_named_with_what_each_has(at_work):
     call, opened = at_work
-    others = [Heartbeat(opened.journal, run) for run in ("0a1b2c3d", "4e5f6a7b")]
-    others[0]._entry |= {"pid": os.getpid(), "plan": {"slots": 4}}
-    others[1]._entry |= {"pid": 77, "host": "node2", "plan": {"slots": 2}}
+    opened.note(Began("4e5f6a7b", 77, "node2", {"slots": 2}))
     opened.ask(1)
     opened.note(Dispatched(3, 1, "covey-4e5f6a7b-3-a1", 0, 0, None))
-    with others[0].shown(), others[1].shown():
-        out, run = call("status").out, call("status", "--json").json["run"]
-        text = drawn(width=140)
+    entry = {"pid": 77, "host": "node2", "since": "9", "kernel": "another"}
+    other = folder_of(opened.journal) / "4e5f6a7b"
+    other.write_text(f"{1:020d}\n{json.dumps(entry)}")
+    out, run = call("status").out, call("status", "--json").json["run"]
+    text = drawn(width=140)
+    other.unlink()
     assert "joined by: process 77 on node2" in out
     assert re.search(r"slot 0: trial 3, for .*, by process 77 on node2", out)
     assert re.search(rf"trial 2, for .*, by process {os.getpid()} on ", out)
@@ -96,7 +98,7 @@ def test_several_runs_are_named_with_what_each_has(at_work):
 def test_a_run_that_joined_and_is_left_alone_is_shown(study):
     assert study("ask").code == 0
     opened = read_settings(Path("covey.toml")).study()
-    with Heartbeat(opened.journal, "0a1b2c3d").shown():
+    with Runs(opened.journal, join=True).entered():
         assert f"run: process {os.getpid()} on " in study("status").out
     assert "run: " not in study("status").out
 
@@ -197,7 +199,7 @@ def test_lines_while_it_runs(study):
     Path("f.py").write_text("import time\ntime.sleep(0.3)\nprint(1.0)\n")
     words = [sys.executable, "-m", "covey", "run", "--rounds", "2", "--workers", "2"]
     runner = subprocess.Popen([*words, "--", sys.executable, "f.py"], stderr=subprocess.DEVNULL)
-    while (who := holder(Path("covey.jsonl"))) is None or not who.plan:  # it has just begun
+    while not Path("covey.jsonl").exists() or not runs_of(Path("covey.jsonl")):  # it has just begun
         time.sleep(0.02)
     lines = study("watch", "--every", "0.1", "--json").out.splitlines()
     assert runner.wait(300) == 0

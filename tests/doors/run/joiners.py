@@ -20,12 +20,14 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
 
 import covey
 import covey.run.dispatcher as dispatching
 from covey.history import Late, Told
-from covey.run import LocalEngine, joining, loop
+from covey.log.running import Runs
+from covey.run import LocalEngine, loop
 from covey.run.workdir import Workdir
 
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0), "y": covey.Real(-1.0, 1.0)})
@@ -47,13 +49,13 @@ def unfenced() -> None:
 
 def alone() -> None:
     """Runs that take all others for dead, and do not look for what they left."""
-    joining.Peers.lives = lambda self, run: run == self.run
+    Runs.lives = lambda self, run: run == self.id
     forgetful()
 
 
 def trusting() -> None:
     """Runs that take all others for alive, for ever."""
-    joining.Peers.lives = lambda self, run: True
+    Runs.lives = lambda self, run: True
 
 
 def forgetful() -> None:
@@ -90,9 +92,9 @@ def evaluation(folder: Path, pace: float):
 def run(folder: Path, given: argparse.Namespace) -> None:
     """One run, in a process of its own."""
     if given.far:
-        own = os.urandom(8).hex()
-        joining.kernel = lambda: own
-        joining.BEAT, joining.LEASE, joining.LOOK = 0.1, given.lease, 0.05
+        own, registry = os.urandom(8).hex(), import_module("covey.log.running")
+        registry.kernel = lambda: own
+        registry.BEAT, registry.LEASE, registry.LOOK = 0.1, given.lease, 0.05
     if given.defect:
         globals()[given.defect]()
     study = covey.Study(SPACE, "min", "random", seed=5, journal=folder / "run.jsonl")

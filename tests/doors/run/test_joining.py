@@ -10,7 +10,9 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,18 +20,20 @@ from tests.doors.run.scripted import Scripted, nothing, value
 
 import covey
 from covey.errors import JournalConflict, StrategyError
-from covey.history import Dispatched, Failed, Late, Lost, Reported, Told
-from covey.run import Outcome, dispatcher, joining
+from covey.history import Began, Dispatched, Ended, Failed, Late, Lost, Reported, Told
+from covey.log.running import Runs, folder_of, runs_of
+from covey.run import Outcome, dispatcher
 from covey.run.dispatcher import Dispatcher
-from covey.run.joining import Heartbeat, Peers, folder_of, last_of, runs_of
+from covey.run.standing import standing
 from covey.run.task import Function, Retries, run_of
 
 ROOT = Path(__file__).parents[3]
 SPACE = covey.Space({"x": covey.Real(-1.0, 1.0)})
 CALL = Function(abs)
+registry = import_module("covey.log.running")  # the package has a function of this name
 
 
-class Known(Peers):
+class Known(Runs):
     """Others of whom it is said who lives."""
 
     def __init__(self, living: set[str]) -> None:
@@ -37,7 +41,7 @@ class Known(Peers):
         self.others = living
 
     def lives(self, run: str) -> bool:
-        return run == self.run or run in self.others
+        return run == self.id or run in self.others
 
 
 class Side:
@@ -47,8 +51,8 @@ class Side:
         self.study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
         self.engine = Scripted(answer, **options)
         self.dispatcher = Dispatcher(self.study, self.engine, CALL, None, Retries(lost=0))
-        self.dispatcher.peers = Known(living)
-        self.run = self.dispatcher.peers.run
+        self.dispatcher.runs = Known(living)
+        self.run = self.dispatcher.runs.id
         living.add(self.run)
 
     def work(self) -> None:
@@ -317,96 +321,99 @@ class Clock:
 
     def __init__(self, monkeypatch) -> None:
         self.now = 1e6
-        monkeypatch.setattr(joining.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(registry.time, "monotonic", lambda: self.now)
 
-    def passes(self, seconds: float, peers: Peers, step: float = 1.0) -> None:
+    def passes(self, seconds: float, runs: Runs, step: float = 1.0) -> None:
         while seconds > 0.0:
             self.now += min(step, seconds)
             seconds -= step
-            peers.look()
+            runs.look()
+
+
+def showing(path: Path, id: str = "0a1b2c3d", kernel: str = "") -> Runs:
+    """A run that has shown itself once, and does not count by itself."""
+    run = Runs(path, join=True)
+    run.id, run._kernel = id, kernel or run._kernel
+    run._beat()
+    return run
 
 
 @pytest.fixture
 def far(path, monkeypatch):
-    """A run on another machine that does not count by itself, and the peers of one here."""
+    """A run on another machine that does not count by itself, and one here that looks at it."""
     path.touch()
-    other = Heartbeat(path, "0a1b2c3d")
-    other._entry["kernel"] = "another"
-    other._beat()
-    yield other, Peers(path), Clock(monkeypatch)
+    other = showing(path, kernel="another")
+    yield other, Runs(path), Clock(monkeypatch)
     other._file.close()
 
 
-def test_far_runs_live_as_long_as_they_count(far):
-    other, peers, clock = far
-    os.utime(other._path, (0, 0))  # no time of day plays a part
-    peers.look()
+def test_far_runs_live_as_long_as_they_count(path, far):
+    other, runs, clock = far
+    os.utime(folder_of(path) / other.id, (0, 0))  # no time of day plays a part
+    runs.look()
     for _ in range(5):
-        clock.passes(0.9 * joining.LEASE, peers)
-        assert peers.lives("0a1b2c3d")
+        clock.passes(0.9 * registry.LEASE, runs)
+        assert runs.lives("0a1b2c3d")
         other._beat()
-    clock.passes(0.9 * joining.LEASE, peers)
+    clock.passes(0.9 * registry.LEASE, runs)
     other._file.close()  # nor does a lock, which nobody can see from here
-    assert peers.lives("0a1b2c3d")
-    clock.passes(0.2 * joining.LEASE, peers)
-    assert not peers.lives("0a1b2c3d")
-    assert peers.shared
+    assert runs.lives("0a1b2c3d")
+    clock.passes(0.2 * registry.LEASE, runs)
+    assert not runs.lives("0a1b2c3d")
+    assert runs.shared
 
 
 def test_only_silence_that_was_listened_to_counts(far):
-    other, peers, clock = far
-    peers.look()
-    clock.now += 100.0 * joining.LEASE  # asleep, or an ask that took an hour
-    peers.look()
-    assert peers.lives("0a1b2c3d")
-    clock.passes(1.1 * joining.LEASE, peers)
-    assert not peers.lives("0a1b2c3d")
+    other, runs, clock = far
+    runs.look()
+    clock.now += 100.0 * registry.LEASE  # asleep, or an ask that took an hour
+    runs.look()
+    assert runs.lives("0a1b2c3d")
+    clock.passes(1.1 * registry.LEASE, runs)
+    assert not runs.lives("0a1b2c3d")
     other._beat()  # it only slept: it has a new file, and lives
-    assert peers.lives("0a1b2c3d")
+    assert runs.lives("0a1b2c3d")
 
 
 def test_here_death_is_known_at_once(path):
     path.touch()
-    other, peers = Heartbeat(path, "0a1b2c3d"), Peers(path)
-    other._beat()
-    peers.look()
-    assert peers.lives("0a1b2c3d")
-    assert [peer.who.pid for peer in peers.living] == [os.getpid()]
+    other, runs = showing(path), Runs(path)
+    runs.look()
+    assert runs.lives("0a1b2c3d")
+    assert [run.pid for run in runs.living] == [os.getpid()]
     assert list(runs_of(path)) == ["0a1b2c3d"]
     other._file.close()  # as the kernel does, when a process ends
-    assert not runs_of(path)
-    peers.look(now=True)
-    assert not peers.lives("0a1b2c3d")
-    assert not other._path.exists()
+    assert [run.lives for run in runs_of(path).values()] == [False]
+    runs.look(now=True)
+    assert not runs.lives("0a1b2c3d")
+    assert not (folder_of(path) / other.id).exists()
 
 
 def test_a_run_without_a_file_is_dead_and_odd_names_are_no_runs(path):
     path.touch()
     folder_of(path).mkdir()
     (folder_of(path) / "README").write_text("mine")
-    peers = Peers(path)
-    peers.look()
-    assert not any(map(peers.lives, ["0a1b2c3d", "", "../run.jsonl", "README"]))
-    assert not peers.shared
+    runs = Runs(path)
+    runs.look()
+    assert not any(map(runs.lives, ["0a1b2c3d", "", "../run.jsonl", "README"]))
+    assert not runs.shared
     assert (folder_of(path) / "README").read_text() == "mine"
 
 
 def test_a_heartbeat_counts_by_itself_and_leaves_nothing_behind(path, monkeypatch):
-    monkeypatch.setattr(joining, "BEAT", 0.01)
+    monkeypatch.setattr(registry, "BEAT", 0.01)
     path.touch()
-    peers = Peers(path)
-    with peers.heartbeat():
-        peers.note({"slots": 4})
-        first = (folder_of(path) / peers.run).read_bytes()
-        (folder_of(path) / peers.run).unlink()  # somebody took it for dead
+    runs = Runs(path)
+    with runs.entered():
+        first = (folder_of(path) / runs.id).read_bytes()
+        (folder_of(path) / runs.id).unlink()  # somebody took it for dead
         until = time.monotonic() + 120.0
         while time.monotonic() < until:
             with suppress(FileNotFoundError):
-                if (folder_of(path) / peers.run).read_bytes() > first:
+                if (folder_of(path) / runs.id).read_bytes() > first:
                     break
             time.sleep(0.005)
-        (found,) = runs_of(path).values()
-        assert found.plan == {"slots": 4}
+        assert list(runs_of(path)) == [runs.id]
     assert not folder_of(path).exists()
 
 
@@ -454,7 +461,8 @@ def test_a_plain_run_is_joined_and_a_second_plain_one_refused(path):
 
 def test_a_plain_run_is_refused_beside_one_that_joined(path):
     study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
-    with Peers(path).heartbeat(), pytest.raises(JournalConflict, match=r"Join it \(--join"):
+    refused = pytest.raises(JournalConflict, match=r"Join it \(--join")
+    with Runs(path, join=True).entered(), refused:
         study.run(slow, batch=1, rounds=1, progress=False)
     assert not study.history.trials
 
@@ -462,61 +470,45 @@ def test_a_plain_run_is_refused_beside_one_that_joined(path):
 def test_a_run_on_an_executor_is_refused_beside_one_that_joined(path):
     study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
     with ThreadPoolExecutor(1) as threads:
-        with Peers(path).heartbeat(), pytest.raises(JournalConflict, match=r"Join it \(--join"):
+        with Runs(path).entered(), pytest.raises(JournalConflict, match=r"Join it \(--join"):
             study.run(slow, batch=1, rounds=1, workers=threads, progress=False)
         assert not study.history.trials
         study.run(slow, batch=1, rounds=1, workers=threads, progress=False)
     assert len(study.history.told) == 1
 
 
-def test_a_run_that_has_only_its_lock_yet_is_waited_for(path, monkeypatch):
-    """Between its lock and its file a run cannot be told from one that is not to be joined."""
-    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
-    plain = Peers(path)
-    with study.running(), ExitStack() as stack:
-        start = threading.Timer(0.3, lambda: stack.enter_context(plain.heartbeat()))
-        start.start()
-        joining.require_joinable(path, Peers(path, join=True))
-        start.join()
-        assert list(runs_of(path)) == [plain.run]
-
-
 def test_a_plain_run_waits_to_see_that_a_far_one_is_dead(path, monkeypatch, caplog):
-    for name in ("BEAT", "LOOK"):
-        monkeypatch.setattr(joining, name, 0.01)
-    monkeypatch.setattr(joining, "LEASE", 0.1)
+    for name, seconds in (("BEAT", 0.01), ("LOOK", 0.01), ("LEASE", 0.1)):
+        monkeypatch.setattr(registry, name, seconds)
     study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
-    dead = Heartbeat(path, "0a1b2c3d")
-    dead._entry["kernel"] = "another"
-    dead._beat()
+    showing(path, kernel="another")
     study.run(lambda p: p["x"], batch=1, rounds=1, workers=1, progress=False)
     assert len(study.history.told) == 1
-    assert "still lives" in caplog.text
+    assert "to see whether process" in caplog.text
+
+
+def last_run(path):
+    return standing(covey.Study.load(path), runs_of(path), datetime.now(UTC)).last
 
 
 def test_when_and_why_the_last_of_joined_runs_ended_is_known(path):
     study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
     study.run(slow, batch=1, rounds=1, workers=1, join=True, progress=False)
-    ended = last_of(path)
+    ended = last_run(path)
     assert ended.pid == os.getpid()
     assert ended.ended >= ended.since
     assert ended.why == "the budget of 1 evaluation is used up"
-    killed = Heartbeat(path, "0a1b2c3d")  # a later one, which leaves its file behind
-    killed._entry["host"] = "tern"
-    killed._beat()
-    os.utime(folder_of(path) / "0a1b2c3d", (time.time() + 60, time.time() + 60))
-    assert last_of(path) == ended  # it lives
+    study.note(Began("0a1b2c3d", 7, "tern", {}))
+    study.note(Began("4e5f6a7b", 8, "gull", {}))
+    study.note(Ended("4e5f6a7b", "Ctrl-C"))
+    killed = showing(path)  # it goes on after the other has ended
+    assert last_run(path) is None
     killed._file.close()
-    assert (last_of(path).host, last_of(path).ended) == ("tern", "")
-    covey.Study.load(path).run(slow, batch=1, rounds=1, workers=1, join=True, progress=False)
-    assert last_of(path).why == ended.why
-
-
-def test_a_joined_run_that_ends_leaves_the_entry_of_the_run_that_goes_on(path):
-    study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
-    with study.running(), Peers(path).heartbeat():
-        study.run(slow, batch=1, rounds=1, workers=1, join=True, progress=False)
-        assert last_of(path).ended == ""
+    assert (last_run(path).host, last_run(path).ended) == ("tern", "")
+    (folder_of(path) / "0a1b2c3d").unlink()  # seen to be dead by the other, before it ended
+    assert (last_run(path).host, last_run(path).why) == ("gull", "Ctrl-C")
+    study.run(slow, batch=1, rounds=1, workers=1, join=True, progress=False)
+    assert last_run(path).why == ended.why
 
 
 def test_what_ends_while_another_run_asks_is_told(path):
@@ -538,14 +530,13 @@ def test_what_ends_while_another_run_asks_is_told(path):
     assert len(study.history.told) == 3
 
 
-def test_what_cannot_be_joined(path, monkeypatch):
-    monkeypatch.setattr(joining, "_START", 0.1)
+def test_what_cannot_be_joined(path):
     with pytest.raises(StrategyError, match="join needs a journal"):
         covey.maximize(slow, SPACE, batch=1, rounds=1, join=True)
     with pytest.raises(StrategyError, match="join is True"):
         covey.maximize(slow, SPACE, batch=1, rounds=1, join="yes")
     study = covey.Study(SPACE, "max", "random", seed=3, journal=path)
-    with study.running(), pytest.raises(JournalConflict, match="cannot be joined"):
+    with study.running(), pytest.raises(JournalConflict, match="--join too"):
         study.run(slow, batch=1, rounds=1, join=True)
     assert not study.history.trials
 

@@ -15,7 +15,6 @@ import pytest
 from tests.doors.run.scripted import Scripted, dies_of, nothing, value
 
 import covey
-from covey.log.running import last_run
 from covey.run import Outcome
 from covey.run.api import run
 from covey.run.loop import Interrupt
@@ -127,7 +126,7 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(study, caplog):
         run(study, abs, batch=3, rounds=2, workers=Scripted(answer, one_by_one=True), retries=0)
     assert [trial.status for trial in study.history.trials] == ["told", "pending", "pending"]
     assert "1 of 3 results of this batch is recorded" in caplog.text
-    assert last_run(study.journal).why == "SIGTERM"
+    assert study.history.events[-1].reason == "SIGTERM"
     assert signal.getsignal(signal.SIGTERM) == before
 
 

@@ -13,7 +13,9 @@ from tests.reliability.golden.state import state_of
 
 import covey
 from covey.history import (
+    Began,
     Dispatched,
+    Ended,
     Excluded,
     Extended,
     Included,
@@ -87,6 +89,8 @@ def _fill_a_plate_and_fail(study: covey.Study) -> None:
     worthless = study.enqueue([{"rate": 0.01, "layers": 8, "solvent": "éther", "dry": True}])
     study.tell(worthless, [9.0])
     study.fail(worthless, "a loose cable", told=True)
+    study.note(Began("0a1b2c3d", 4711, "tern", {"total": 12, "batch": 4, "slots": None}))
+    study.note(Ended("0a1b2c3d", "Ctrl-C, at 18 °C"))
 
 
 if __name__ == "__main__":

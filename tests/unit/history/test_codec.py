@@ -9,8 +9,10 @@ from covey.history import (
     Added,
     Amended,
     Asked,
+    Began,
     Cancelled,
     Dispatched,
+    Ended,
     Enqueued,
     Excluded,
     Extended,
@@ -83,6 +85,15 @@ A, B = Point(x=1.0), Point(x=2.0)
             Reported(3, 1, 20, 0.5),
             {"type": "reported", "ignorable": True, "id": 3, "attempt": 1, "step": 20}
             | {"value": 0.5},
+        ),
+        (
+            Began("0a1b2c3d", 7, "tern", {"total": 9, "slots": None}),
+            {"type": "began", "ignorable": True, "run": "0a1b2c3d", "pid": 7, "host": "tern"}
+            | {"plan": {"total": 9, "slots": None}},
+        ),
+        (
+            Ended("0a1b2c3d", "Ctrl-C"),
+            {"type": "ended", "ignorable": True, "run": "0a1b2c3d", "reason": "Ctrl-C"},
         ),
         (
             Extended({"parameters": []}, "abc", "too narrow"),

@@ -13,7 +13,9 @@ from covey.history import (
     Added,
     Amended,
     Asked,
+    Began,
     Cancelled,
+    Ended,
     Enqueued,
     Excluded,
     Extended,
@@ -284,6 +286,18 @@ def test_a_report_is_of_a_step_and_a_finite_value():
         Reported(0, 1, 1, float("inf"))
     with refuses("trial 0: value must be a real number, got {'a': 1.0} (dict)."):
         Reported(0, 1, 1, {"a": 1.0})
+
+
+def test_a_run_has_a_name_and_a_plan_of_plain_json():
+    with refuses("run must not be empty"):
+        Began(" ", 7, "tern", {})
+    with refuses("pid must be a whole number >= 0, got -1."):
+        Began("0a1b2c3d", -1, "tern", {})
+    with refuses("plan must be plain JSON with finite numbers"):
+        Began("0a1b2c3d", 7, "tern", {"purse": float("inf")})
+    with refuses("run must not be empty"):
+        Ended("", "Ctrl-C")
+    assert Ended("0a1b2c3d", "caf\udce9").reason == "caf\N{REPLACEMENT CHARACTER}"
 
 
 def test_an_extended_space_is_plain_json():

@@ -11,8 +11,10 @@ from covey.history import (
     Added,
     Amended,
     Asked,
+    Began,
     Cancelled,
     Dispatched,
+    Ended,
     Enqueued,
     Excluded,
     Extended,
@@ -214,6 +216,15 @@ def test_notes_and_reports_change_no_trial():
     for event in (Noted((9,), "x"), Reported(9, 1, 1, 0.0), Retried((9,)), Excluded((9,), "x")):
         with refuses("trial 9 was never asked"):
             check(event, TRIALS)
+
+
+def test_the_beginning_and_the_end_of_a_run_change_no_trial_and_no_count():
+    """Batches depend on the number of points asked for, not on that of events."""
+    plain = History(EVENTS)
+    history = History([Began("0a1b2c3d", 7, "tern", {"batch": 4}), *EVENTS, Ended("0a1b2c3d", "")])
+    assert history.trials == plain.trials
+    assert (history.asked_count, history.rounds) == (plain.asked_count, plain.rounds)
+    assert plain.then(Ended("0a1b2c3d", "Ctrl-C")).changed_since(plain) == ()
 
 
 def test_an_extended_space_leaves_the_trials_alone():

@@ -1,15 +1,19 @@
 import fcntl
+import importlib
 import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from covey.errors import JournalConflict, JournalError
-from covey.log import running
-from covey.log.running import holder, lock_path, note_plan
+from covey.log import Runs, running, runs_of
+
+module = importlib.import_module("covey.log.running")  # the package has a function of this name
+folder_of = module.folder_of
 
 HOLD = """
 import sys, time
@@ -21,83 +25,6 @@ with running(Path(sys.argv[1])):
 """
 
 
-def test_a_second_run_is_told_who_holds_it_and_a_killed_one_holds_nothing(tmp_path):
-    journal = tmp_path / "run.jsonl"
-    other = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(journal)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert other.stdout.readline() == "held\n"
-        who = f"by process {other.pid} on .*, since 20"
-        with pytest.raises(JournalConflict, match=who), running(journal):
-            pass
-    finally:
-        other.kill()
-        other.wait()
-        other.stdout.close()
-    with running(journal):
-        assert lock_path(journal).exists()
-    with running(journal):
-        pass
-
-
-def test_a_holder_that_has_not_signed_yet_is_another_process(tmp_path):
-    journal = tmp_path / "run.jsonl"
-    with running(journal):
-        lock_path(journal).write_text("{")
-        with pytest.raises(JournalConflict, match="by another process"), running(journal):
-            pass
-
-
-def test_a_lock_that_cannot_be_made_is_an_error_of_ours(tmp_path):
-    with pytest.raises(JournalError, match="cannot lock"), running(tmp_path / "no" / "run.jsonl"):
-        pass
-
-
-def test_a_link_and_what_it_leads_to_share_one_lock(tmp_path):
-    link = tmp_path / "link.jsonl"
-    link.symlink_to(tmp_path / "run.jsonl")
-    assert lock_path(link) == lock_path(tmp_path / "run.jsonl")
-    with (
-        running(tmp_path / "run.jsonl"),
-        pytest.raises(JournalConflict, match="is being run by process"),
-        running(link),
-    ):
-        pass
-
-
-def test_whoever_looks_learns_who_runs_it_and_disturbs_nobody(tmp_path):
-    journal = tmp_path / "run.jsonl"
-    assert holder(journal) is None
-    other = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(journal)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert other.stdout.readline() == "held\n"
-        who = holder(journal)
-        assert (who.pid, who.host) == (other.pid, socket.gethostname())
-        assert who.since.startswith("20")
-    finally:
-        other.kill()
-        other.wait()
-        other.stdout.close()
-    assert lock_path(journal).exists()
-    assert holder(journal) is None  # what it wrote stays behind; only the lock counts
-
-
-def test_what_is_no_lock_holds_nothing(tmp_path):
-    journal = tmp_path / "run.jsonl"
-    for text in ("", "{", "[]", '{"pid": "x"}', '{"pid": 1}'):
-        lock_path(journal).write_text(text)
-        assert holder(journal) is None
-    with running(journal):
-        lock_path(journal).write_text("{")
-        assert holder(journal).pid == 0  # it has only just begun
-    lock_path(journal).unlink()
-    os.mkfifo(lock_path(journal))
-    assert holder(journal) is None  # and does not wait for a writer
-
-
 @pytest.fixture
 def journal(tmp_path):
     path = tmp_path / "run.jsonl"
@@ -105,61 +32,169 @@ def journal(tmp_path):
     return path
 
 
-def refused(journal, words):
-    with pytest.raises(JournalError, match=words), running(journal):
+@pytest.fixture
+def other(journal):
+    """Another process that runs the journal."""
+    words = [sys.executable, "-c", HOLD, str(journal)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def runner(journal):
+    """Who runs the journal."""
+    living = [run for run in runs_of(journal).values() if run.lives]
+    return living[0] if living else None
+
+
+def refused(journal, words, error=JournalError):
+    with pytest.raises(error, match=words), running(journal):
         pytest.fail("it ran")
 
 
-@pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to])
-def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(journal, make):
-    precious = journal.with_name("precious.txt")
-    precious.write_text("mine")
-    make(lock_path(journal), precious)
-    refused(journal, r"run\.jsonl\.lock is (a link|known by 2 names).*[Dd]elete it")
-    assert precious.read_text() == "mine"
-
-
-def test_a_link_to_nothing_makes_no_file(journal):
-    lock_path(journal).symlink_to(journal.with_name("new.txt"))
-    refused(journal, "is a link")
-    assert not journal.with_name("new.txt").exists()
-
-
-def test_a_lock_that_is_no_plain_file_is_refused_at_once(journal):
-    os.mkfifo(lock_path(journal))
-    refused(journal, "is no plain file")
-    lock_path(journal).unlink()
-    lock_path(journal).mkdir()
-    refused(journal, "cannot lock|is no plain file")
-
-
-def test_a_file_of_something_else_is_no_lock_and_is_kept(journal):
-    lock_path(journal).write_text("dependencies of my project")
-    refused(journal, "holds something else.*[Dd]elete it")
-    assert lock_path(journal).read_text() == "dependencies of my project"
-
-
-@pytest.mark.parametrize("left", ["", '{"pid": 7, "ho', '{"pid": 7, "host": "a", "since": "b"}'])
-def test_what_a_killed_run_left_is_a_lock(journal, left):
-    lock_path(journal).write_text(left)
+def test_a_second_run_is_told_who_holds_it_and_a_killed_one_holds_nothing(journal, other):
+    refused(journal, f"by process {other.pid} on .*, since 20", JournalConflict)
+    other.kill()
+    other.wait()
     with running(journal):
-        assert f'"pid": {os.getpid()}' in lock_path(journal).read_text()
-
-
-def test_a_lock_of_another_user_is_refused(journal, monkeypatch):
-    """Whoever may write a lock may also wait for somebody to trust it; his own journal is his."""
-    lock_path(journal).write_text("")
-    owner = journal.stat().st_uid
-    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    with running(journal):  # the journal's owner ran it before
+        assert len(runs_of(journal)) == 1  # what the killed one left is gone
+    with running(journal):
         pass
-    stranger = journal.with_name("theirs.jsonl")  # not there: no owner to trust
-    lock_path(stranger).write_text("")
-    refused(stranger, f"belongs to another user \\(uid {owner}\\)")
+    assert not folder_of(journal).exists()
+
+
+def test_whoever_looks_learns_who_runs_it_and_disturbs_nobody(journal, other):
+    assert (runner(journal).pid, runner(journal).host) == (other.pid, socket.gethostname())
+    assert runner(journal).since.startswith("20")
+    other.kill()
+    other.wait()
+    assert len(runs_of(journal)) == 1  # what it wrote stays behind; only the lock counts
+    assert runner(journal) is None
+
+
+def test_of_runs_that_begin_at_once_one_is_first(journal):
+    """Neither two, nor none, because each saw the others: all begin while the first ones look."""
+    begin, outcomes, done = threading.Barrier(8), [], threading.Event()
+
+    def run():
+        begin.wait()
+        try:
+            with running(journal):
+                outcomes.append("ran")
+                done.wait(60)
+        except JournalConflict:
+            outcomes.append("refused")
+        if len(outcomes) == 8:
+            done.set()
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    while len(outcomes) < 8:
+        done.wait(0.01)
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["ran", *["refused"] * 7]
+
+
+def test_a_run_waits_for_whoever_writes_to_the_journal(journal):
+    """Its lock is what makes one of two runs the first."""
+    began = threading.Event()
+
+    def run():
+        with running(journal):
+            began.set()
+
+    with journal.open("rb") as writer:
+        fcntl.flock(writer, fcntl.LOCK_EX)
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert not began.wait(0.1)
+        assert not runs_of(journal)
+    assert began.wait(60)
+    thread.join()
+
+
+def test_a_run_without_a_journal_is_an_error(tmp_path):
+    refused(tmp_path / "run.jsonl", "no journal at")
+    refused(tmp_path / "no" / "run.jsonl", "no journal at")
+    with Runs().entered() as alone:
+        assert alone.living == []
+
+
+def test_a_link_and_what_it_leads_to_share_one_folder(journal):
+    link = journal.with_name("link.jsonl")
+    link.symlink_to(journal)
+    assert folder_of(link) == folder_of(journal)
+    with running(journal):
+        refused(link, "is being run by process", JournalConflict)
+
+
+@pytest.mark.parametrize("text", ["", "7", "0\n", "0\n[]", '0\n{"pid": "x"}', '0\n{"pid": 1}'])
+def test_a_run_that_was_killed_as_it_wrote_its_entry_is_in_nobodys_way(journal, text):
+    folder_of(journal).mkdir()
+    (folder_of(journal) / "0a1b2c3d").write_text(text)
+    assert runner(journal) is None
+    with running(journal):
+        assert runner(journal).pid == os.getpid()
+
+
+def test_a_run_that_has_no_entry_yet_is_not_taken_for_dead(journal):
+    """Another run may look between the making of the file and its first line."""
+    folder_of(journal).mkdir()
+    (folder_of(journal) / "0a1b2c3d").touch()
+    runs = Runs(journal)
+    runs.look(now=True)
+    assert runs.lives("0a1b2c3d")
+    assert [str(run) for run in runs.living] == ["another process"]
+    assert (folder_of(journal) / "0a1b2c3d").exists()
+
+
+def test_files_of_another_kind_are_no_runs_and_are_kept(journal):
+    folder_of(journal).mkdir()
+    (folder_of(journal) / "README").write_text("mine")
+    os.mkfifo(folder_of(journal) / "0a1b2c3d")
+    assert runner(journal) is None  # and does not wait for a writer
+    (folder_of(journal) / "0a1b2c3d").unlink()
+    with running(journal):
+        pass
+    assert (folder_of(journal) / "README").read_text() == "mine"
+
+
+@pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to, Path.write_text])
+def test_a_folder_that_is_a_link_or_a_file_is_refused_and_what_it_leads_to_is_kept(journal, make):
+    precious = journal.with_name("precious")
+    if make is Path.symlink_to:
+        precious.mkdir()
+    else:
+        precious.write_text("mine")
+    make(folder_of(journal), "mine" if make is Path.write_text else precious)
+    refused(journal, r"run\.jsonl\.runs is (a link|no folder).*[Dd]elete it")
+    assert list(precious.iterdir()) == [] if precious.is_dir() else precious.read_text() == "mine"
+
+
+@pytest.mark.parametrize("whose", ["mine", "of the owner of the journal", "of another user"])
+def test_a_folder_of_another_user_is_refused(journal, monkeypatch, whose):
+    """Whoever may write there may also stand in the way; the owner of the journal is trusted."""
+    folder_of(journal).mkdir()
+    uid = journal.stat().st_uid
+    real = Path.lstat(folder_of(journal))
+    theirs = uid + (whose == "of another user")
+    monkeypatch.setattr(
+        Path, "lstat", lambda path: os.stat_result((*real[:4], theirs, *real[5:10]))
+    )
+    monkeypatch.setattr(os, "geteuid", lambda: uid + 2 * (whose != "mine"))
+    if whose == "of another user":
+        refused(journal, f"belongs to another user \\(uid {theirs}\\)")
+    else:
+        with running(journal):
+            assert len(runs_of(journal)) == 1
 
 
 def test_a_journal_known_by_two_names_is_not_run(journal, tmp_path):
-    """Each name would have a lock of its own."""
+    """The runs by one name would not see those by the other."""
     (tmp_path / "elsewhere").mkdir()
     other = tmp_path / "elsewhere" / "copy.jsonl"
     other.hardlink_to(journal)
@@ -179,39 +214,22 @@ def test_the_name_a_journal_was_staged_under_is_no_second_one(journal):
         assert journal.read_text() == "a log"
 
 
-@pytest.mark.parametrize("defect", [False, True])
-def test_whoever_looks_keeps_nobody_from_running(journal, monkeypatch, defect):
-    """To look is to hold the lock for a moment; here the moment in which a run wants it."""
-    module = sys.modules["covey.log.running"]
-    real, looks = module.try_lock, iter([True, True])
-
-    def looked_at(fd):
-        looking = os.open(lock_path(journal), os.O_RDONLY)
-        if next(looks, False):
-            fcntl.flock(looking, fcntl.LOCK_SH)
-        taken = real(fd)
-        os.close(looking)
-        return taken
-
-    monkeypatch.setattr(module, "try_lock", looked_at)
-    if defect:
-        monkeypatch.setattr(module, "_LOOKS", 0)
-        with pytest.raises(JournalConflict), running(journal):
-            pass
-    else:
-        with running(journal):
-            assert next(looks, False) is False
+# In the middle of an upgrade.
 
 
-def test_a_plan_is_noted_by_the_holder_alone(journal):
-    note_plan(journal, {"total": 5})  # nobody runs it
-    assert holder(journal) is None
+@pytest.mark.parametrize("left", ["", '{"pid": 7, "host": "a", "since": "b", "plan": {}}'])
+def test_what_a_run_of_an_older_version_left_is_in_nobodys_way(journal, left):
+    journal.with_name("run.jsonl.lock").write_text(left)
+    folder_of(journal).mkdir()
+    entry = '{"pid": 7, "host": "a", "since": "b", "kernel": "%s", "plan": {}}'
+    (folder_of(journal) / "0a1b2c3d").write_text(f"{1:020d}\n{entry % module.kernel()}")
     with running(journal):
-        note_plan(journal, {"total": 5, "batch": 2})
-        who = holder(journal)
-        assert (who.pid, who.plan) == (os.getpid(), {"total": 5, "batch": 2})
-        note_plan(journal, {"cost": "x" * 5000})  # too long to be read again
-        assert holder(journal).plan == {"total": 5, "batch": 2}
-        assert "plan" not in str(who)
+        assert [run.pid for run in runs_of(journal).values()] == [os.getpid()]
+
+
+def test_a_run_of_an_older_version_is_not_run_beside(journal):
+    with journal.with_name("run.jsonl.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        refused(journal, r"0\.2", JournalConflict)
     with running(journal):
-        assert holder(journal).plan == {}
+        pass

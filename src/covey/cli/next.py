@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,20 +44,14 @@ from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
 from covey.cli.rules import rules_from
 from covey.cli.settings import Settings, read_settings
 from covey.cli.show import rehearsal_of
-from covey.cli.tell import read_table, say_notes
-from covey.errors import HistoryError, SpaceError, several
-from covey.sheets.columns import (
-    FAILED,
-    columns_of,
-    is_control,
-    numbers_of,
-    roles_in,
-)
-from covey.sheets.intake import Manner, plan
-from covey.sheets.points import point_from_text, point_to_json
+from covey.cli.tell import say_notes, tables_in
+from covey.errors import several
+from covey.sheets.columns import SheetColumns, unused_columns
+from covey.sheets.intake import Intake, Manner, plan
+from covey.sheets.points import point_to_json
 from covey.sheets.recording import check_intake, record_intake
-from covey.sheets.writing import COLUMNS, exported, heading, is_blank, sheet_bytes, sheet_text
-from covey.tables import Expected, SheetRow, SheetTable, no_column
+from covey.sheets.writing import heading, is_blank, sheet_bytes, sheet_text
+from covey.tables import SheetTable
 
 if TYPE_CHECKING:
     from covey.history import Trial
@@ -67,36 +60,24 @@ if TYPE_CHECKING:
     from covey.study import Study
 
 
-_SHOWN = 5  # rows that a message names
-
-
-@dataclass
-class _Rows:
-    """The rows of the files of results: with a value, failed, or pending (no value yet)."""
-
-    tables: list[SheetTable] = field(default_factory=list)
-    columns: dict[str, None] = field(default_factory=dict)  # in order
-    told: list[tuple[dict[str, object], float]] = field(default_factory=list)
-    failed: list[dict[str, object]] = field(default_factory=list)
-    waiting: list[dict[str, object]] = field(default_factory=list)
-    controls: list[SheetRow] = field(default_factory=list)
-    unknown: list[SheetRow] = field(default_factory=list)  # left out
-    waiting_ids: list[str] = field(default_factory=list)  # of the trials that wait, if they say so
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """How many have a value, failed, and are pending."""
-        return len(self.told), len(self.failed), len(self.waiting)
+_Table = tuple[SheetTable, SheetColumns]
 
 
 @dataclass(frozen=True)
-class _Reading:
-    """How files are read."""
+class _Form:
+    """How files are read, whether a journal is kept, and how the batch is shown."""
 
     value: str  # column of the results
     decimal: str | None
-    skip_unknown: bool
-    ids: bool  # whether ids are those of trials, in a journal
+    kept: bool  # in a journal, whose ids rows may have
+    dry_run: bool
+    as_json: bool
+    explain: bool
+
+    @property
+    def writes(self) -> bool:
+        """Whether the journal is written."""
+        return self.kept and not self.dry_run
 
 
 def next(
@@ -158,47 +139,66 @@ def next(
     output = None if out is None or dry_run else _output(settings, results, out)
     for line in space_lines(settings.space):
         say(line)
-    reading = _Reading(value, mark_of(decimal), skip_unknown, journal is not None)
-    found = _read(settings.space, results, reading)
-    columns = _columns(settings.space, found, reading)
+    form = _Form(value, mark_of(decimal), journal is not None, dry_run, as_json, explain)
+    study = _opened(settings, form)
+    tables = tables_in(results, study, value, form.decimal, by_id=form.kept)
+    planned = _planned(tables, study, form)
+    _say_read(tables, planned, study)
+    planned.require_all(skip_unknown=skip_unknown)
+    columns = _columns(study.space, [table for table, _ in tables], form)
     _require_blank(output, columns, value)
-    study, trials = _chosen(settings, found, reading, dry_run=dry_run)
-    sheet = columns, [_cells(t, columns, reading) for t in trials], reading.decimal or "."
+    if form.writes and study.journal is None:  # all can be taken: the study may start
+        check_intake(planned, study)
+        study = settings.study()
+        planned = _planned(tables, study, form)
+    trials = _asked(study, planned, settings)
+    _show(study, trials, columns, output, form)
+
+
+def _show(
+    study: Study,
+    trials: Sequence[Trial],
+    columns: Sequence[str],
+    output: Output | None,
+    form: _Form,
+) -> None:
+    """The points: as a file, as JSON or as a sheet, and why they were chosen."""
+    sheet = columns, [_cells(trial, columns, form) for trial in trials], form.decimal or "."
     if output is not None:
         output.write(sheet_bytes(output.path, *sheet))
         count = several(len(trials), "point")
-        say(f"{count} written to {output.path}; fill in the column {value}.")
-    elif not as_json:
+        say(f"{count} written to {output.path}; fill in the column {form.value}.")
+    elif not form.as_json:
         put_exactly(sheet_text(*sheet))
     why = reasons_of(study.history, trials)
-    if as_json:
-        ids = {"ids": [trial.id for trial in trials]} if reading.ids else {}
+    if form.as_json:
+        ids = {"ids": [trial.id for trial in trials]} if form.kept else {}
         points = [point_to_json(study.space, trial.point) for trial in trials]
         put_json("covey.next/1", {"points": points, "why": why, **ids})
-    if explain:
-        _say_why(why)
+    if form.explain:
+        for place, said in enumerate(why, start=1):
+            say(f"point {place}: {said}")
 
 
-def _say_why(why: Sequence[str]) -> None:
-    for place, said in enumerate(why, start=1):
-        say(f"point {place}: {said}")
+def _opened(settings: Settings, form: _Form) -> Study:
+    """The study on its journal, if that is there to be written; else one in memory."""
+    if not form.kept:
+        return replace(settings, seed=settings.seed or 0).on(None)
+    if form.writes and settings.journal.exists():
+        return settings.study()
+    return rehearsal_of(settings)
 
 
-def _chosen(
-    settings: Settings, found: _Rows, reading: _Reading, *, dry_run: bool
-) -> tuple[Study, list[Trial]]:
-    """The study, in memory or on a journal, and the batch."""
-    if not reading.ids:
-        study = _study(settings, found)
-        return study, _asked(study, settings)
-    study = rehearsal_of(settings) if dry_run else settings.study()
-    return study, _asked_on_journal(study, settings, found, reading)
+def _planned(tables: Sequence[_Table], study: Study, form: _Form) -> Intake:
+    """What each row of the files is. Without a journal none is known: every row counts."""
+    rows = [(columns, row) for table, columns in tables for row in table.rows]
+    return plan(rows, study, Manner(by_id=form.kept, again=not form.kept, pending=True))
 
 
-def _cells(trial: Trial, columns: Sequence[str], reading: _Reading) -> dict[str, Any]:
+def _cells(trial: Trial, columns: Sequence[str], form: _Form) -> dict[str, Any]:
     """The cells of a trial's row; its id only if a journal knows it."""
     point = {_column(name, columns): value for name, value in trial.point.items()}
-    return {**point, "id": trial.id} if reading.ids else point
+    return {**point, "id": trial.id} if form.kept else point
 
 
 def _with(settings: Settings, **wanted: Any) -> Settings:
@@ -206,9 +206,19 @@ def _with(settings: Settings, **wanted: Any) -> Settings:
     return replace(settings, **{name: v for name, v in wanted.items() if v is not None})
 
 
-def _asked(study: Study, settings: Settings) -> list[Trial]:
+def _asked(study: Study, planned: Intake, settings: Settings) -> list[Trial]:
+    """Record what is new in the files; the next batch, or the last one if nothing is new."""
+    again = [trial for trial in study.history.pending if trial.origin == "asked"]
+    before = study.history.events
+    record_intake(planned, study)
+    if again and study.history.events == before:
+        say(f"nothing new in the files: {several(len(again), 'trial')} still open, shown again")
+        return again
     say(f"choosing {several(settings.batch, 'point')}, goal {settings.goal} ...")
-    return study.ask(settings.batch)
+    trials = study.ask(settings.batch)
+    if study.journal is not None:
+        say(f"{several(len(trials), 'trial')} recorded in {settings.journal}")
+    return trials
 
 
 def _settings(
@@ -234,53 +244,6 @@ def _settings(
     return settings
 
 
-def _study(settings: Settings, found: _Rows) -> Study:
-    """A study in memory with the results of the files."""
-    study = covey.Study(settings.space, settings.goal, settings.strategy, settings.seed or 0)
-    if found.told:
-        study.add([point for point, _ in found.told], [number for _, number in found.told])
-    if found.failed:
-        study.fail(study.enqueue(found.failed))
-    if found.waiting:
-        study.enqueue(found.waiting)
-    return study
-
-
-def _asked_on_journal(
-    study: Study, settings: Settings, found: _Rows, reading: _Reading
-) -> list[Trial]:
-    """Record what is new in the files; the next batch, or the last one if nothing is new."""
-    rows = [
-        (columns_of(table, study, reading.value), row)
-        for table in found.tables
-        for row in table.rows
-    ]
-    planned = plan(rows, study, Manner())
-    wrong = planned.of("refused", "deviates", *(() if reading.skip_unknown else ("unknown",)))
-    if wrong:
-        raise wrong[0].error()
-    check_intake(planned, study)
-    pending = study.history.pending
-    open_points = [study.space.to_json(trial.point) for trial in pending]
-    ids = {str(trial.id) for trial in study.history.trials}
-    waiting = [
-        point
-        for point, id in zip(found.waiting, found.waiting_ids, strict=True)
-        if id not in ids and study.space.to_json(point) not in open_points
-    ]
-    record_intake(planned, study)
-    if waiting:
-        study.enqueue(waiting)
-    news = planned.told or planned.added or planned.failed or planned.failed_points or waiting
-    again = [trial for trial in pending if trial.origin == "asked"]
-    if again and not news:
-        say(f"nothing new in the files: {several(len(again), 'trial')} still open, shown again")
-        return again
-    trials = _asked(study, settings)
-    say(f"{several(len(trials), 'trial')} recorded in {settings.journal}")
-    return trials
-
-
 def _output(settings: Settings, results: Sequence[str], out: Path) -> Output:
     """The sheet to write. Without a journal its content could be lost: none is replaced."""
     read = [Path(path) for path in results if path != "-"]
@@ -298,108 +261,34 @@ def _require_blank(output: Output | None, columns: Sequence[str], value: str) ->
     replace(output, ours=blank).require_free()
 
 
-def _read(space: Space | Pool, results: Sequence[str], reading: _Reading) -> _Rows:
-    """Read the files: rows with a value are results, rows without one are pending."""
-    found = _Rows()
-    places = [path if path == "-" else os.path.realpath(path) for path in results]
-    expected = Expected(
-        {reading.value, *space.names, *(f"point.{name}" for name in space.names)},
-        numbers_of(space, [reading.value]),
-        reading.decimal,
-    )
-    for path, place in zip(results, places, strict=True):
-        if places.count(place) > 1:
-            raise Stop(ExitCode.USAGE, f"{path} is given twice; its results would count twice.")
-        before = found.counts
-        table = read_table(path, expected)
-        if reading.value not in table.columns:
-            raise no_column(reading.value, table, " Name it with --value.")
-        found.tables.append(table)
-        found.columns |= dict.fromkeys(table.columns)
-        roles = roles_in(table, space)
-        for row in table.rows:
-            _classify(found, row, roles, space, reading)
-        new = [a - b for a, b in zip(found.counts, before, strict=True)]
-        told, failed, waiting = map(several, new, ("result", "failure", "row"))
-        say(f"{told}, {failed} and {waiting} without one read from {table.file}")
+def _say_read(tables: Sequence[_Table], planned: Intake, study: Study) -> None:
+    """Say what was read from each file, and what is not used."""
+    for table, _ in tables:
+        entries = [entry for entry in planned.entries if entry.row.file == table.file]
+        told = several(sum(bool(entry.values) for entry in entries), "result")
+        failed = several(sum("failed" in (entry.kind, entry.says) for entry in entries), "failure")
+        rows = several(sum(entry.kind == "open" for entry in entries), "row")
+        say(f"{told}, {failed} and {rows} without one read from {table.file}")
         say_notes(table.file, table.dialect)
-    _say_left_out(space, found, reading)
-    return found
+    for line in planned.left_out():
+        say(line)
+    found = [name for table, columns in tables for name in unused_columns(table, columns, study)]
+    if found:
+        say(f"not used: {', '.join(dict.fromkeys(found))}. No parameter has this name.")
 
 
-def _say_left_out(space: Space | Pool, found: _Rows, reading: _Reading) -> None:
-    for rows, what in ((found.controls, "controls"), (found.unknown, "no valid points")):
-        if rows:
-            places = ", ".join(row.where for row in rows[:_SHOWN])
-            more = ", ..." if len(rows) > _SHOWN else ""
-            say(f"{several(len(rows), 'row')} left out, as {what}: {places}{more}")
-    known = _known(space, found, reading.value)
-    unknown = [name for name in found.columns if name not in known]
-    if unknown:
-        say(f"not used: {', '.join(unknown)}. No parameter has this name.")
-
-
-def _classify(
-    found: _Rows, row: SheetRow, roles: Sequence[str], space: Space | Pool, reading: _Reading
-) -> None:
-    if any(is_control(row.text(name)) for name in roles):
-        found.controls.append(row)
-        return
-    text = row.text(reading.value)
-    # With a journal, rows with an id may leave out their points; the plan looks them up.
-    if reading.ids and row.text("id") and (text or row.text("status") == "failed"):
-        found.told.append(({}, 0.0)) if text.lower() not in FAILED else found.failed.append({})
-        return
-    try:
-        point = _point(space, row, reading.value)
-    except HistoryError:
-        if not reading.skip_unknown:
-            raise
-        found.unknown.append(row)
-        return
-    if text.lower() in FAILED or row.text("status") == "failed":
-        found.failed.append(point)
-    elif text:
-        found.told.append((point, row.number(reading.value, "; write failed if it crashed")))
-    else:
-        found.waiting.append(point)
-        found.waiting_ids.append(row.text("id") if reading.ids else "")
-
-
-def _known(space: Space | Pool, found: _Rows, value: str) -> set[str]:
-    """The columns that are recognised; of those that `export` writes, all but sem."""
-    own = {value, *COLUMNS} - {"sem"}
-    own |= {role for table in found.tables for role in roles_in(table, space)}
-    own |= {*space.names, *(f"point.{name}" for name in space.names)}
-    return own | exported(found.columns, space.names)
-
-
-def _point(space: Space | Pool, row: SheetRow, value: str) -> dict[str, object]:
-    cells = {k: v for k, v in row.cells.items() if k != value}
-    cells |= {n: cells[f"point.{n}"] for n in space.names if f"point.{n}" in cells}
-    try:
-        return point_from_text(space, cells, row.dialect)
-    except SpaceError as error:
-        raise row.error(str(error)) from error
-
-
-def _first_columns(found: _Rows) -> list[str]:
-    return found.tables[0].columns if found.tables else []
-
-
-def _columns(space: Space | Pool, found: _Rows, reading: _Reading) -> list[str]:
+def _columns(space: Space | Pool, tables: Sequence[SheetTable], form: _Form) -> list[str]:
     """The columns of the files in their order, so that rows can be appended; then missing ones."""
+    present = dict.fromkeys(name for table in tables for name in table.columns)
     said = [name for name in parameters_in(sys.argv) if name in space.names]
-    names = dict.fromkeys([*said, *space.names])
-    given = [heading(name, (reading.value,)) for name in names]
     lacking = [
-        column
-        for name, column in zip(names, given, strict=True)
-        if column not in found.columns and f"point.{name}" not in found.columns
+        heading(name, (form.value,))
+        for name in dict.fromkeys([*said, *space.names])
+        if not present.keys() & {heading(name, (form.value,)), f"point.{name}"}
     ]
     # Ids come first, unless the first file has them elsewhere.
-    first = ["id"] if reading.ids and "id" not in _first_columns(found) else []
-    return list(dict.fromkeys([*first, *found.columns, *lacking, reading.value]))
+    first = ["id"] if form.kept and not (tables and "id" in tables[0].columns) else []
+    return list(dict.fromkeys([*first, *present, *lacking, form.value]))
 
 
 def _column(name: str, columns: Sequence[str]) -> str:

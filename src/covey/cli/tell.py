@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -153,22 +154,29 @@ def _from_files(
     if len(files) < len(words):
         pairs = ", or ID=VALUE (ID:NAME=VALUE) for each result" if by_id else ""
         raise Stop(ExitCode.USAGE, f"{'tell' if by_id else 'add'} takes files, - for stdin{pairs}.")
-    twice = [word for word in words if words.count(word) > 1]
-    if twice:
-        raise Stop(ExitCode.USAGE, f"{twice[0]} is given twice.")
-    with _wrong_usage():
-        expected = expected_in(study, value, decimal)
-    tables = [read_table(word, expected) for word in words]
     found = []
-    for one in tables:
-        if by_id:
-            with _wrong_usage():
-                require_no_wells(one, study)
-        columns = columns_of(one, study, value, by_id=by_id)
+    for one, columns in tables_in(words, study, value, decimal, by_id=by_id):
         if unused := say_unused(one, columns, study):
             say(unused)
         found += [(columns, row) for row in one.rows]
     return found
+
+
+def tables_in(
+    words: Sequence[str], study: Study, value: str, decimal: str | None, *, by_id: bool
+) -> list[tuple[SheetTable, SheetColumns]]:
+    """The tables in files of results, and what their columns are."""
+    places = [word if word == "-" else os.path.realpath(word) for word in words]
+    twice = [word for word, place in zip(words, places, strict=True) if places.count(place) > 1]
+    if twice:
+        raise Stop(ExitCode.USAGE, f"{twice[-1]} is given twice; its results would count twice.")
+    with _wrong_usage():
+        expected = expected_in(study, value, decimal)
+    tables = [read_table(word, expected) for word in words]
+    for one in tables if by_id else ():
+        with _wrong_usage():
+            require_no_wells(one, study)
+    return [(one, columns_of(one, study, value, by_id=by_id)) for one in tables]
 
 
 @contextmanager

@@ -56,6 +56,7 @@ class Manner:
     by_id: bool = True  # else ids mean nothing, and every row is a measurement of its point
     as_run: bool = False  # rows that differ from what was asked are what was run
     again: bool = False  # rows that are in the journal already are further measurements
+    pending: bool = False  # rows without a result are points that are being evaluated
 
 
 @dataclass
@@ -123,6 +124,7 @@ class Intake:
     added: list[Measurement] = field(default_factory=list)
     failed: dict[int, None] = field(default_factory=dict)  # trials that failed, in order
     failed_points: list[Mapping[str, Any]] = field(default_factory=list)  # of no trial yet
+    pending: list[Mapping[str, Any]] = field(default_factory=list)  # of no trial yet
     otherwise: dict[int, list[Measurement]] = field(default_factory=dict)  # trials run otherwise
 
     def count(self, *kinds: Kind) -> int:
@@ -271,7 +273,7 @@ class _Planner:
             why = str(stop).removeprefix(f"{row.where}: ")
             raise _Refusal("refused", why.removesuffix(" Nothing was recorded.")) from stop
         if said is None:
-            self._enter(row, "open", int(id) if _is_id(id) else None)
+            self._open(row, int(id) if _is_id(id) else None)
         elif id:
             self._by_id(row, said, id)
         else:
@@ -441,9 +443,17 @@ class _Planner:
                 trial.id,
             )
 
+    def _open(self, row: SheetRow, trial: int | None) -> None:
+        """A row whose result is still to come."""
+        if self.manner.pending and trial not in self.of_trial:
+            point = self._point(row)
+            if not self.open[self._key(point)]:
+                self.plan.pending.append(point)
+        self._enter(row, "open", trial)
+
     # Rows without an id
 
-    def _by_point(self, row: SheetRow, said: Said) -> None:
+    def _point(self, row: SheetRow) -> Mapping[str, Any]:
         cells = dict(row.cells)
         cells |= {n: cells[f"point.{n}"] for n in self.space.names if f"point.{n}" in cells}
         if not any(cells.get(name, "").strip() for name in self.space.names):
@@ -453,9 +463,12 @@ class _Planner:
                 "or control.",
             )
         try:
-            point = point_from_text(self.space, cells, row.dialect)
+            return point_from_text(self.space, cells, row.dialect)
         except SpaceError as error:
             raise _Refusal("unknown", str(error)) from error
+
+    def _by_point(self, row: SheetRow, said: Said) -> None:
+        point = self._point(row)
         if said.failed:
             self._failed_point(row, point, "failed")
             return

@@ -55,6 +55,8 @@ def _record(plan: Intake, study: Study) -> set[int]:
             study.note(note)
     if plan.otherwise:
         study.cancel(list(plan.otherwise))
+    if plan.pending:
+        study.enqueue(plan.pending)
     return ids | {*made.values()}
 
 

@@ -66,8 +66,6 @@ def checked_resolution(resolution: Any) -> float | None:
 def checked_held(space: Space | Pool, fixed: Any) -> dict[str, Any]:
     """Parameters held fixed; they break no constraint that is about them alone."""
     held = {} if fixed is None else space.check(fixed, partial=True)
-    if isinstance(space, Pool):
-        return held
     try:
         for rule in space.constraints if held else ():
             enforce(rule, held, space.parameters)  # of what is not held it says nothing

@@ -156,8 +156,8 @@ class Settings:
 
 def _feature_files(space: Space | Pool) -> list[Path]:
     """The files that describe the options of choices."""
-    choices = () if isinstance(space, covey.Pool) else space.parameters.values()
-    found = (getattr(getattr(one, "features", None), "source", None) for one in choices)
+    every = space.parameters.values()
+    found = (getattr(getattr(one, "features", None), "source", None) for one in every)
     return [Path(path) for path in found if path is not None]
 
 

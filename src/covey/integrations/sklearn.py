@@ -155,7 +155,7 @@ class CoveySearchCV(BaseSearchCV):
         """Ask, evaluate, tell; ``evaluate_candidates`` returns all results so far."""
         study = self._study()
         told, folds = Scores(study), _same_folds(self.cv)
-        names = study.space.inputs if isinstance(study.space, Pool) else study.space.names
+        names = study.space.inputs
         self.n_batches_ = 0
         for trials in _batches(study, self.n_batches, self.batch_size):
             settings = [{n: trial.point[n] for n in names if n in trial.point} for trial in trials]

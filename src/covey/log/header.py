@@ -155,12 +155,11 @@ def _other_space(passed: Sequence[Stage], given: Space | Pool) -> JournalMismatc
     if isinstance(given, Pool) != (last.description.get("kind") == "pool"):
         said = "; ".join(_differences(last, given))  # which says that this cannot be gone on with
         return JournalMismatch(f"the journal belongs to a study with another space: {said}.")
-    path = given.path if isinstance(given, Pool) else None
     began = "started with" if len(passed) == 1 else "extended to"
     return JournalMismatch(
         f"the journal belongs to a study with another space. Here is different: "
         f"{'; '.join(_differences(last, given))}."
-        + (f" {path} may have changed since, or been read otherwise." if path else "")
+        + (f" {given.path} may have changed since, or been read otherwise." if given.path else "")
         + f" Use the space it was {began}, or another file; or go on with this one, and keep all "
         "results: `covey extend --reason ...`, or Study.load(journal, space, extend=reason)."
     )

@@ -303,8 +303,7 @@ class Logbook:
 
     def verify(self) -> None:
         """Raise if the file of a pool has other candidates by now."""
-        if isinstance(self._space, Pool):
-            self._space.verify_source()
+        self._space.verify_source()
 
     def commit(
         self,

@@ -302,7 +302,7 @@ def _repeats(earlier: Measured, found: Readings, record: PlateRecord) -> bool:
 
 def _spans(space: Space | Pool) -> dict[str, float]:
     """The lengths of ranges on which differences count; a pool has none."""
-    return {name: span_of(one) for name, one in getattr(space, "parameters", {}).items()}
+    return {name: span_of(one) for name, one in space.parameters.items()}
 
 
 def _names(study: _Host) -> tuple[str, ...]:

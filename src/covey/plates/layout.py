@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from covey.errors import SpaceError, did_you_mean, is_whole, sentence, several
+from covey.space import Pool
 
 if TYPE_CHECKING:
     from covey.arrays import Mask
-    from covey.space import Pool, Space
+    from covey.space import Space
 
 Shared: TypeAlias = Literal["plate", "row", "column"]
 
@@ -420,7 +421,7 @@ class Layout:
 
 def _is_always_there(space: Space | Pool, name: str) -> bool:
     """Whether all points have a parameter."""
-    return getattr(getattr(space, "parameters", {}).get(name), "when", None) is None
+    return space.presence is None or name not in space.presence
 
 
 def require_present(space: Space | Pool, name: str) -> None:
@@ -434,10 +435,10 @@ def require_present(space: Space | Pool, name: str) -> None:
 
 def require_numeric(space: Space | Pool, name: str) -> None:
     """Raise unless the values of a parameter can be summed."""
-    if hasattr(space, "parameters"):
-        numeric = space.parameters[name].numeric
-    else:
+    if isinstance(space, Pool):
         numeric = _is_number(space.point(0)[name])
+    else:
+        numeric = space.parameters[name].numeric
     if not numeric:
         raise SpaceError(f"total of the layout sums {name!r}, which is not a number; drop it.")
 

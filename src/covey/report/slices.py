@@ -156,7 +156,7 @@ def _slice(posterior: Posterior, recipe: Recipe, point: Mapping[str, Any], axis:
         spread=spread,
         left_out=max(axis.size, len(values)) - len(kept),
         success=tuple(p for _, _, p in kept if p is not None),
-        tied=tied_to(recipe.space, axis.name) if isinstance(recipe.space, Space) else (),
+        tied=tied_to(recipe.space, axis.name),
     )
 
 
@@ -215,8 +215,7 @@ def edges(
 
 def _is_all_there_is(space: Space | Pool, name: str, bound: float) -> bool:
     """Whether a bound of a part is nothing, or the whole mixture: there is no wider one."""
-    mixtures = space.mixtures if isinstance(space, Space) else ()
-    return any(name in m.names and not 0.0 < bound < m.total for m in mixtures)
+    return any(name in m.names and not 0.0 < bound < m.total for m in space.mixtures)
 
 
 def _edge(

@@ -170,13 +170,9 @@ def outcome_columns(study: Study, value: str) -> dict[str, str]:
 
 def _require_points(table: SheetTable, study: Study, *, has_ids: bool) -> None:
     """Refuse a table that says neither ids nor points."""
-    import covey
-
     space = study.space
-    if isinstance(space, covey.Pool):
-        needed = list(space.inputs)
-    else:  # a parameter that may be absent need not have a column
-        needed = [n for n, p in space.parameters.items() if not getattr(p, "when", None)]
+    # A parameter that may be absent need not have a column.
+    needed = [n for n in space.inputs if space.presence is None or n not in space.presence]
     lacking = [n for n in needed if n not in table.columns and f"point.{n}" not in table.columns]
     if lacking and not has_ids:
         way = " Rows without an id need a column for each parameter; `covey ask --out` writes ids."

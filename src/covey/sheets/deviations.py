@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import covey
 from covey.errors import SpaceError
 from covey.sheets.points import value_in_cell
 from covey.sheets.writing import heading
@@ -27,17 +26,13 @@ def differing(row: SheetRow, trial: Trial, space: Space | Pool) -> list[tuple[st
     An empty cell says nothing; a value of a parameter that the trial lacks is something else.
     """
     found = []
-    for name in dict.fromkeys([*trial.point, *_parameters(space)]):
+    for name in dict.fromkeys([*trial.point, *space.parameters]):
         cell = row.cells.get(heading(name), "")
         if not cell.strip():
             continue
         if name not in trial.point or not _is_alike(cell, name, trial.point[name], row, space):
             found.append((name, cell.strip()))
     return found
-
-
-def _parameters(space: Space | Pool) -> Sequence[str]:
-    return () if isinstance(space, covey.Pool) else space.names
 
 
 def point_as_run(row: SheetRow, trial: Trial, space: Space | Pool) -> Mapping[str, Any]:
@@ -70,18 +65,18 @@ def _is_alike(cell: str, name: str, value: Any, row: SheetRow, space: Space | Po
         return True
     try:
         read = value_in_cell(space, name, cell, row.dialect)
-        if isinstance(space, covey.Space):
+        if name in space.parameters:
             read = space.parameters[name].check(read)
         if read == value or _is_discrete(space, name):
             return bool(read == value and type(read) is type(value))
     except SpaceError:  # between two steps, say, as a rounded number may be
         pass
-    span = 0.0 if isinstance(space, covey.Pool) else span_of(space.parameters[name])
+    span = span_of(space.parameters[name]) if name in space.parameters else 0.0
     return is_alike(cell, value, span, row.dialect.decimal)
 
 
 def _is_discrete(space: Space | Pool, name: str) -> bool:
-    return isinstance(space, covey.Space) and space.parameters[name].size is not None
+    return name in space.parameters and space.parameters[name].size is not None
 
 
 _OTHERWISE = "trial {} was run otherwise than asked, {}"

@@ -22,6 +22,7 @@ from covey.space.polytope import Polytope, find_polytope
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices, Mask
     from covey.space.mixture import Mixture
+    from covey.space.pool import Pool
     from covey.space.space import Space
 
 _CORRECTIONS = 40  # of a point that shall satisfy linear equalities
@@ -343,7 +344,7 @@ class Flat:
                 yield normal, here + (row.lower - now) / scale, here + (row.upper - now) / scale
 
 
-def tied_to(space: Space, name: str) -> tuple[str, ...]:
+def tied_to(space: Space | Pool, name: str) -> tuple[str, ...]:
     """The other parameters of the equalities that a parameter is in."""
     rules = [rule for rule in space.constraints if is_equality(rule) and name in rule.names]
     return tuple(dict.fromkeys(n for rule in rules for n in rule.names if n != name))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +25,9 @@ from covey.space.table import Feature, Scaled, equal_to, fit_feature
 
 if TYPE_CHECKING:
     from covey.arrays import Array, Indices, Mask
+    from covey.space.constraints import Constraint
+    from covey.space.kinds import Parameter
+    from covey.space.mixture import Mixture
     from covey.space.table import Column, Table
 
 _log = logging.getLogger("covey")
@@ -298,8 +302,13 @@ class Pool:
         """The candidates' coordinates (n, d), read only."""
         return self._rows
 
-    groups = None  # each column has a length-scale of its own
-    absent_at: ClassVar[None] = None  # no input of a pool may be absent
+    # What a `Space` may have and a pool never does: its rows are all that is allowed.
+    groups: ClassVar[None] = None  # each column has a length-scale of its own
+    presence: ClassVar[None] = None  # no input of a pool may be absent
+    absent_at: ClassVar[None] = None
+    parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})  # columns are not declared
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
+    mixtures: ClassVar[tuple[Mixture, ...]] = ()
 
     def levels(self, fixed: Collection[str] = ()) -> tuple[slice, ...]:
         """The encoded columns of each input that has options and no numbers, and is not fixed."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -106,6 +106,11 @@ class Space:
     def names(self) -> tuple[str, ...]:
         """Parameter names in order."""
         return tuple(self._parameters)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What the model sees: every parameter."""
+        return self.names
 
     @property
     def width(self) -> int:
@@ -469,6 +474,11 @@ class Space:
     def fingerprint(self) -> str:
         """The sha256 of the description; functions of the point enter by name only."""
         return digest(self.describe())
+
+    path: ClassVar[None] = None  # the file of a pool; a space is written down
+
+    def verify_source(self) -> None:
+        """Do nothing, where a pool compares its file with its rows."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):

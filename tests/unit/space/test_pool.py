@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from covey.errors import SpaceError
-from covey.space import Pool, space_from_description
+from covey.space import Pool, Real, Space, space_from_description
 from covey.space import pool as pool_module
 
 ROWS = [
@@ -396,3 +396,14 @@ def test_a_constant_column_in_logs():
     assert (
         Pool([{"c": 3.0, "t": 1}, {"c": 3.0, "t": 2}], log=["c"]).rows[:, 0].tolist() == [0.5] * 2
     )
+
+
+def test_a_pool_says_of_itself_what_a_space_may_have():
+    """So whoever is given either asks it, and not of which class it is."""
+    table, space = Pool([{"x": 1.0, "note": "a"}], labels=["note"]), Space({"x": Real(0, 1)})
+    nothing = (table.presence, table.parameters, table.constraints, table.mixtures)
+    assert nothing == (None, {}, (), ())
+    assert (space.inputs, table.inputs) == (("x",), ("x",))
+    assert (space.path, table.path) == (None, None)
+    for either in (space, table):
+        either.verify_source()

@@ -23,11 +23,11 @@ from covey.errors import (
 
 
 def test_what_cannot_be_written_is_said(tmp_path):
-    with pytest.raises(Stop, match="cannot write"):
+    with pytest.raises(Stop, match=r"/proc/a\.csv"):
         Output(Path("/proc/a.csv")).write("x")
     with pytest.raises(Stop, match="is a folder"):
         Output(tmp_path).write("x")
-    with pytest.raises(Stop, match="there is no folder"):
+    with pytest.raises(Stop, match="/no;"):
         Output(tmp_path / "no" / "a.csv").write("x")
 
 

@@ -88,8 +88,8 @@ def test_sheets_of_earlier_versions_read_as_they_did(tmp_path):
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "Excel workbook.*CSV UTF-8"),
         (b'a,b\n"1,2', "not CSV"),
         (b"a,b;c\n1,2;3\n", r"a\.csv:1"),
-        (b"id,value\n0,1,slow\n", "a.csv:2: 3 cells, but 2 columns"),
-        (b"id,value,,\n0,1,slow,\n", "a.csv:2: 4 cells, but 2 columns"),
+        (b"id,value\n0,1,slow\n", r"a\.csv:2: 3 .* 2 "),
+        (b"id,value,,\n0,1,slow,\n", r"a\.csv:2: 4 .* 2 "),
         (b"id,,value\n0,,1\n", "column 2"),
     ],
 )
@@ -135,9 +135,9 @@ def test_text_becomes_values():
 
 
 def test_mistakes_are_named():
-    with pytest.raises(SpaceError, match="no column 'n'"):
+    with pytest.raises(SpaceError, match=r"'n'.*parameter"):
         point_from_text(SPACE, {"x": "0.5"})
-    with pytest.raises(SpaceError, match="x: 'a' is not a number"):
+    with pytest.raises(SpaceError, match="x: 'a'"):
         point_from_text(SPACE, {"x": "a", "n": "1", "c": "2"})
     with pytest.raises(SpaceError, match="z"):
         fixed_from_text(SPACE, {"z": "1"})
@@ -148,7 +148,7 @@ def test_rows_of_a_pool_are_found_by_their_inputs():
     cells = {"t": "40", "dye": "2", "hot": "false"}
     assert point_from_text(pool, cells) == {"t": 40, "dye": "2", "hot": False}
     assert fixed_from_text(pool, {"t": "40", "dye": "x"}) == {"t": 40.0, "dye": "x"}
-    with pytest.raises(SpaceError, match="no column 't'"):
+    with pytest.raises(SpaceError, match=r"'t'.*input"):
         point_from_text(pool, {"dye": "2"})
     with pytest.raises(SpaceError, match="'warm'"):
         point_from_text(pool, cells | {"t": "warm"})

@@ -160,7 +160,7 @@ def test_a_pool_has_its_levels():
             assert 50 not in {study.history[i].point["t"] for i in plate.trials}
             values = {w.name: -((w.point["x"] - 0.5) ** 2) - w.point["t"] for w in plate.used}
             study.tell_plate(plate, values)
-    with pytest.raises(ExhaustedError, match="has room for 6 points"):
+    with pytest.raises(ExhaustedError, match=r"p10 .*6 points"):
         study.ask_plates(4, layout)
     with pytest.raises(ExhaustedError, match="asked for 30 points"):
         study.ask_plates(5, layout)
@@ -194,8 +194,8 @@ def test_levels_that_a_constraint_forbids_are_not_chosen():
 @pytest.mark.parametrize(
     ("layout", "count", "said"),
     [
-        (Layout(plate=6, total={"ml": -1.0}), 1, "total of ml"),
-        (Layout(plate=6, replicates=2, spread="plates"), 3, "sets of 2"),
+        (Layout(plate=6, total={"ml": -1.0}), 1, r"ml .* -1 "),
+        (Layout(plate=6, replicates=2, spread="plates"), 3, r"2 plates .*-n 2"),
         (Layout(plate=6), 0, "number of plates"),
         ("96", 1, "'96'"),
         (Layout(plate=6, controls={"r": Control(1, at={"t": 1})}), 1, r"'r'.*'ml'"),

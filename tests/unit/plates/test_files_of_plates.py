@@ -183,7 +183,7 @@ def test_a_table_of_wells_says_truths_and_dates_in_german():
     study.ask_plates(1, Layout(plate=(1, 1)), strategy="random")
     text = "plate;well;role;trial;hot;gene;value\np1;A1;sample;0;{};{};0,5\n"
     for hot, gene in (("WAHR", "APR2"), ("FALSCH", "MAR2")):
-        with pytest.raises(HistoryError, match=r"the table:2, well A1: .*but plate p1 has"):
+        with pytest.raises(HistoryError, match=r"the table:2, well A1: .* p1 "):
             study.tell_plate("p1", text.format(hot, gene))
     study.tell_plate("p1", text.format("WAHR", "02. Mrz"))
     assert study.history[0].value == 0.5
@@ -208,9 +208,9 @@ def test_stocks_are_the_same_however_they_were_saved(way, title, tmp_path):
 def test_a_wrong_stock_is_refused_by_its_line(tmp_path):
     path = saved([["Stocks of week 12"], *STOCKS, ["A", "S1", "", "A2", "many", ""]], "comma",
                  tmp_path)  # fmt: skip
-    with pytest.raises(SpaceError, match=r"file.csv:5: the volume_ul 'many' is no number\.$"):
+    with pytest.raises(SpaceError, match=r"file\.csv:5: .*'many'.*\.$"):
         read_stocks(path)
-    with pytest.raises(SpaceError, match=r"cannot read .*none.csv"):
+    with pytest.raises(SpaceError, match=r"none\.csv"):
         read_stocks(tmp_path / "none.csv")
 
 

@@ -39,13 +39,13 @@ def test_wells_do_not_wrap_around_at_the_end_of_a_row():
     [
         ({"plate": 97}, "97"),
         ({"plate": (40, 3)}, "32 rows"),
-        ({"plate": 6, "controls": {"blank": 6}}, "6 wells, 0 reserved.*6 controls: 0 left"),
+        ({"plate": 6, "controls": {"blank": 6}}, r"6 wells, 0 .*6 controls: 0"),
         ({"plate": 6, "controls": {"blank": 7}}, "7 controls: -1 left"),
         ({"plate": 6, "edge": "empty"}, "6 reserved or on an empty rim"),
         ({"plate": 6, "replicates": 7}, "at 7 wells a point"),
         ({"controls": {"blank": Control(["A1"])}, "reserved": ["A1"]}, "A1 is to stay empty"),
-        ({"controls": {"a": Control(["B2"]), "b": Control(["B02"])}}, "B02 is given twice, to a"),
-        ({"controls": {"a": Control(["B2", "b2"])}}, "given twice, to a;"),
+        ({"controls": {"a": Control(["B2"]), "b": Control(["B02"])}}, r"B02 .* a and b"),
+        ({"controls": {"a": Control(["B2", "b2"])}}, r"b2 .* a;"),
         ({"controls": {"a": 0}}, r"'a'.*got 0"),
         ({"controls": {"a:b": 1}}, "'a:b'"),
         ({"shared": {"t": "plates"}}, "'plate'"),
@@ -73,7 +73,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(given, said):
     [
         (Layout(shared={"temp": "plate"}), r"'temp'.*ml"),
         (Layout(distinct={"Kind": 2}), r"'Kind'.*'kind'"),
-        (Layout(total={"kind": 2.0}), "not a number"),
+        (Layout(total={"kind": 2.0}), "'kind'"),
         (Layout(controls={"c": Control(2, at={"t": 1})}), r"'c'.*'ml'"),
     ],
 )
@@ -93,14 +93,14 @@ def test_a_total_is_of_any_numbers():
     """As of linear constraints: options in order that are numbers have a sum, others have none."""
     doses, bare = (Choice([0.5, 1.0, 2.0], ordered=one) for one in (True, False))
     Layout(total={"dose": 4.0}).against(Space({"dose": doses}))
-    with pytest.raises(SpaceError, match="not a number"):
+    with pytest.raises(SpaceError, match="'dose'"):
         Layout(total={"dose": 4.0}).against(Space({"dose": bare}))
 
 
 def test_a_total_over_a_pool_is_checked_by_its_values():
     pool = Pool([{"ml": 1.0, "kind": "a"}, {"ml": 2.0, "kind": "b"}])
     Layout(total={"ml": 9.0}).against(pool)
-    with pytest.raises(SpaceError, match="not a number"):
+    with pytest.raises(SpaceError, match="'kind'"):
         Layout(total={"kind": 9.0}).against(pool)
 
 

@@ -224,7 +224,7 @@ def test_bad_readings_are_refused_by_their_cell_and_nothing_is_recorded(tmp_path
         assert study.history.events == events
     with pytest.raises(HistoryError, match=r"'p2'.*p1"):
         study.tell_plate("p2", readings)
-    with pytest.raises(HistoryError, match="cannot read"):
+    with pytest.raises(HistoryError, match=r"missing\.csv"):
         study.tell_plate("p1", tmp_path / "missing.csv")
     assert grid.index(well) >= 0
 
@@ -470,7 +470,7 @@ def test_a_file_of_another_plate_is_refused_as_that():
     study, (plate, _) = asked(count=2)
     study.tell_plate("p1", readings_of(plate))
     text = "plate,well,value\n" + "".join(f"p2,{w.name},1\n" for w in plate.used)
-    with pytest.raises(HistoryError, match="are of plate p2, not of p1"):
+    with pytest.raises(HistoryError, match=r"p2.* p1"):
         study.tell_plate("p1", text)
     both = read_readings(text + "p1,A1,0.5\n", plate.grid, plate="p1")
     assert both.values == {"A1": 0.5}

@@ -30,9 +30,9 @@ def relu(x):
         ({"a", "b"}, "must be a list"),
         ({"a": 1}, "must be a list"),
         (7, r"got 7.*\['a', 'b'\]"),
-        (["a", "b", "a"], "options 0 and 2 of a Choice are both 'a'"),
+        (["a", "b", "a"], r"0 and 2.*'a'"),
         ([[1], [2], [2]], r"Choice.*\[2\]"),
-        ([1, np.int64(1)], "options 0 and 1 of a Choice are both 1"),
+        ([1, np.int64(1)], r"0 and 1 of a Choice.* 1;"),
     ],
 )
 def test_choice_refuses(options, message):
@@ -71,7 +71,7 @@ def test_true_one_and_one_point_zero_are_three_options():
 def test_a_number_finds_the_only_equal_number():
     assert type(Choice([0.5, 1.0]).check(1)) is float
     assert type(Choice([1, 2]).check(2.0)) is int
-    with pytest.raises(SpaceError, match="True is not an option"):
+    with pytest.raises(SpaceError, match=r"^True"):
         Choice([1, 2]).check(True)
 
 

@@ -173,12 +173,12 @@ def test_a_fixed_parameter_implies_its_condition():
     held = space.decode(space.hold(rows(space), {"mu": 0.5}))
     assert {point["opt"] for point in held} == {"sgd", "rms"}
     assert {point["mu"] for point in held} == {0.5}
-    for fixed in (
-        {"model": "net", "depth": 3},
-        {"depth": 3, "lr": 0.1},
-        {"mu": 0.1, "opt": "adam"},
+    for fixed, names in (
+        ({"model": "net", "depth": 3}, "'depth'.*model = 'net'"),
+        ({"depth": 3, "lr": 0.1}, "'lr'.*model is 'net'"),
+        ({"mu": 0.1, "opt": "adam"}, "'mu'.*opt = 'adam'"),
     ):
-        with pytest.raises(SpaceError, match="cannot be fixed"):
+        with pytest.raises(SpaceError, match=names):
             space.check(fixed, partial=True)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -25,15 +26,15 @@ PARAMETERS = {
     [
         ({"weights": {"x": 1}}, r"\{'x': 1, 'y': 1\}, upper=1\.0"),
         ({"weights": {"x": 1}, "lower": 2, "upper": 1}, r"lower=2\.0"),
-        ({"weights": {"x": 1}, "lower": INF}, "no point satisfies"),
-        ({"weights": {"x": 1}, "upper": -INF}, "no point satisfies"),
+        ({"weights": {"x": 1}, "lower": INF}, r"lower=.*upper="),
+        ({"weights": {"x": 1}, "upper": -INF}, r"lower=.*upper="),
         ({"weights": {"x": 1}, "upper": float("nan")}, "the upper bound of Linear must be"),
         ({"weights": {"x": 1}, "lower": "0"}, r"Linear.*'0'"),
         ({"weights": ["x"], "upper": 1}, r"Linear.*\['x'\]"),
         ({"weights": {}, "upper": 1}, "a weight other than zero"),
         ({"weights": {"x": 0}, "upper": 1}, "a weight other than zero"),
-        ({"weights": {"x": float("nan")}, "upper": 1}, "the weight of 'x' must be a finite"),
-        ({"weights": {"x": True}, "upper": 1}, "the weight of 'x' must be a finite"),
+        ({"weights": {"x": float("nan")}, "upper": 1}, r"'x'.*got "),
+        ({"weights": {"x": True}, "upper": 1}, r"'x'.*got "),
     ],
 )
 def test_linear_refuses(arguments, message):
@@ -97,7 +98,7 @@ def test_an_exception_in_a_predicate_names_the_point_and_is_chained():
     def broken(point):
         return point["y"] > 0
 
-    with pytest.raises(SpaceError, match=r"broken' raised KeyError at {'x': 1}") as caught:
+    with pytest.raises(SpaceError, match=r"broken'.*KeyError.*\{'x': 1\}") as caught:
         accepts(broken, {"x": 1})
     assert isinstance(caught.value.__cause__, KeyError)
 
@@ -137,14 +138,14 @@ def test_enforce_says_which_constraint_and_its_value():
 
 @pytest.mark.parametrize("single", [Linear({"x": 1}, upper=1), callable])
 def test_a_bare_constraint_is_asked_to_be_in_a_list(single):
-    with pytest.raises(SpaceError, match=r"got a single one; write where=\[...\]"):
+    with pytest.raises(SpaceError, match=r"where=\[...\]"):
         checked_where(single)
     assert checked_where([single]) == (single,)
 
 
 @pytest.mark.parametrize("where", ["x + y < 1", {"x": 1}, 3, None])
 def test_where_must_be_a_list(where):
-    with pytest.raises(SpaceError, match="where must be a list of Linear, Mixture or functions"):
+    with pytest.raises(SpaceError, match=f"where .*got {re.escape(repr(where))}"):
         checked_where(where)
 
 

@@ -38,7 +38,7 @@ def test_a_space_is_rebuilt():
     ids=["predicate", "options", "rows"],
 )
 def test_what_a_log_cannot_hold_is_asked_for_again(opaque):
-    with pytest.raises(SpaceError, match="pass `space=` again"):
+    with pytest.raises(SpaceError, match="`space=`"):
         space_from_description(through_json(opaque))
 
 
@@ -51,16 +51,16 @@ def test_a_pool_is_read_again_from_its_file(tmp_path):
     assert again.inputs == ("s", "t")
 
     path.write_text("id,t,s\na,1,u\nb,3,v\n")
-    with pytest.raises(SpaceError, match=r"pool.csv is not .* has changed. The log is as it was."):
+    with pytest.raises(SpaceError, match=r"pool\.csv.*covey\.Pool"):
         space_from_description(through_json(pool))
     path.write_text("id,t,s\na,1,u\n")
-    with pytest.raises(SpaceError, match=r"changed \(it has 1 distinct rows, and had 2\)"):
+    with pytest.raises(SpaceError, match=r"pool\.csv.* 1 .* 2\)"):
         space_from_description(through_json(pool))
     path.write_text("id,t,s,z\na,1,u,1\nb,2,v,1\n")
     with pytest.raises(SpaceError, match=r"\['id', 't', 's', 'z'\]"):
         space_from_description(through_json(pool))
     path.unlink()
-    with pytest.raises(SpaceError, match="there is no file"):
+    with pytest.raises(SpaceError, match=r"pool\.csv"):
         space_from_description(through_json(pool))
 
 

@@ -44,7 +44,7 @@ def test_beyond_a_log_range_coordinates_go_on_in_the_logs():
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
 def test_what_has_no_log_has_no_place_on_a_log_scale(value):
-    with pytest.raises(SpaceError, match="log scale"):
+    with pytest.raises(SpaceError, match=r"'p'.* log "):
         beyond(Real(0.1, 1.0, log=True), value)
 
 
@@ -213,8 +213,8 @@ def test_a_pool_finds_rows_that_are_gone_no_more_and_still_has_a_place_for_them(
         ),
         (Space({"x": Real(0, 1)}), Space({"x": Choice(["a"])}), "another name"),
         (Space({"x": Choice(["a"])}), Space({"x": Real(0, 1)}), "another name"),
-        (Pool([{"x": 1.0}]), Pool([{"y": 1.0}]), "by rows, not by columns"),
-        (Pool([{"x": 1.0}]), Pool([{"x": "a"}]), "another kind"),
+        (Pool([{"x": 1.0}]), Pool([{"y": 1.0}]), r"x and .* y.*`inputs`"),
+        (Pool([{"x": 1.0}]), Pool([{"x": "a"}]), "'x'"),
         (
             Space({"c": Choice([object, int])}),
             Space({"c": Choice([int, object])}),

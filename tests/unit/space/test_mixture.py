@@ -37,15 +37,15 @@ LOTION = Space(
         ({"names": "ab"}, "a list of two parts or more"),
         ({"names": ["a"]}, "a list of two parts or more"),
         ({"names": ["a", "a"]}, r"Mixture.*\['a', 'a'\]"),
-        ({"names": ["a", 3]}, "part names must be non-empty strings"),
-        ({"names": ["a", "b"], "total": 0}, "total of a Mixture must be above 0"),
+        ({"names": ["a", 3]}, "got 3"),
+        ({"names": ["a", "b"], "total": 0}, r"total of a Mixture.*got 0\.0"),
         ({"names": ["a", "b"], "total": "1"}, r"Mixture.*'1'"),
         ({"names": ["a", "b"], "parts": (0, 2)}, r"Mixture.*\(1, 2\).*\(0, 2\)"),
         ({"names": ["a", "b"], "parts": (2, 1)}, "from 1 to 2"),
         ({"names": ["a", "b"], "parts": 3}, r"\(1, 2\); got 3"),
         ({"names": ["a", "b"], "parts": "12"}, "from 1 to 2"),
         ({"names": ["a", "b"], "parts": (True, 2)}, "from 1 to 2"),
-        ({"names": ["a", "b"], "least": 0}, "least of a Mixture must be above 0"),
+        ({"names": ["a", "b"], "least": 0}, r"least of a Mixture.*got 0\.0"),
         ({"names": ["a", "b"], "least": 1.5}, r"least=1\.5.*total=1\.0.*`least`"),
         ({"names": ["a", "b"], "step": -0.1}, r"got -0\.1"),
         ({"names": ["a", "b"], "step": 0.3}, r"total=1\.0.*0\.9.*1\.2"),
@@ -89,9 +89,9 @@ THREE = {name: Real(0, 0.6) for name in "abc"}
         ({"a": Real(0, 1), "b": Choice(["u", "v"])}, {}, "'b' is no number"),
         ({"a": Real(0, 1), "b": Real(0.1, 1, log=True)}, {}, r"'b'.*low=0\.1"),
         ({"a": Real(0, 1), "b": Real(-1, 1)}, {}, r"'b'.*low=-1\.0"),
-        ({"a": Real(0, 1, step=0.1), "b": Real(0, 1)}, {}, r"different steps \(a 0.1, b none\)"),
+        ({"a": Real(0, 1, step=0.1), "b": Real(0, 1)}, {}, r"\(a 0\.1, b none\)"),
         ({"a": Real(0, 1, step=0.1), "b": Real(0, 1)}, {"step": 0.2}, r"Mixture.*0\.1.*0\.2"),
-        ({"a": Real(0, 0.005), "b": Real(0, 1)}, {"step": 0.01}, "there lies only 0.0 between"),
+        ({"a": Real(0, 0.005), "b": Real(0, 1)}, {"step": 0.01}, r"step=0\.01.* 0\.0 .*'a'"),
         ({"a": Real(0.001, 0.005), "b": Real(0, 1)}, {"step": 0.01}, r"step=0\.01.*0\.001"),
         (
             {"a": Real(0.05, 0.95, step=0.1), "b": Real(0, 1, step=0.1)},
@@ -152,7 +152,7 @@ def test_a_fixed_part_leaves_the_rest():
     fixed = {"glycerol": 0.3}
     points = LOTION.decode(LOTION.grid(10_000, fixed))
     assert {(p["water"], p["ethanol"]) for p in points} == {(0.7, 0.0), (0.0, 0.7)}
-    with pytest.raises(SpaceError, match=r"with water=0.9, ethanol=0.3: .* 1.2 with 2 .*fix less"):
+    with pytest.raises(SpaceError, match=r"water=0.9, ethanol=0.3.* 1.2 with 2"):
         LOTION.grid(10_000, {"water": 0.9, "ethanol": 0.3})
     with pytest.raises(SpaceError, match=r"water=0\.02.*0\.05.*0\.02"):
         LOTION.grid(10_000, {"water": 0.02})
@@ -167,8 +167,8 @@ def test_a_fixed_part_leaves_the_rest():
             r"0.95 with 1 part, 1.05 to 1.95 with 2 parts.*; fix less, or .*`least` \(0.1\)",
         ),
         ({"least": 0.3}, {"a": 0.8}, r"0\.3.*0\.8.*1\.1"),
-        ({"parts": 2}, {"a": 1.0}, "a 1, b .* 1.000001 to 2 with 2 parts; fix less"),
-        ({"parts": 2, "step": 0.1}, {"a": 1.0}, "1.1 to 2 with 2 parts; fix less"),
+        ({"parts": 2}, {"a": 1.0}, r"a 1, b .* 1.000001 to 2 with 2 parts"),
+        ({"parts": 2, "step": 0.1}, {"a": 1.0}, r"1.1 to 2 with 2 parts"),
         ({"parts": 2}, {"a": 0, "b": 0}, r"a \+ b \+ c = 1.*a=0, b=0"),
         ({"parts": (1, 2)}, {"a": 0.2, "b": 0.3}, r"0\.2.*0\.3.*0\.5"),
     ],

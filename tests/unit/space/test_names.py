@@ -45,13 +45,13 @@ def test_a_missing_name_lists_what_is_needed():
 
 @pytest.mark.parametrize("name", ["", 3, None])
 def test_names_are_non_empty_strings(name):
-    with pytest.raises(SpaceError, match="column names must be non-empty strings, got"):
+    with pytest.raises(SpaceError, match=f"column.*got {name!r}"):
         check_name(name, "column")
 
 
 def test_two_columns_of_one_name():
     check_distinct(["a", "b"], "the frame")
-    with pytest.raises(SpaceError, match="the frame has two columns called 'a'; rename one"):
+    with pytest.raises(SpaceError, match="'a'"):
         check_distinct(["a", "b", "a"], "the frame")
 
 
@@ -103,7 +103,7 @@ def test_what_json_would_not_give_back_is_no_scalar(value):
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), True, "1", None, 10**309])
 def test_number_says_what_it_wanted(value):
-    with pytest.raises(SpaceError, match="the low of a Real must be a finite number, got"):
+    with pytest.raises(SpaceError, match=r"low of a Real.*got "):
         number(value, "the low of a Real")
 
 

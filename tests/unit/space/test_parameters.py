@@ -24,8 +24,11 @@ NAN, INF = float("nan"), float("inf")
         ({"low": False, "high": 1}, "got False"),
         ({"low": 0, "high": 1, "log": True}, r"log=True.*low > 0.*low=0\.0"),
         ({"low": -1, "high": 1, "log": True}, r"log=True.*low > 0.*low=-1\.0"),
-        ({"low": -1.7e308, "high": 1.7e308}, "float64 cannot divide the range"),
-        ({"low": 1e9, "high": np.nextafter(1e9, 2e9), "log": True}, "range .* in logs"),
+        ({"low": -1.7e308, "high": 1.7e308}, r"float64.* -1\.7e\+308 to 1\.7e\+308"),
+        (
+            {"low": 1e9, "high": np.nextafter(1e9, 2e9), "log": True},
+            r"1000000000\.0 to .*log",
+        ),
     ],
 )
 def test_real_refuses(arguments, message):
@@ -95,7 +98,7 @@ def test_real_describes_itself():
         ({"low": 2, "high": 1}, "low <= high, got low=2, high=1"),
         ({"low": 0.5, "high": 1}, r"got 0\.5"),
         ({"low": 0, "high": True}, "got True"),
-        ({"low": 0, "high": 10**400}, "the high of an Integer must be a finite number"),
+        ({"low": 0, "high": 10**400}, r"high of an Integer.*got 10000"),
         ({"low": 0, "high": 4, "step": 0}, "step >= 1, got 0"),
         ({"low": 1, "high": 10, "step": 4}, "high=10"),
         ({"low": 1, "high": 12, "step": 4}, r"high=12.*13"),
@@ -114,7 +117,7 @@ def test_integer_refuses(arguments, message):
     ("value", "message"),
     [
         (11, r"11.*\[1, 10\]"),
-        (5, "5 is not on the grid of step 3 from 1; its neighbours are 4 and 7"),
+        (5, r"^5 .* step 3 from 1; .* 4 and 7"),
         (4.5, r"got 4\.5"),
         (True, "got True"),
         (NAN, "got nan"),
@@ -204,9 +207,9 @@ def test_numeric_parameters_pickle_and_do_not_change(parameter):
     ("parameters", "message"),
     [
         ({}, "at least one parameter"),
-        ([("x", Real(0, 1))], "needs a dict"),
-        ({"": Real(0, 1)}, "parameter names must be non-empty strings, got ''"),
-        ({3: Real(0, 1)}, "parameter names must be non-empty strings, got 3"),
+        ([("x", Real(0, 1))], r"Space.*got \[\('x'"),
+        ({"": Real(0, 1)}, r"parameter.*got ''"),
+        ({3: Real(0, 1)}, r"parameter.*got 3"),
         ({"x": (0, 1)}, r"'x'.*\(0, 1\).*\(0, 1\)"),
         ({"x": Real}, r"'x'.*Real, Integer"),
     ],

@@ -66,17 +66,17 @@ def test_candidates_cannot_be_overwritten(plate):
     ("arguments", "message"),
     [
         ({"rows": []}, "at least one row"),
-        ({"rows": ROWS, "labels": ["t", "solvent", "wet", "id"]}, "no inputs are left"),
-        ({"rows": ROWS, "inputs": []}, "no inputs are left"),
+        ({"rows": ROWS, "labels": ["t", "solvent", "wet", "id"]}, r"t, solvent, wet, id.*inputs"),
+        ({"rows": ROWS, "inputs": []}, r"t, solvent, wet, id.*inputs"),
         ({"rows": ROWS, "inputs": ["tt"]}, r"'tt'.*'t'"),
         ({"rows": ROWS, "labels": ["wett"]}, r"'wett'.*'wet'"),
-        ({"rows": ROWS, "inputs": ["t"], "labels": ["t"]}, "t cannot be both an input and a label"),
+        ({"rows": ROWS, "inputs": ["t"], "labels": ["t"]}, r"^t .*input.*label"),
         (
             {"rows": ROWS, "inputs": "t"},
             r"'t'.*\['t'\]",
         ),
         ({"rows": ROWS, "labels": "id"}, r"'id'.*\['id'\]"),
-        ({"rows": [{"x": 1}, {}]}, "ragged: row 1"),
+        ({"rows": [{"x": 1}, {}]}, r"row 1.* x"),
         ({"rows": np.array([[1.0], [np.nan]])}, r"row 1.*nan.*'x0'"),
         ({"rows": np.array([[1.0], [np.inf]])}, r"row 1.*inf.*'x0'"),
         (
@@ -130,7 +130,7 @@ def test_encode_goes_on_beyond_the_pool(plate):
 @pytest.mark.parametrize(
     ("points", "message"),
     [
-        (ROWS[0], r"got one dict; write encode\(\[point\]\)"),
+        (ROWS[0], r"got one dict.*encode\(\[point\]\)"),
         ([{"t": 20, "wet": True}], r"'solvent'.*wet"),
         ([{**ROWS[0], "solvent": "watre"}], r"'solvent': 'watre'.*'acetone', 'water'"),
         ([{**ROWS[0], "t": "hot"}], r"'t'.*'hot'"),
@@ -376,8 +376,8 @@ def test_a_pool_in_logs_is_built_again_from_its_description(tmp_path):
     [
         ({"log": "dose"}, r"'dose'.*\['conc'\]"),
         ({"log": ["dos"]}, r"'dos'.*'dose'"),
-        ({"log": ["dye"]}, "log names 'dye', which holds no numbers"),
-        ({"log": ["dye"], "labels": ["dye"]}, "unknown input 'dye'"),
+        ({"log": ["dye"]}, r"log .*'dye'"),
+        ({"log": ["dye"], "labels": ["dye"]}, r"'dye'.* dose"),
     ],
 )
 def test_a_column_that_cannot_be_in_logs_is_refused(arguments, reason):

@@ -44,12 +44,12 @@ def test_integers_beyond_int64_are_numbers():
         ([float("-inf"), 1.0], r"row 0.*inf.*'t'"),
         ([1, 2, None], r"row 2.*None.*'t'.*\['t'\]"),
         (["a", float("nan")], r"row 1.*nan.*'t'"),
-        (["a", 1], "the input 't' holds int and str; .* all numbers, all text or all booleans"),
+        (["a", 1], r"'t' .*int and str; row 1 "),
         ([1, 2, 3, "n/a", 3.5], r"row 3.*'n/a'"),
         (["a", None], r"row 1.*None"),
         ([True, 1], r"'t'.*bool.*row 1"),
         ([[1], [2]], r"'t'.*row 0.*\[1\]"),
-        ([10**400, 1], "the input 't' must be a finite number"),
+        ([10**400, 1], r"'t'.*got 10000"),
         ([-1.7e308, 1.7e308], r"'t'.*float64"),
     ],
 )
@@ -89,7 +89,7 @@ def test_values_are_checked():
         float,
     ]
     for value in ("a", None, True, float("nan")):
-        with pytest.raises(SpaceError, match="a numeric value must be a finite number"):
+        with pytest.raises(SpaceError, match=f"got {value!r}"):
             number.check(value)
 
 
@@ -112,14 +112,12 @@ def test_distinct_rows_are_all_encoded():
     np.testing.assert_array_equal(held.rows, [[0], [1], [0.25]])
     assert not held.rows.flags.writeable
     assert held.repeats == ""
-    assert held.original(2) == 2
 
 
 def test_rows_that_repeat_are_left_out_and_named():
     held = Encoded.of(read_rows(np.array([[0.0, 1.0], [0.0, 2.0], [4.0, 3.0]])), ["x0"], ())
     assert held.table.row(1) == {"x0": 4.0, "x1": 3.0}
     assert not held.rows.flags.writeable
-    assert [held.original(i) for i in range(2)] == [0, 2]
     assert held.repeats.startswith("rows 0 and 1 have the same inputs; ")
     assert "(1 in all)" in held.repeats
 
@@ -159,8 +157,8 @@ def test_all_columns_are_inputs_but_for_labels():
         (["z"], (), r"'z'; pool\.csv"),
         (None, ["T"], r"'T'; pool\.csv.*'t'"),
         ("t", (), r"'t'.*\['t'\]"),
-        (["t"], ["t"], "t cannot be both an input and a label"),
-        ([], (), "no inputs are left"),
+        (["t"], ["t"], r"^t .*input.*label"),
+        ([], (), r"t, s, x.*inputs"),
     ],
 )
 def test_roles_are_checked(inputs, labels, message):

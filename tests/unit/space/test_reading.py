@@ -60,7 +60,7 @@ def test_an_array_is_read_by_columns():
 
 @pytest.mark.parametrize("rows", [3, None, {"x": [1, 2]}, len])
 def test_rows_of_another_kind(rows):
-    with pytest.raises(SpaceError, match="rows must be a list of dicts, a 2-d array, a pandas"):
+    with pytest.raises(SpaceError, match=f"got {type(rows).__name__}"):
         read_rows(rows)
 
 
@@ -101,9 +101,9 @@ def test_a_subclass_of_a_frame_is_a_frame():
 
 
 def test_frames_need_distinct_text_names():
-    with pytest.raises(SpaceError, match="the frame has two columns called 'x'"):
+    with pytest.raises(SpaceError, match="'x'"):
         read_rows(pd.DataFrame([[1, 2]], columns=["x", "x"]))
-    with pytest.raises(SpaceError, match="column names must be non-empty strings, got 0"):
+    with pytest.raises(SpaceError, match=r"column.*got 0"):
         read_rows(pd.DataFrame([[1, 2]]))
     with pytest.raises(SpaceError, match="at least one row"):
         read_rows(pd.DataFrame({"x": []}))
@@ -120,7 +120,7 @@ def test_files_that_are_not_files(tmp_path, suffix):
 
 
 def test_a_device_is_no_file():
-    with pytest.raises(SpaceError, match="but something else than a file"):
+    with pytest.raises(SpaceError, match="'/dev/null'"):
         read_rows(os.devnull)
 
 
@@ -148,11 +148,11 @@ def test_a_file_one_may_really_not_read(tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"PAR1\x15\x04", "is not CSV text but a Parquet file; rename it to end in .parquet"),
-        (b"PK\x03\x04", "pool.csv begins as a workbook and is none"),
-        (b"\x81PNG,1\n", "pool.csv is neither UTF-8 nor Windows-1252 text"),
-        (b"\x1f\x8b\x08", "but compressed by gzip; unpack it first"),
-        (b"\x89PNG\x00\x00", "is not CSV text: byte 5 of it is zero"),
+        (b"PAR1\x15\x04", r"pool\.csv.*Parquet.*\.parquet"),
+        (b"PK\x03\x04", r"pool\.csv.*workbook"),
+        (b"\x81PNG,1\n", r"pool\.csv.*UTF-8.*Windows-1252"),
+        (b"\x1f\x8b\x08", r"pool\.csv.* gzip"),
+        (b"\x89PNG\x00\x00", "byte 5 "),
     ],
 )
 def test_a_binary_file_with_the_name_of_a_text(tmp_path, data, message):

@@ -66,8 +66,8 @@ def test_marks_quotes_and_ends_of_lines_are_understood(tmp_path):
         ("", "pool.csv is empty; .*at least one column"),
         ("\n\n", "pool.csv is empty"),
         ("x,y\n", "pool.csv has a header and no rows"),
-        ("x,y\n1,2\n\n3\n", r"ragged: line 4 of .*pool.csv has 1 cells, the header has 2; quote"),
-        ('x,y\n"1\n1",2\n3,4,5\n', "ragged: line 4 of .*pool.csv has 3 cells, the header has 2"),
+        ("x,y\n1,2\n\n3\n", r"line 4 of .*pool\.csv .* 1 cells.* 2;"),
+        ('x,y\n"1\n1",2\n3,4,5\n', r"line 4 of .*pool\.csv .* 3 cells.* 2"),
         ("x,x\n1,2\n", r"pool\.csv.*'x'"),
         ("y,,x\n1,2,3\n", "column 2"),
         ("x,y\n1,2\n3\t4,5,6\n", r"line 3.*pool\.csv"),
@@ -117,7 +117,7 @@ def test_a_guess_about_letters_is_said(tmp_path, caplog):
     [
         ("a;b\n1,5;2.5\n", r"pool\.csv:2.*'1,5'.*pool\.csv:2.*'2\.5'"),
         ("a;b\n1.234;2.345\n", r"pool\.csv:2.*'1\.234'"),
-        ("a;b\n1,5;1.234\n", r"'1.234' has a decimal point, and its file decimal commas"),
+        ("a;b\n1,5;1.234\n", r"'1\.234'.*commas"),
         ("a;b,c\n1;2,3\n", r"pool\.csv:1"),
     ],
 )

@@ -91,7 +91,7 @@ def test_a_file_damaged_in_the_middle(pa, tmp_path):
 
 def test_a_file_without_rows_or_with_one_name_twice(pa, tmp_path):
     empty = pa.table({"x": pa.array([], pa.float64())})
-    with pytest.raises(SpaceError, match=r"pool.parquet holds 1 columns and 0 rows; .*one row"):
+    with pytest.raises(SpaceError, match=r"pool\.parquet .*1 columns.* 0 rows"):
         read_parquet(write(pa, tmp_path / "pool.parquet", empty))
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
     with pytest.raises(SpaceError, match=r"pool\.parquet.*'x'"):

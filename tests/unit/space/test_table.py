@@ -50,9 +50,9 @@ def test_rows_in_memory_have_no_path():
         ([], "at least one row, got an empty list"),
         ([{}], "at least one column"),
         ([[1, 2]], r"row 0.*Pool"),
-        ([{"x": 1}, {"y": 1}], "ragged: row 1 and row 0 do not both have x, y"),
-        ([{"x": 1}, {"x": 1, "y": 1}], "ragged: row 1 and row 0 do not both have y"),
-        ([{3: 1}], "column names must be non-empty strings, got 3"),
+        ([{"x": 1}, {"y": 1}], r"row 1 and row 0 .* x, y"),
+        ([{"x": 1}, {"x": 1, "y": 1}], r"row 1 and row 0 .* y"),
+        ([{3: 1}], r"column.*got 3"),
     ],
 )
 def test_records_are_checked(rows, message):

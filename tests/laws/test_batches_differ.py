@@ -111,7 +111,7 @@ def test_of_dpp_ts_at_most_a_tenth_are_copies():
     [
         ("levels and options", "est-dpp-max"),
         ("levels and options", "est-dpp-sample"),
-        ("integers", "ucb-dpp-sample"),
+        ("integers", "est-dpp-sample"),
         ("a pool", "dpp-ts"),
     ],
 )

@@ -39,6 +39,7 @@ class GrownSpace(Space):
     each option that is left; and a parameter that a point lacks has the value of the extension.
     What is absent by the conditions of now is neutral, whatever value the point had of it then.
 
+    >>> from covey.space import Real
     >>> now = GrownSpace.of(Space({"x": Real(0, 1)}), Space({"x": Real(0, 4)}), {})
     >>> now.encode([{"x": 0.5}, {"x": 3.0}])
     array([[0.5],
@@ -253,6 +254,7 @@ def as_given(space: Space | Pool) -> Any:
 def searched(space: Space | Pool) -> list[Any]:
     """The spaces that a study searched, oldest first, each with those before it; this is the last.
 
+    >>> from covey.space import Real
     >>> now = grown(Space({"x": Real(0, 1)}), Space({"x": Real(0, 4)}), {})
     >>> [float(then.encode([{"x": 1.0}])[0, 0]) for then in searched(now)]
     [0.25, 1.0]

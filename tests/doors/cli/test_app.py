@@ -308,7 +308,7 @@ def test_what_a_row_does_wrong_is_a_sentence_of_its_own(study):
     Path("r.csv").write_text("lr,layers,opt,value\n9,1,adam,1\n")
     done = study("next", "--in", "r.csv")
     assert done.code == 5
-    assert re.search(r"[^.]\. Nothing was recorded\.\n$", done.err)
+    assert re.search(r"[^.]\. Nothing was recorded\. --skip-unknown .*[^.]\.\n$", done.err)
 
 
 def test_a_command_that_waits_for_a_locked_journal_says_so(study, monkeypatch):

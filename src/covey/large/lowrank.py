@@ -258,7 +258,7 @@ class Evidence:
 # Imagined observations: candidates that are observed in thought, one after the other, with values
 # unknown. They add the rows C⁻¹ Σ_J· to V, with C Cᵀ = Σ_JJ + σ²I.
 
-_ENTRIES, _ROWS = 2**24, 1024  # entries of a slab of columns, 128 MiB; its least size (our choice)
+_ENTRIES, _ROWS = 2**20, 1024  # entries of a slab of columns, 8 MiB; its least size (our choice)
 
 
 class ImaginedRows:

@@ -68,12 +68,11 @@ _CHANGES: dict[type[Event], Mapping[str, Any]] = {  # to each trial of an event
 class Ledger:
     """All events of a study, and the trials as they are after the last one.
 
-    Every ``History`` of one study shares a ledger; under the lock an event is appended and the new
-    view gets its length in one step.
+    It belongs to the views that go on from one another, and is appended to under their lock.
     """
 
     __slots__ = (
-        *("asked_count", "attempts", "batches", "events", "lock", "models", "notes"),
+        *("asked_count", "attempts", "batches", "events", "models", "notes"),
         *("_of_space", "metrics", "plates", "reports", "rounds", "times", "trials"),
     )
 
@@ -91,7 +90,6 @@ class Ledger:
         self.models: tuple[dict[str, Any], ...] | None = None
         # Fingerprint of a space that was left -> the hyper-parameters of the last batch in it.
         self._of_space: dict[str, tuple[dict[str, Any], ...] | None] = {}
-        self.lock = threading.RLock()
         for event, at in zip_longest(events, times) if times else zip(events, repeat(None)):
             self.check(event)
             self.apply(event, at)
@@ -242,9 +240,9 @@ def _trials_named(event: Event, book: PlateBook) -> Iterable[int]:
 class History:
     """What was asked and what was told, in order; nothing in it ever changes.
 
-    ``then`` costs O(size of the event): all views of one study share a ledger, and the newest view
-    reads it directly. An older view replays its events when it is first read, and keeps the ledger
-    they lead to; ``then`` on an older view forks, so neither branch sees the other.
+    ``then`` costs O(size of the event): it appends to the ledger, which the new view shares. A view
+    that finds events after its own there replays its own once, and has that ledger from then on: so
+    an older view stays what it was, and ``then`` on it forks.
 
     >>> from covey.history import Asked, Point, Told
     >>> asked = History().then(Asked((Point(x=0.1), Point(x=0.9)), "random"))
@@ -256,16 +254,15 @@ class History:
     """
 
     __slots__ = (
-        *("_asked_count", "_count", "_ledger", "_length", "_models", "_replayed", "_rounds"),
+        *("_asked_count", "_count", "_ledger", "_length", "_lock", "_models", "_rounds"),
         "_trials",
     )
 
     def __init__(self, events: Iterable[Event] = (), times: Iterable[datetime | None] = ()) -> None:
-        self._stamp(Ledger(events, times))
+        self._stamp(Ledger(events, times), threading.RLock())
 
-    def _stamp(self, ledger: Ledger) -> History:
-        self._ledger = ledger
-        self._replayed: Ledger | None = None  # of this view alone, once it is an older one
+    def _stamp(self, ledger: Ledger, lock: threading.RLock) -> History:
+        self._ledger, self._lock = ledger, lock  # the lock is that of all views of one study
         self._length = len(ledger.events)
         self._count = len(ledger.trials)
         self._asked_count = ledger.asked_count
@@ -276,12 +273,10 @@ class History:
 
     def _read(self, look: Callable[[Ledger], _T]) -> _T:
         """Return what `look` finds in the ledger as it stood after the last event of this view."""
-        with self._ledger.lock:
-            if len(self._ledger.events) == self._length:
-                return look(self._ledger)
-            if self._replayed is None:
-                self._replayed = Ledger(self.events, self.times)
-            return look(self._replayed)
+        with self._lock:
+            if len(self._ledger.events) > self._length:  # others have gone on from here
+                self._ledger = Ledger(self.events, self.times)
+            return look(self._ledger)
 
     def check(self, event: Event) -> None:
         """Raise HistoryError unless the event may come next; changes nothing."""
@@ -298,15 +293,16 @@ class History:
 
     def then_checked(self, event: Event, at: datetime | None = None) -> History:
         """Return this history and one more event, which `check` has passed on this very view."""
-        with self._ledger.lock:
-            newest = len(self._ledger.events) == self._length
-            ledger = self._ledger if newest else Ledger(self.events, self.times)
+
+        def appended(ledger: Ledger) -> History:
             ledger.apply(event, at)
-            return History.__new__(History)._stamp(ledger)
+            return History.__new__(History)._stamp(ledger, self._lock)
+
+        return self._read(appended)
 
     def changed_since(self, earlier: History) -> tuple[Trial, ...]:
         """Return the trials that the events after an earlier view created or name, as of now."""
-        with self._ledger.lock:
+        with self._lock:
             events = self._ledger.events[earlier._length : self._length]
             book = self._ledger.plates  # which only gains plates
             named = {id for event in events for id in _trials_named(event, book)}

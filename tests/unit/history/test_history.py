@@ -58,6 +58,20 @@ def test_an_older_view_replays_its_events_once(monkeypatch):
     assert new[2].value == 0.5
 
 
+def test_going_on_from_an_older_view_replays_its_events_once(monkeypatch):
+    """What it was read by is what goes on; the view itself stays what it was."""
+    applied, apply = [], Ledger.apply
+    old = a_run()
+    old.then(Failed((2,)))
+    monkeypatch.setattr(
+        Ledger, "apply", lambda self, *given: applied.append(given) or apply(self, *given)
+    )
+    assert old.attempts(2) == ()
+    other = old.then(Told((2,), (0.5,)))
+    assert len(applied) == len(old.events) + 1
+    assert (old.trial(2).status, other.trial(2).status) == ("pending", "told")
+
+
 def test_what_an_older_view_goes_on_to_is_no_part_of_it():
     old = a_run()
     old.then(Failed((2,)))

@@ -189,12 +189,6 @@ def open_existing(path: Path, mode: int) -> int:
     return os.open(path, mode | _FLAGS)
 
 
-def read_at(fd: int, offset: int, most: int) -> bytes:
-    """Read from a place in an open file; Windows has no `os.pread`."""
-    os.lseek(fd, offset, os.SEEK_SET)
-    return os.read(fd, most)
-
-
 def write_at(fd: int, offset: int, data: bytes) -> None:
     """Write at a place in an open file; Windows has no `os.pwrite`."""
     os.lseek(fd, offset, os.SEEK_SET)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from covey.disk import reporting
 from covey.errors import JournalError, SpaceError, did_you_mean
 from covey.gp import condition, fit_best, observe
 from covey.gp.observations import Warp
@@ -249,10 +250,11 @@ def _senses(outcomes: Outcomes) -> dict[str, str]:
 
 
 def _read(path: Path) -> Earlier:
-    if not path.exists():
-        raise JournalError(
-            f"prior: there is no journal at {path}; name one that is there, or leave it out."
-        )
+    with reporting(f"look for the prior {path}"):
+        if not path.exists():
+            raise JournalError(
+                f"prior: there is no journal at {path}; name one that is there, or leave it out."
+            )
     contents = read(path)
     header = contents.header
     try:

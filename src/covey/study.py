@@ -22,7 +22,7 @@ from covey.history import History, Trial, events
 from covey.large.budget import ResourceOptions, Resources, progress_bar
 from covey.learn import Goal, LastModel, Recipe
 from covey.log.header import OpenedLog, open_study, reopen
-from covey.log.log import Log, LogState, ReadOnlyLog, Requirement
+from covey.log.log import Log, LogState, Message, ReadOnlyLog, Requirement
 from covey.outcomes import PLAIN, Outcomes
 from covey.plates.asking import OnPlates
 from covey.propose import Proposer, Request, propose
@@ -542,10 +542,10 @@ class Study(OnPlates):
             self.refresh()
         return arguments.own_ids(trials, self.history)
 
-    def _event_of(self, key: str) -> events.Event | None:
-        """The event that was logged with this key, if there is one."""
+    def _message_of(self, key: str) -> Message | None:
+        """What was logged with this key, if it was used."""
         with self._lock:
-            return self._log.event_of(str(arguments.checked_key(key)))
+            return self._log.message(str(arguments.checked_key(key)))
 
     def _commit(
         self, event: events.Event, key: str | None = None, require: Requirement | None = None

@@ -334,8 +334,11 @@ def bounded(path: str | Path, most: int) -> bytes:
 
     Raises:
         OSError: It cannot be read.
+        HistoryError: It is too large, or its name none.
     """
     path = Path(path)
+    if "\0" in str(path):
+        raise HistoryError(f"cannot read {str(path)!r:.80}: no file's name has a null character.")
     waiting = (
         warning_late(lambda: _log.warning(_SILENT, path))
         if path.is_fifo()

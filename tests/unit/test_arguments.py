@@ -103,6 +103,12 @@ def test_a_wrong_argument_is_named_and_leaves_no_trace(study, call, error, words
     ("make", "error", "words"),
     [
         (lambda: covey.Pool("a" * 5000), SpaceError, "cannot look for.*name too long"),
+        (
+            lambda: covey.Choice(["a", "b"], features="a" * 5000),
+            SpaceError,
+            "cannot look for.*name too long",
+        ),
+        (lambda: covey.Study(SPACE, prior=["a" * 5000]), JournalError, "look for.*name too long"),
         (lambda: covey.Choice([10**5000, 1]), SpaceError, "more than 4300 digits.*text"),
         (lambda: covey.Choice([-(10**5000), 1]), SpaceError, "more than 4300 digits.*text"),
         (lambda: EI(width=float("nan")), StrategyError, "width.*nan"),

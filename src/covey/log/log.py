@@ -252,10 +252,14 @@ class Logbook:
 
     def space_for(self, key: str | None) -> Space | Pool:
         """Return the space in which a message is read: that of its time, if the key was used."""
-        if key is not None and key not in self._messages:
-            self.refresh()
-        sent = None if key is None else self._messages.get(key)
+        sent = None if key is None else self.message(key)
         return self._space if sent is None else sent.space
+
+    def message(self, key: str) -> Message | None:
+        """Return what was logged under this key, by others too; None if it was not used."""
+        if key not in self._messages:
+            self.refresh()
+        return self._messages.get(key)
 
     def made_by(self, key: str, request: Request) -> list[Trial] | None:
         """The trials of the batch of this key; None if the key was not used.
@@ -269,11 +273,6 @@ class Logbook:
         layout = None if order is None else order.layout.describe()
         size = request.k if order is None else order.count
         return self._made_again(key, BatchTerms(size, request.name, held, layout))
-
-    def event_of(self, key: str) -> Event | None:
-        """Return the event of this key; None if the key was not used."""
-        self.refresh()
-        return self._messages[key].event if key in self._messages else None
 
     def _made_again(self, key: str, now: BatchTerms) -> list[Trial]:
         """Return the trials of a key that is used again, or refuse one used on other terms."""

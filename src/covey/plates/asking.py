@@ -16,7 +16,7 @@ from covey.plates.wells import Plate, plate_of
 from covey.tables import span_of
 
 if TYPE_CHECKING:
-    from covey.history import History
+    from covey.history import Event, History
     from covey.learn import Recipe
     from covey.outcomes import Outcomes
     from covey.plates.layout import Layout
@@ -38,7 +38,7 @@ class _Host(Protocol):
     def _request(self, k: int, strategy: Any, fixed: Any = None, seconds: Any = None) -> Any: ...
     def _asked(self, request: Any, key: str | None) -> list[Trial]: ...
     def _commit(self, event: Any, key: str | None = None) -> list[Trial]: ...
-    def _event_of(self, key: str) -> Any: ...
+    def _message_of(self, key: str) -> Any: ...
     def predict(self, points: Any) -> Any: ...
     def refresh(self) -> None: ...
 
@@ -119,7 +119,7 @@ class OnPlates:
         """
         record = _record(self, plate)
         name = record.name
-        if turned not in (True, False, None) or not isinstance(part, bool):
+        if not isinstance(turned, bool | None) or not isinstance(part, bool):
             raise HistoryError(
                 f"turned is True, False or None, and part True or False; got turned={turned!r}, "
                 f"part={part!r}."
@@ -132,9 +132,9 @@ class OnPlates:
         require_as_placed(found, placed, _spans(self.space))
         found = turned_back(found, grid) if turned else found
         found = marked_as_well(found, marks or {}, record)
-        earlier = None if key is None else self._event_of(key)
-        if isinstance(earlier, Measured) and _repeats(earlier, found, record):
-            _tell(self, found.of_wells(earlier.wells), record, day, key)
+        earlier = None if key is None else self._message_of(key)
+        if earlier is not None and _repeats(earlier.event, found, record):
+            _tell(self, found.of_wells(earlier.event.wells), record, day, key)
             return
         if turned is None:
             require_own_place(found, name, self.history.plates.records)
@@ -294,10 +294,14 @@ def _tell(
     study._commit(Measured(record.name, wells, values, found.marks, _goal(study), day), key)
 
 
-def _repeats(earlier: Measured, found: Readings, record: PlateRecord) -> bool:
+def _repeats(earlier: Event, found: Readings, record: PlateRecord) -> bool:
     """Whether these readings may be those of an earlier message: nothing in them is news."""
     every = {*found.values, *found.marks} & {*record.uses}
-    return earlier.plate == record.name and {*earlier.wells} <= every <= {*record.done}
+    return (
+        isinstance(earlier, Measured)
+        and earlier.plate == record.name
+        and {*earlier.wells} <= every <= {*record.done}
+    )
 
 
 def _spans(space: Space | Pool) -> dict[str, float]:

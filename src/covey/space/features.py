@@ -18,7 +18,7 @@ import numpy as np
 
 from covey.errors import SpaceError, did_you_mean, several
 from covey.space.names import is_finite, listed, plain
-from covey.space.reading import Frame, read_rows
+from covey.space.reading import Frame, read_rows, require_file
 from covey.space.reading_csv import first_record
 from covey.spreadsheets import number_from_text
 
@@ -189,11 +189,9 @@ def _names_options(index: Any) -> bool:
 
 
 def _from_file(path: Path) -> _Described:
-    if not path.is_file():
-        raise SpaceError(
-            f"there is no file {str(path)!r} to read features from; its first column should hold "
-            "the options, the others a number for each"
-        )
+    require_file(
+        path, "features", "its first column should hold the options, the others a number for each"
+    )
     parquet = path.suffix.lower() in (".parquet", ".pq")
     # The first column as spelled: 007 is not 7.
     labels = [] if parquet else first_record(path)[:1]

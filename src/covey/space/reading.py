@@ -214,16 +214,7 @@ def _from_path(
     path: str | os.PathLike[str], is_carried: Callable[[str], bool], names: tuple[str, ...]
 ) -> Table:
     file = Path(path)
-    try:
-        found = file.is_file()
-    except OSError as error:  # a name that is too long
-        name = os.fspath(path)
-        raise SpaceError(f"cannot look for {name[:80]!r}: {error.strerror}.") from error
-    if not found:
-        raise SpaceError(
-            f"there is no file {os.fspath(path)!r} to read rows from{_instead(file)}; check the "
-            "path, or pass the pool itself as space=..."
-        )
+    require_file(file, "rows", "check the path, or pass the pool itself as space=...")
     try:
         before = Source.of(file)
         _refuse_binary(file, before)
@@ -239,6 +230,18 @@ def _from_path(
             f"{file} was written to while it was being read; read it again when it is complete"
         )
     return Table(columns, replace(before, names=names))
+
+
+def require_file(file: Path, what: str, advice: str) -> None:
+    """Raise unless there is a file; ``what`` would have been read from it."""
+    try:
+        found = file.is_file()
+    except OSError as error:  # a name that is too long
+        raise SpaceError(f"cannot look for {str(file)[:80]!r}: {error.strerror}.") from error
+    if not found:
+        raise SpaceError(
+            f"there is no file {str(file)!r} to read {what} from{_instead(file)}; {advice}"
+        )
 
 
 def _instead(file: Path) -> str:

@@ -566,11 +566,16 @@ def test_what_is_no_plate_and_no_reading_is_refused(goal):
         ("p1", [3, [4]], "rows of numbers|several"),
         ("p1", 5, "rows of numbers|several"),
         ("p1", "a" * 5000, r"cannot read a{60}\.\.\."),
+        ("p1", "a\0b", "null character"),
     ]
     for plate, readings, said in wrong:
         with pytest.raises(HistoryError, match=said):
             study.tell_plate(plate, readings, part=True)
         assert study.history.events == events
+    for turned in (np.array([True, False]), "yes", 1):
+        with pytest.raises(HistoryError, match="turned is True, False or None"):
+            study.tell_plate("p1", {"A2": 1.0}, part=True, turned=turned)
+    assert study.history.events == events
 
 
 def test_a_reference_has_the_shared_value_of_its_plate():

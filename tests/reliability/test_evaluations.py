@@ -191,7 +191,7 @@ _CHATTER = "import sys; [sys.stdout.write('x' * 9999 + chr(10)) for _ in range({
 
 
 def check_chatter(folder: Path, kind: str) -> None:
-    """Forty megabytes on a disk of eight; its neighbours and itself come to their end."""
+    """More than a disk of eight megabytes holds; its neighbours and itself come to their end."""
     mounted(folder, "8m")
     code = _CHATTER.format(n=4000)
     most = [0]
@@ -203,9 +203,12 @@ def check_chatter(folder: Path, kind: str) -> None:
             most[0] = max(most[0], used.used)
 
     def f(point):
-        for _ in range(4000):
-            print("x" * 9999)  # noqa: T201
-        os.write(2, b"y" * 100)
+        for _ in range(16):
+            for _ in range(60):
+                print("x" * 9999)  # noqa: T201
+            os.write(2, b"y" * 100)
+            while os.fstat(1).st_size > 131_072:  # until its runner has cut the log
+                time.sleep(0.001)
         return point["x"]
 
     evaluated = f if kind == "function" else Command([sys.executable, "-c", code, "{x.x}"])

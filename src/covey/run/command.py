@@ -9,8 +9,8 @@ import shlex
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,13 +18,14 @@ from typing import Any, Literal
 from covey.errors import StrategyError, did_you_mean
 from covey.run.reports import FILE, OutputReports, report_in
 from covey.run.task import Outcome, Task
-from covey.run.workdir import TAIL, LogTail, environment, relay, tail
+from covey.run.workdir import TAIL, environment, tail, trim
 
 # {{name}} is {name} itself. Braces not followed by a letter are left alone, so JSON needs no care.
 _LAST_LINE = "the last line of its output"
 _PLACEHOLDER = re.compile(r"\{(\{[A-Za-z][^{}]*\})\}|\{([A-Za-z][^{}]*)\}")
 _OWN = ("id", "seed", "slot", "result")  # placeholders that are not parameters
 _WORDS = 2000  # characters of a reason
+_CATCH_UP = 0.5  # seconds for the last output, where a process left behind holds the pipe open
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,50 +212,52 @@ def by_hand(task: Task) -> str:
 
 
 def _run(words: list[str], folder: Path, variables: dict[str, str]) -> tuple[int, str, str]:
-    """Run a program to its end: its exit status, and the ends of its stdout and stderr."""
-    with ExitStack() as stack:
-        reports = OutputReports(folder / FILE)
-        logs = [
-            stack.enter_context(_open_log(folder / "stdout", reports)),
-            stack.enter_context(_open_log(folder / "stderr")),
-        ]
-        given = stack.enter_context((folder / "stdin").open("rb"))
-        pipes = [os.pipe() for _ in logs]
-        try:
-            out, err = (write for _, write in pipes)
-            child = subprocess.Popen(words, stdin=given, stdout=out, stderr=err, env=variables)
-        except BaseException:
-            for read, _ in pipes:
-                os.close(read)
-            raise
-        finally:
-            for _, write in pipes:
-                os.close(write)
-        code = relay({read: s for (read, _), s in zip(pipes, logs, strict=True)}, child.wait)
-        return code, logs[0].text, logs[1].text
+    """Run a program to its end: its exit status, and the ends of its stdout and stderr.
 
-
-class _Output(LogTail):
-    """The log of a program that may report intermediate values."""
-
-    def __init__(self, fd: int, reports: OutputReports) -> None:
-        super().__init__(fd)
-        self._reports = reports
-
-    def write(self, data: bytes) -> None:
-        super().write(data)
-        self._reports.feed(data)
-
-
-@contextmanager
-def _open_log(path: Path, reports: OutputReports | None = None) -> Iterator[LogTail]:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-    fd = os.open(path, flags, 0o600)
-    log = LogTail(fd) if reports is None else _Output(fd, reports)
+    A process that it leaves behind may hold a pipe open for ever: that is not waited for.
+    """
+    feeds = {"stdout": OutputReports(folder / FILE).feed, "stderr": lambda data: None}
+    pipes = {name: os.pipe() for name in feeds}
+    out, err = (write for _, write in pipes.values())
     try:
-        yield log
+        with (folder / "stdin").open("rb") as given:
+            child = subprocess.Popen(words, stdin=given, stdout=out, stderr=err, env=variables)
+    except BaseException:
+        for read, _ in pipes.values():
+            os.close(read)
+        raise
     finally:
-        log.close()
+        for _, write in pipes.values():
+            os.close(write)
+    ends = {name: bytearray() for name in feeds}
+    copiers = [
+        threading.Thread(target=_copy, args=(read, folder / name, ends[name], feeds[name]))
+        for name, (read, _) in pipes.items()
+    ]
+    for copier in copiers:
+        copier.daemon = True
+        copier.start()
+    code = child.wait()
+    for copier in copiers:
+        copier.join(_CATCH_UP)
+    output, errors = (bytes(end).decode(errors="replace") for end in ends.values())
+    return code, output, errors
+
+
+def _copy(pipe: int, path: Path, end: bytearray, feed: Callable[[bytes], None]) -> None:
+    """Copy what comes to a file, keep its end, in memory too, and look for reports in it.
+
+    The result is read from memory: on a full disk the file has gaps.
+    """
+    while data := os.read(pipe, TAIL):
+        end += data
+        del end[:-TAIL]
+        with suppress(OSError), path.open("ab") as file:  # its folder may be gone by now
+            file.write(data)
+        trim(path, 2 * TAIL)
+        feed(data)
+    os.close(pipe)
+    trim(path)
 
 
 def _is_absent(word: str, values: Mapping[str, Any]) -> bool:

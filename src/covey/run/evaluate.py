@@ -1,8 +1,7 @@
 """The process of one evaluation: `python -m covey.run.evaluate FOLDER LOCKS`.
 
-It forks. The parent leads the process group, copies what is printed into a log of bounded size,
-ends the group if it must not outlive its runner, and exits as the child does. The child calls f.
-In a single process, f could fill the pipe while it holds the interpreter, and block for ever.
+It leads a process group of its own, and what it prints goes straight into its log, so that f can
+print however long it holds the interpreter.
 
 Each evaluation pays for these imports, so there are few.
 """
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from covey.disk import unlock
 from covey.run.task import Outcome
-from covey.run.workdir import UNWRITTEN, LogTail, Workdir, relay, remove_temporary
+from covey.run.workdir import UNWRITTEN, Workdir, remove_temporary
 
 
 def _main(words: Sequence[str]) -> int:
@@ -33,25 +32,12 @@ def _main(words: Sequence[str]) -> int:
     place, computing = Workdir(Path(words[0])), int(words[2])
     for lock in words[1:3]:
         os.set_inheritable(int(lock), False)  # not inherited by programs that f starts
+    _set_up_streams(place, tied="tied" in words[3:])
     try:
         place.begin()
-        ours, theirs = os.pipe()
-        f_pid = os.fork()  # before there are threads
     except OSError as error:
         return _unwritten(f"it could not begin: {error}")
-    if f_pid == 0:
-        os.close(ours)
-        _redirect_output(theirs)
-        return compute(place, computing)
-    os.close(theirs)
-    for number in (signal.SIGTERM, signal.SIGINT):  # sent to the group, so f gets it too
-        signal.signal(number, lambda *_: None)
-    if "tied" in words[3:]:
-        _die_with_parent(place)
-    log = LogTail(sys.stdout.fileno())
-    status = relay({ours: log}, lambda: os.waitpid(f_pid, 0)[1])
-    log.close()
-    return _end_as(os.waitstatus_to_exitcode(status))
+    return compute(place, computing)
 
 
 def compute(place: Workdir, computing: int) -> int:
@@ -84,37 +70,27 @@ def _unwritten(why: str) -> int:
     return UNWRITTEN
 
 
-def _redirect_output(pipe: int) -> None:
-    """Redirect all output of f into a pipe, line by line, so that a crash loses none of it."""
+def _set_up_streams(place: Workdir, *, tied: bool) -> None:
+    """Print line by line, so that a crash loses none of it, and leave f an empty standard input."""
     import faulthandler
 
-    for output in (1, 2):
-        os.dup2(pipe, output)
-    os.close(pipe)
-    null = os.open(os.devnull, os.O_RDONLY)  # the given one may show that the runner lives
+    if tied:
+        _die_with_parent(place, os.dup(0))  # a copy that programs started by f do not inherit
+    null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     faulthandler.enable()  # prints a traceback on a crash
 
 
-def _end_as(code: int) -> int:
-    """End by the signal that f ended by, or return its exit status."""
-    if code < 0:
-        import resource
+def _die_with_parent(place: Workdir, tie: int) -> None:
+    """When the other end of ``tie`` closes, kill this process group and remove its folder.
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # f has left a core file of its own
-        with suppress(OSError, ValueError):  # SIGKILL has no handler to reset
-            signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-    return code
-
-
-def _die_with_parent(place: Workdir) -> None:
-    """When standard input closes, kill this process group and remove its folder."""
+    If f holds the interpreter then, as soon as it lets it go.
+    """
 
     def wait() -> None:
-        while os.read(0, 1):
+        while os.read(tie, 1):
             pass
         import shutil
 

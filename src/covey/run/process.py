@@ -15,7 +15,16 @@ from typing import Any, Self
 from covey.errors import WorkFolderError
 from covey.run.reports import FILE, VARIABLE, Reports, Shown
 from covey.run.task import Outcome, Task
-from covey.run.workdir import UNWRITTEN, Workdir, environment, group_lives, start_time, tail
+from covey.run.workdir import (
+    TAIL,
+    UNWRITTEN,
+    Workdir,
+    environment,
+    group_lives,
+    start_time,
+    tail,
+    trim,
+)
 
 GRACE = 10.0  # seconds between SIGTERM and SIGKILL
 _OVERDUE, _CANCELLED = "overdue", "cancelled"
@@ -113,6 +122,7 @@ class Process:
     def _look(self) -> list[Outcome]:
         if not self._ended():
             self._enforce()
+            trim(self._place.log, 2 * TAIL)
             return []
         result, why = self._place.result(), self._why or self._place.stopped
         good = result is not None and result.status == "succeeded"
@@ -121,7 +131,7 @@ class Process:
         self._reap()
         if not good:
             self._await_group()
-        self._place.trim()
+        trim(self._place.log)
         if why == _OVERDUE:
             limit = f"it took longer than {self.task.timeout or 0.0:g} s"
             ended = Outcome(self.task.name, "timed-out", reason=limit, log=tail(self._place.log))

@@ -5,9 +5,9 @@ alive        locked while the process lives; its pid, host and start       by th
 computing    locked until f has returned: what follows does not count for its time limit
 result.json  the outcome, by rename: whole or not there       by the process
 stopped      why it was told to end, if it was                by the runner
-log          what it printed; the last 64 kB are kept, while it runs at most twice that
+log          what it printed; its runner keeps the last 64 kB, and cuts it when it has twice that
 
-Also bounded logs (`LogTail`, `relay`), private files, and start times and groups of processes.
+Also private files, and start times and groups of processes.
 Unpickling runs code, so the folder, and those above it that we made, belong to one user alone.
 """
 
@@ -19,7 +19,6 @@ import os
 import pickle
 import stat
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -38,7 +37,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _WHY = 16  # bytes reserved in `stopped`, so that filling it in needs no disk space
 _OWNER = "owner"  # a file in a temporary folder, locked while its run lives
 _NEW = 60.0  # seconds within which a living run has locked its folder
-_CATCH_UP = 0.5  # seconds for the last output, where a process left behind holds the pipe open
 
 
 class Workdir:
@@ -185,10 +183,6 @@ class Workdir:
             return None
         return Outcome(**{**written, "log": tail(self.log)})
 
-    def trim(self) -> None:
-        """Keep only the end of the log."""
-        trim(self.log)
-
 
 def tail(path: Path) -> str:
     """The last 64 kB of a file, empty if there is none."""
@@ -203,95 +197,20 @@ def tail(path: Path) -> str:
         return ""
 
 
-def trim(path: Path) -> None:
-    """Keep only the last 64 kB of a file."""
+def trim(path: Path, longest: int = TAIL) -> None:
+    """Keep only the last 64 kB of a file that is longer than this.
+
+    In place, for which a full disk has room; what is written at that moment may be left out.
+    """
     with suppress(OSError):  # a log is not worth an error
-        if path.stat().st_size > TAIL:
-            short = path.with_name(f"{path.name}.new")
-            short.write_text(tail(path))
-            short.replace(path)
-
-
-class LogTail:
-    """A log file of which only the end is kept, and which never grows beyond twice that.
-
-    On a full disk writing is tried again with the next output.
-
-    Args:
-        fd: open for appending; `close` closes it.
-    """
-
-    def __init__(self, fd: int) -> None:
-        self._fd: int | None = fd
-        self._end = b""
-        self._size = os.fstat(fd).st_size
-        self._whole = True  # whether the file holds all that memory does
-        self._lock = threading.Lock()
-
-    @property
-    def text(self) -> str:
-        """The last 64 kB."""
-        return self._end.decode(errors="replace")
-
-    def write(self, data: bytes) -> None:
-        """Append; it never fails, and does nothing once it is closed."""
-        with self._lock:
-            if self._fd is None:
-                return
-            self._end = (self._end + data)[-TAIL:]
-            if self._whole and self._size + len(data) <= 2 * TAIL:
-                self._put(self._fd, data)
-            else:
-                self._begin_anew(self._fd)
-
-    def close(self) -> None:
-        """Cut the file to the last 64 kB and close it."""
-        with self._lock:
-            fd, self._fd = self._fd, None
-            if fd is None:
-                return
-            if self._size > TAIL or not self._whole:
-                self._begin_anew(fd)
-            os.close(fd)
-
-    def _begin_anew(self, fd: int) -> None:
-        """Truncate the file and write the kept tail."""
-        with suppress(OSError):
-            os.ftruncate(fd, 0)
-            os.lseek(fd, 0, os.SEEK_SET)
-            self._size = 0
-        self._put(fd, self._end)
-
-    def _put(self, fd: int, data: bytes) -> None:
-        try:
-            while data:
-                written = os.write(fd, data)
-                self._size += written
-                data = data[written:]
-            self._whole = True
-        except OSError:
-            self._whole = False
-
-
-def relay(logs: Mapping[int, LogTail], wait: Callable[[], int]) -> int:
-    """Copy from pipes to log files until ``wait`` returns and what was written by then is copied.
-
-    Pipes bound the size of the logs. A process that the evaluation leaves behind may hold a pipe
-    open for ever: it is not waited for, but copied from while this process lives.
-    """
-
-    def copy(pipe: int, log: LogTail) -> None:
-        while data := os.read(pipe, TAIL):
-            log.write(data)
-        os.close(pipe)
-
-    copiers = [threading.Thread(target=copy, args=pair, daemon=True) for pair in logs.items()]
-    for copier in copiers:
-        copier.start()
-    status = wait()
-    for copier in copiers:
-        copier.join(_CATCH_UP)
-    return status
+        if path.stat().st_size <= longest:
+            return
+        with path.open("r+b") as stream:
+            stream.seek(-TAIL, os.SEEK_END)
+            end = stream.read(TAIL)
+            stream.seek(0)
+            stream.write(end)
+            stream.truncate()
 
 
 def make_temporary() -> tuple[Path, int]:

@@ -78,9 +78,7 @@ def test_a_worker_that_dies_takes_the_evaluation_with_it(bench):
         pytest.skip("there is nobody between it and the runner")
 
     def murders(point):
-        attendant = Path(f"/proc/{os.getppid()}/stat").read_text()
-        worker = int(attendant.rpartition(")")[2].split()[1])
-        os.kill(worker, signal.SIGKILL)  # the worker, not the evaluation
+        os.kill(os.getppid(), signal.SIGKILL)  # the worker, not the evaluation
         time.sleep(30.0)
 
     found = bench.outcome_of(murders)

@@ -11,7 +11,7 @@ import pytest
 
 from covey.run import Outcome, Task, workdir
 from covey.run.task import Function, pack
-from covey.run.workdir import TAIL, Workdir, environment, tail
+from covey.run.workdir import TAIL, Workdir, environment, tail, trim
 
 
 @pytest.fixture
@@ -132,13 +132,25 @@ def test_why_it_was_stopped_is_kept(place, monkeypatch):
 
 def test_the_end_of_a_log(place):
     assert tail(place.log) == ""
-    place.trim()  # there is none
+    trim(place.log)  # there is none
     place.log.write_text("short")
-    place.trim()
+    trim(place.log)
     assert place.log.read_text() == "short"
     place.log.write_bytes(b"\xff" * TAIL + b"x" * (TAIL - 1))
-    place.trim()
+    trim(place.log, 2 * TAIL)
+    assert place.log.stat().st_size == 2 * TAIL - 1
+    trim(place.log)
+    assert place.log.stat().st_size == TAIL
     assert tail(place.log) == "\ufffd" + "x" * (TAIL - 1)
+
+
+def test_a_log_is_cut_while_it_is_written_to(place):
+    """Who writes appends: what comes after the cut stands after what was kept."""
+    with place.log.open("ab", buffering=0) as log:
+        log.write(b"a" * (3 * TAIL))
+        trim(place.log)
+        log.write(b"b")
+    assert place.log.read_bytes() == b"a" * TAIL + b"b"
 
 
 def test_the_environment_names_the_evaluation(place):

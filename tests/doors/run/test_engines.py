@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from tests.doors.run.conftest import ALONE, REMEMBERING, by_name

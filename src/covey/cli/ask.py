@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,7 @@ from covey.cli.options import (
     DryRun,
     Explain,
     Fix,
+    Force,
     Json,
     Out,
     Strategy,
@@ -30,7 +31,7 @@ from covey.cli.settings import Settings, read_settings
 from covey.cli.show import end, look_at
 from covey.errors import several
 from covey.sheets.points import fixed_from_text, point_to_json
-from covey.sheets.writing import heading, says_only, sheet_bytes, sheet_text
+from covey.sheets.writing import heading, sheet_bytes, sheet_text
 
 if TYPE_CHECKING:
     from covey.history import History, Trial
@@ -46,6 +47,7 @@ def ask(
     strategy: Strategy = None,
     fix: Fix = [],
     out: Out = None,
+    force: Force = False,
     decimal: Decimal = None,
     explain: Explain = False,
     as_json: Json = False,
@@ -57,15 +59,13 @@ def ask(
     covey ask
     covey ask --new --batch 4 --fix opt=adam
     covey ask --out batch.csv
+    covey ask --out batch.csv --force
     covey ask --out german.csv --decimal comma
     covey ask --json --dry-run
     """
     settings = read_settings(config)
-    output = None if out is None or dry_run else _output(settings, out)
+    output = None if out is None or dry_run else _output(settings, out, force=force)
     study = _study(settings, dry_run)
-    if output is not None:
-        output = replace(output, ours=partial(_is_known_sheet, study))
-        output.require_free()
     show = partial(
         _show, study, _Form(as_json, out is None, explain, output, mark_of(decimal) or ".")
     )
@@ -129,29 +129,12 @@ def _open(study: Study) -> str:
     return f"{several(count, 'trial')} {verb} still open (batch {history.rounds})"
 
 
-def _output(settings: Settings, out: Path) -> Output:
+def _output(settings: Settings, out: Path, *, force: bool) -> Output:
     """The sheet to write; an error if it cannot be written there."""
-    hint = f"`covey tell {out}` records results; else move it away, or name another file."
-    output = Output(out, settings.files, hint=hint)
-    output.require_place()
+    output = Output(out, settings.files, force)
     output.require_sheet()
-    if not settings.journal.exists():  # opening the study would create one
-        output.require_free()
+    output.require_free()
     return output
-
-
-def _is_known_sheet(study: Study, file: BinaryIO) -> bool:
-    """Whether a file is a sheet of this study's trials whose content is all in the journal.
-
-    Filled-in values are in the journal once they were told; empty cells hold nothing to lose.
-    """
-    columns, rows = _sheet(study, study.history.trials)
-    wanted = value_columns(study)
-    for row, trial in zip(rows, study.history.trials, strict=True):
-        told = {**study.history.metrics(trial), "value": trial.value, **trial.values}
-        row.update({name: told.get(name) for name in wanted})
-        row.update({wanted[0]: "failed"} if trial.status == "failed" else {})
-    return says_only(file, columns, rows, dict.fromkeys(wanted, ("",)))
 
 
 def _sheet(study: Study, trials: Sequence[Trial]) -> tuple[list[str], list[dict[str, Any]]]:

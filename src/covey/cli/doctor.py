@@ -9,12 +9,12 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import covey
-from covey.cli.options import FILE, DryRun, Json
+from covey.cli.options import FILE, DryRun, Force, Json
 from covey.cli.output import ExitCode, Output, Stop, printable, put, put_json, say
 from covey.cli.settings import read_settings
 from covey.disk import drive_kind
@@ -176,6 +176,7 @@ def demo(
     rounds: Annotated[int, typer.Option(min=1, help="Number of batches.")] = 12,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all randomness.")] = 0,
     out: Annotated[Path, typer.Option(help="Where to save the picture.")] = Path("covey-demo.png"),
+    force: Force = False,
 ) -> None:
     """Maximise Hartmann-6, a function of six variables, in batches.
 
@@ -188,7 +189,7 @@ def demo(
     from covey.report import draw_run, picture_path
 
     picture_path(out)
-    Output(out, ours=_is_drawn).require_free()
+    Output(out, force=force).require_free()
     problem = hartmann6()
     study = covey.Study(problem.space, goal="max", seed=seed)
     # No markup: the brackets of covey[plot] are literal.
@@ -231,8 +232,3 @@ def _bar(talk: Console) -> Progress:
         TimeRemainingColumn(),
     )
     return Progress(*columns, console=talk, disable=not talk.is_terminal)
-
-
-def _is_drawn(file: BinaryIO) -> bool:
-    """Whether a picture was drawn by a plotting program, as ours are, and is not a photograph."""
-    return b"atplotlib" in file.read()

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,7 @@ from covey.cli.options import (
     Config,
     DryRun,
     FeatureFiles,
+    Force,
     Goals,
     Integers,
     Json,
@@ -59,7 +60,6 @@ _WHEN = ":when="  # after a parameter: what another has to be for it to be prese
 # A number as people write one; 007 is a name, and so are nan and 1_000.
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)")
 _NUMBER = re.compile(_WHOLE.pattern + r"(\.[0-9]*)?([eE][+-]?[0-9]+)?")
-_TABLE = re.compile(rb"\s*\[(study|pool|parameters\.[^\]]+)\]")  # of a covey.toml
 
 
 def init(
@@ -80,7 +80,7 @@ def init(
     prior: Priors = [],
     batch: Annotated[int, typer.Option("--batch", "-b", min=1, help="Points per batch.")] = 8,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed; else drawn.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    force: Force = False,
     as_json: Json = False,
     dry_run: DryRun = False,
     command: Annotated[list[str] | None, typer.Argument(help="-- COMMAND for `covey run`")] = None,
@@ -101,7 +101,7 @@ def init(
     covey init --dry-run --pool candidates.csv --batch 12
     covey init --dry-run --pool candidates.csv --label id
     """
-    output = _output(config, force)
+    output = Output(config, force=force)
     if not dry_run:
         output.require_free()
     mixtures = mixtures_from(mixture)
@@ -239,18 +239,6 @@ def _require_utf8(text: str) -> None:
         raise Stop(
             ExitCode.USAGE, f"{odd!r} is not UTF-8 text; names and options are. Write them so."
         ) from error
-
-
-def _output(path: Path, force: bool) -> Output:
-    if force:
-        hint = "It describes no study; move it away, or name another file."
-        return Output(path, ours=_is_study, hint=hint)
-    return Output(path, hint="Edit it, or use --force to begin again.")
-
-
-def _is_study(file: BinaryIO) -> bool:
-    """Whether a file describes a study, perhaps with mistakes; --force replaces no other file."""
-    return any(_TABLE.match(line) for line in file)
 
 
 def _range(text: str, kind: Callable[[str], Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +24,7 @@ from covey.cli.options import (
     DryRun,
     Explain,
     FeatureFiles,
+    Force,
     Integers,
     Json,
     Labels,
@@ -50,7 +50,7 @@ from covey.sheets.columns import SheetColumns, unused_columns
 from covey.sheets.intake import Intake, Manner, plan
 from covey.sheets.points import point_to_json
 from covey.sheets.recording import check_intake, record_intake
-from covey.sheets.writing import heading, is_blank, sheet_bytes, sheet_text
+from covey.sheets.writing import heading, sheet_bytes, sheet_text
 from covey.tables import SheetTable
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def next(
     strategy: Strategy = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
     out: Out = None,
+    force: Force = False,
     journal: Annotated[
         Path | None, typer.Option(help="Keep a journal in this file; the batch gets ids.")
     ] = None,
@@ -136,7 +137,7 @@ def next(
         "seed": seed,
     }
     settings = _with(settings, journal=journal, **wanted)
-    output = None if out is None or dry_run else _output(settings, results, out)
+    output = None if out is None or dry_run else _output(settings, results, out, force=force)
     for line in space_lines(settings.space):
         say(line)
     form = _Form(value, mark_of(decimal), journal is not None, dry_run, as_json, explain)
@@ -146,7 +147,6 @@ def next(
     _say_read(tables, planned, study)
     planned.require_all(skip_unknown=skip_unknown)
     columns = _columns(study.space, [table for table, _ in tables], form)
-    _require_blank(output, columns, value)
     if form.writes and study.journal is None:  # all can be taken: the study may start
         check_intake(planned, study)
         study = settings.study()
@@ -244,21 +244,13 @@ def _settings(
     return settings
 
 
-def _output(settings: Settings, results: Sequence[str], out: Path) -> Output:
-    """The sheet to write. Without a journal its content could be lost: none is replaced."""
+def _output(settings: Settings, results: Sequence[str], out: Path, *, force: bool) -> Output:
+    """The sheet to write; an error if it cannot be written there."""
     read = [Path(path) for path in results if path != "-"]
-    output = Output(out, (*read, *settings.files))
-    output.require_place()
+    output = Output(out, (*read, *settings.files), force)
     output.require_sheet()
+    output.require_free()
     return output
-
-
-def _require_blank(output: Output | None, columns: Sequence[str], value: str) -> None:
-    """Refuse to write over filled-in values; whether the batch is the same is known only later."""
-    if output is None:
-        return
-    blank = partial(is_blank, columns=columns, value=value)
-    replace(output, ours=blank).require_free()
 
 
 def _say_read(tables: Sequence[_Table], planned: Intake, study: Study) -> None:

@@ -47,6 +47,7 @@ SkipUnknown = Annotated[
     bool, typer.Option("--skip-unknown", help="Leave out rows of no trial and no valid point.")
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Batch = Annotated[int | None, typer.Option("--batch", "-b", min=1, help="Points per batch.")]
 Strategy = Annotated[str | None, typer.Option(help="auto, est-dpp-sample, lp-ucb, ...")]
 Fix = Annotated[list[str], typer.Option(metavar="NAME=VALUE", help="Hold it fixed.")]

@@ -1,7 +1,7 @@
 """What commands print and write: results on stdout, messages on stderr, exit codes, files.
 
 `put` and `put_json` print results, `say` prints messages, `ExitCode` and `code_of` give each error
-its exit status, and `Output` writes a file without replacing anything that could be lost.
+its exit status, and `Output` writes a file, and replaces one only with --force.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from covey.disk import write_whole
 from covey.errors import (
@@ -146,29 +146,19 @@ def code_of(error: CoveyError) -> ExitCode:
     return ExitCode.FAILED
 
 
-# Output files: nothing is overwritten that could be lost.
-#
-# A file is replaced if it is empty, if it holds what would be written now, or if all its content
-# is in the study too (each command knows its own files). Any other file is kept, and the command
-# says so.
+# Output files: a file that is there is kept, unless the user says --force.
 
 _JOURNAL = b'{"covey":'  # how every journal begins
 _WORKBOOKS = (".xlsm", ".xlsb", ".xls", ".ods", ".numbers")  # of .xlsx, which covey writes, more
 
 
-def never(_file: BinaryIO) -> bool:
-    """For `Output.ours`: no content of this file can be made again."""
-    return False
-
-
 @dataclass(frozen=True)
 class Output:
-    """A file to write, and which existing content may be replaced."""
+    """A file to write."""
 
     path: Path
     kept: tuple[Path, ...] = ()  # files that the command reads and must not overwrite
-    ours: Callable[[BinaryIO], bool] = never  # whether a file's content can be made again
-    hint: str = "Move it away, or name another file."
+    force: bool = False  # whether a file that is there is replaced
 
     def require_place(self) -> None:
         """Refuse a path where no file can be written, and a file that the command reads."""
@@ -197,46 +187,37 @@ class Output:
 
             require_openpyxl(str(self.path))
 
-    def require_free(self, text: str | bytes | None = None) -> None:
-        """Refuse to replace a file with content that could be lost; ``text`` is the new content."""
+    def require_free(self) -> None:
+        """Refuse to replace a file, unless that is wanted; a journal is never replaced."""
         self.require_place()
         if not self.path.is_file():
             return
         try:
             with self.path.open("rb") as file:
-                journal = file.read(len(_JOURNAL)) == _JOURNAL
-                file.seek(0)
-                free = not journal and (self._is_same(file, text) or self.ours(file))
+                is_journal = file.read(len(_JOURNAL)) == _JOURNAL
         except OSError as error:
             why = error.strerror or error
             raise Stop(ExitCode.FAILED, f"cannot read {self.path}: {why}.") from error
-        if journal:
+        if is_journal:
             raise Stop(
                 ExitCode.CONFLICT,
                 f"{self.path} is a journal, which nothing is written over; name another file.",
             )
-        if not free:
+        if not self.force:
             raise Stop(
                 ExitCode.CONFLICT,
-                f"{self.path} holds something that may be nowhere else, and is kept. {self.hint}",
+                f"{self.path} exists and is kept; replace it with --force, or name another file.",
             )
 
     def write(self, text: str | bytes) -> None:
-        """Write the whole file, or nothing if content that could be lost has appeared there."""
-        self.require_free(text)
+        """Write the whole file, or nothing if a file that is kept has appeared there."""
+        self.require_free()
         try:
             write_whole(self.path, text)
         except OSError as error:
             why = f"cannot write {self.path}: {error.strerror or error}."
             locked = f" {WHERE_OPEN}" if isinstance(error, PermissionError) else ""
             raise Stop(ExitCode.FAILED, why + locked) from error
-
-    def _is_same(self, file: BinaryIO, text: str | bytes | None) -> bool:
-        """Whether the file is empty, or is the text that will be written."""
-        data = text if isinstance(text, bytes) else (text or "").encode()
-        same = file.read(len(data) + 1) in (b"", data)
-        file.seek(0)
-        return same
 
 
 def _same(path: Path, other: Path) -> bool:

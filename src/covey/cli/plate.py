@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from covey.cli.ask import pairs_in
-from covey.cli.options import FILE, Config, Decimal, DryRun, Fix, Json, Out, Strategy, mark_of
+from covey.cli.options import (
+    FILE,
+    Config,
+    Decimal,
+    DryRun,
+    Fix,
+    Force,
+    Json,
+    Out,
+    Strategy,
+    mark_of,
+)
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say
 from covey.cli.output import table as text_table
 from covey.cli.settings import Settings, read_settings
@@ -41,6 +52,7 @@ def ask_plates(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for a table and a map of each.")
     ] = None,
+    force: Force = False,
     decimal: Decimal = None,
     as_json: Json = False,
     dry_run: DryRun = False,
@@ -57,7 +69,7 @@ def ask_plates(
     layout = _layout(settings)
     given = pairs_in(fix, "--fix")
     if out is not None and not dry_run:
-        _require_room(out, _next_names(settings, count), settings)
+        _require_room(out, _next_names(settings, count), settings, force=force)
     # In memory first: a refusal leaves no journal, which would keep the space.
     starts = not dry_run and not settings.journal.exists()
     study = rehearsal_of(settings) if dry_run or starts else settings.study()
@@ -66,7 +78,7 @@ def ask_plates(
     made = study.ask_plates(count, layout, strategy=strategy, fixed=held)
     study = _started(settings, study) if starts else study
     if out is not None and not dry_run:
-        _write(made, out, settings, mark_of(decimal) or ".")
+        _write(made, out, settings, mark_of(decimal) or ".", force=force)
     _print(made, as_json=as_json, dry_run=dry_run, silent=out is not None and not dry_run)
     for plate in made:
         what = "".join(f", {name} {value}" for name, value in plate.held.items())
@@ -346,6 +358,7 @@ def show_plate(
     page: Annotated[
         Path | None, typer.Option("--map", help="Write a page to print, as HTML.")
     ] = None,
+    force: Force = False,
     decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
@@ -360,12 +373,17 @@ def show_plate(
     settings = read_settings(config)
     study = _opened(settings)
     shown, mark = study.plate(plate), mark_of(decimal) or "."
+    outputs = []
     if out is not None:
-        output = Output(out, settings.files)
-        output.require_sheet()
-        output.write(sheet_bytes(out, shown.columns, shown.rows(), mark))
+        table = sheet_bytes(out, shown.columns, shown.rows(), mark)
+        outputs.append((Output(out, settings.files, force), table))
+        outputs[0][0].require_sheet()
     if page is not None:
-        Output(page, settings.files, ours=_is_map).write(shown.map(mark))
+        outputs.append((Output(page, settings.files, force), shown.map(mark).encode()))
+    for output, _ in outputs:
+        output.require_free()
+    for output, content in outputs:
+        output.write(content)
     if as_json:
         put_json("covey.plate/1", {"name": shown.name, "wells": shown.rows()})
     elif out is None and page is None:
@@ -384,6 +402,7 @@ def pick(
         str, typer.Option("--for", help="echo, opentrons, hamilton, epmotion or generic.")
     ] = "generic",
     out: Out = None,
+    force: Force = False,
     slot: Annotated[str, typer.Option(help="Slot of the plate; of epmotion its rack.")] = "",
     labware: Annotated[str, typer.Option(help="Labware of the plate (opentrons).")] = "",
     as_dispensed: Annotated[
@@ -412,15 +431,15 @@ def pick(
     for note in made.notes:
         say(f"{stocks}: {note}")
     kept = (*settings.files, stocks)
-    outputs = [(Output(p, kept), text) for p, text in made.files(out).items()] if out else []
+    outputs = [(Output(p, kept, force), text) for p, text in made.files(out).items()] if out else []
     if out is None and not as_json and len(made.tables()) > 1:
         raise Stop(
             ExitCode.USAGE,
             f"{machine} reads {several(len(made.tables()), 'file')} of this; name one with --out, "
             "and they are numbered.",
         )
-    for output, text in outputs:
-        output.require_free(text)
+    for output, _ in outputs:
+        output.require_free()
     moved: list[int] = []
     if as_dispensed:
         study = settings.change()
@@ -491,13 +510,13 @@ def _next_names(settings: Settings, count: int) -> list[str]:
     return [f"p{known + number}" for number in range(1, count + 1)]
 
 
-def _outputs(name: str, folder: Path, settings: Settings) -> tuple[Output, Output]:
+def _outputs(name: str, folder: Path, settings: Settings, *, force: bool) -> tuple[Output, Output]:
     """The table and the map of a plate in a folder."""
-    table = Output(folder / f"{name}.csv", settings.files)
-    return table, Output(folder / f"{name}.html", settings.files, _is_map)
+    table, page = (folder / f"{name}.{kind}" for kind in ("csv", "html"))
+    return Output(table, settings.files, force), Output(page, settings.files, force)
 
 
-def _require_room(folder: Path, names: Sequence[str], settings: Settings) -> None:
+def _require_room(folder: Path, names: Sequence[str], settings: Settings, *, force: bool) -> None:
     """Refuse before anything is asked if a file could not be written there."""
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     if not there.is_dir():
@@ -505,14 +524,16 @@ def _require_room(folder: Path, names: Sequence[str], settings: Settings) -> Non
     if not os.access(there, os.W_OK):
         raise Stop(ExitCode.FAILED, f"nothing may be written in {there}; name another folder.")
     for name in names if folder.is_dir() else ():
-        for output in _outputs(name, folder, settings):
+        for output in _outputs(name, folder, settings, force=force):
             output.require_free()
 
 
-def _write(made: Sequence[Plate], folder: Path, settings: Settings, decimal: str) -> None:
+def _write(
+    made: Sequence[Plate], folder: Path, settings: Settings, decimal: str, *, force: bool
+) -> None:
     """Write a table and a map for each plate into a folder."""
     for plate in made:
-        table, page = _outputs(plate.name, folder, settings)
+        table, page = _outputs(plate.name, folder, settings, force=force)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             table.write(sheet_bytes(table.path, plate.columns, plate.rows(), decimal))
@@ -525,11 +546,6 @@ def _write(made: Sequence[Plate], folder: Path, settings: Settings, decimal: str
                 f"`covey plate show {plate.name} --out FILE.csv --map FILE.html` writes one.",
             ) from error
         say(f"wrote {folder / plate.name}.csv and {plate.name}.html, a page to print")
-
-
-def _is_map(file: Any) -> bool:
-    """Whether a file is a map, which can be made again."""
-    return b"<title>Plate " in file.read(400)
 
 
 def _picture(plate: Plate) -> str:

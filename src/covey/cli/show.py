@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from covey.cli.options import FILE, Config, Decimal, Json, Out, mark_of
+from covey.cli.options import FILE, Config, Decimal, Force, Json, Out, mark_of
 from covey.cli.outcomes import value_columns
 from covey.cli.output import ExitCode, Output, Stop, put, put_exactly, put_json, say, table
 from covey.cli.settings import Settings, read_settings
@@ -20,10 +19,8 @@ from covey.sheets.points import point_to_json
 from covey.sheets.writing import (
     COLUMNS,
     EXPORT_ONLY,
-    EXPORT_RARE,
     export_columns,
     heading,
-    says_only,
     sheet_bytes,
     sheet_text,
 )
@@ -31,9 +28,6 @@ from covey.sheets.writing import (
 if TYPE_CHECKING:
     from covey.history import Trial
     from covey.study import Study
-
-
-_LATER = ("reason", "started", "ended", "seconds")  # columns that are empty at first
 
 
 def look_at(settings: Settings, *, own: bool = False) -> Study:
@@ -306,21 +300,24 @@ def _kept(folder: Path) -> list[tuple[Path, str]]:
 
 
 def export(
-    config: Config = FILE, out: Out = None, decimal: Decimal = None, as_json: Json = False
+    config: Config = FILE,
+    out: Out = None,
+    force: Force = False,
+    decimal: Decimal = None,
+    as_json: Json = False,
 ) -> None:
     """Every trial, as CSV, as a workbook (--out trials.xlsx) or as JSON.
 
     \b
     covey export
-    covey export --out trials.csv
+    covey export --out trials.csv --force
     covey export --json
     """
-    from covey.history import Status
-
     settings = read_settings(config)
-    if out is not None:
-        Output(out, settings.files).require_place()
-        Output(out, settings.files).require_sheet()
+    output = None if out is None else Output(out, settings.files, force)
+    if output is not None:
+        output.require_sheet()
+        output.require_free()
     study = look_back_at(settings)
     trials = study.history.trials
     cells = [_fate(study, trial) for trial in trials]
@@ -335,7 +332,7 @@ def export(
             for trial in trials
         ]
         put_json("covey.export/1", {"trials": listed})
-        if out is None:
+        if output is None:
             return end(study)
     named, rare = _named_columns(study), _rare_cells(study)
     added = export_columns(study.space.names, named)
@@ -349,26 +346,10 @@ def export(
         for trial in trials
     ]
     mark = mark_of(decimal) or "."
-    if out is None:
+    if output is None:
         put_exactly(sheet_text(columns, rows, mark))
     else:
-        # Cells of an earlier export, of trials that have their result by now.
-        changing = [added[name] for name in (*_LATER, *EXPORT_RARE)]
-        earlier = {
-            "status": get_args(Status),
-            **dict.fromkeys(["value", "sem", *named, *changing], ("",)),
-        }
-        some = [list(compress(rare, which)) for which in product((True, False), repeat=len(rare))]
-
-        def ours(file: BinaryIO) -> bool:
-            """Whether it is an earlier export, perhaps one without an excluded trial or a note."""
-            for names in some:
-                file.seek(0)
-                if says_only(file, _columns(study, added, names), rows, earlier):
-                    return True
-            return False
-
-        Output(out, settings.files, ours).write(sheet_bytes(out, columns, rows, mark))
+        output.write(sheet_bytes(output.path, columns, rows, mark))
         say(f"{several(len(rows), 'trial')} written to {out}")
     return end(study)
 
@@ -422,21 +403,21 @@ def _rare_cells(study: Study) -> dict[str, dict[int, str]]:
 def report(
     config: Config = FILE,
     out: Annotated[Path, typer.Option("--out", "-o", help="The page.")] = Path("covey-report.html"),
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """One page about the study, as an HTML file that works offline.
 
     \b
     covey report
-    covey report --out report.html
+    covey report --out report.html --force
     covey report --json
     """
     from covey.report import card, page_path, write_page
     from covey.report.batches import Commands, python_commands
-    from covey.report.page import is_page
 
     settings = read_settings(config)
-    output = Output(out, settings.files, is_page)
+    output = Output(out, settings.files, force)
     if not as_json:  # checked before the work
         output.require_free()
         page_path(out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from covey.disk import write_whole
 from covey.errors import MissingExtraError, ReportError, duration, several
@@ -23,9 +23,6 @@ from covey.report.predictions import MOST_TOLD
 _MOST_ROWS = 100
 _MOST_COLUMNS = 16
 _MOST_NAMES = 5
-
-# How a page begins, also one of an earlier version.
-_DOCTYPE, _TITLE, _HEAD = b"<!doctype html>", b"<title>Covey report: ", 4096
 
 
 def page_path(path: str | Path) -> Path:
@@ -56,12 +53,6 @@ def write_page(card: Card, path: str | Path) -> Path:
     except OSError as error:
         raise ReportError(f"cannot write the report to {path}: {error}") from error
     return path
-
-
-def is_page(file: BinaryIO) -> bool:
-    """Whether this file is a page of ours, which can be made again from its study."""
-    head = file.read(_HEAD)
-    return head.startswith(_DOCTYPE) and _TITLE in head
 
 
 def page(card: Card) -> str:

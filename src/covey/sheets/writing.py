@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import Any
 
-from covey.errors import CoveyError, SpaceError
 from covey.spreadsheets import escaped
-from covey.tables import Dialect, Expected, SheetTable, plain_number, table_of, with_point
+from covey.tables import with_point
 
 COLUMNS = ("id", "status", "value", "sem", "origin")
 """Columns that are not parameters."""
@@ -78,65 +75,6 @@ def exported(
     added = export_columns(parameters, named)
     always = {added[name] for name in EXPORT_ONLY}
     return set(added.values()) if always <= set(names) else set()
-
-
-def says_only(
-    file: BinaryIO,
-    columns: Sequence[str],
-    rows: Sequence[Mapping[str, Any]],
-    earlier: Mapping[str, Container[str]] = MappingProxyType({}),
-) -> bool:
-    """Whether a file is a sheet of these columns in which every cell agrees with ``rows``.
-
-    ``earlier`` gives cells that a column may have held before.
-    """
-    table = _sheet_in(file, columns)
-    return table is not None and all(
-        _is_known(row.cells, rows, earlier, table.dialect) for row in table.rows
-    )
-
-
-def _is_known(
-    cells: Mapping[str, str],
-    rows: Sequence[Mapping[str, Any]],
-    earlier: Mapping[str, Container[str]],
-    dialect: Dialect,
-) -> bool:
-    id = cells["id"]
-    if not (id.isascii() and id.isdecimal() and len(id) < 10 and int(id) < len(rows)):
-        return False
-    row = rows[int(id)]
-    return all(
-        _says(cell, row.get(name), dialect) or cell in earlier.get(name, ())
-        for name, cell in cells.items()
-    )
-
-
-def _says(cell: str, value: Any, dialect: Dialect) -> bool:
-    """Whether a cell holds this value; numbers in any spelling, in workbooks of sixteen digits."""
-    if cell == ("" if value is None else str(value)):
-        return True
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isclose(plain_number(cell, dialect.decimal), value, rel_tol=1e-15)
-    except SpaceError:
-        return False
-
-
-def is_blank(file: BinaryIO, columns: Sequence[str], value: str) -> bool:
-    """Whether a file is a sheet of these columns in which no value is filled in."""
-    table = _sheet_in(file, columns)
-    return table is not None and not any(row.cells[value] for row in table.rows)
-
-
-def _sheet_in(file: BinaryIO, columns: Sequence[str]) -> SheetTable | None:
-    """The table in a file, if it has these columns in this order and nothing above them."""
-    try:
-        table = table_of(file.read(), "", Expected(columns))
-    except CoveyError:
-        return None
-    return table if not table.above and table.columns == [n.strip() for n in columns] else None
 
 
 def _cell(value: Any, decimal: str = ".") -> str:

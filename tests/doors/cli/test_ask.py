@@ -78,15 +78,6 @@ def test_two_who_ask_at_once_get_one_batch(study):
     assert len(study("export", "--json").json["trials"]) == 3
 
 
-def test_a_sheet_that_somebody_has_begun_to_fill_in_is_kept(study):
-    study("ask", "--out", "batch.csv")
-    assert study("ask", "--out", "batch.csv").code == 0  # still blank
-    filled = Path("batch.csv").read_text().replace(",\n", ",1.5\n", 1)
-    Path("batch.csv").write_text(filled)
-    assert study("ask", "--out", "batch.csv").code == 3
-    assert Path("batch.csv").read_text() == filled
-
-
 def test_what_cannot_be_written_is_found_before_a_batch_is_recorded(study):
     for out in ("no/batch.csv", ".", "covey.toml"):
         assert study("ask", "--out", out).code in (2, 3)

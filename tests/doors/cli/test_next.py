@@ -240,7 +240,7 @@ def test_a_journal_is_kept_on_request(results):
     assert [row.split(",")[0] for row in rows] == ["3", "4"]  # after two results and a pending row
     # Arrow up, enter: nothing is new, so the same batch, and no second one in the journal.
     before = Path("plates.jsonl").read_bytes()
-    again = results(*words, "--out", "plate.csv")
+    again = results(*words, "--out", "plate.csv", "--force")
     assert again.code == 0, again.err
     assert "shown again" in again.err
     assert Path("plates.jsonl").read_bytes() == before

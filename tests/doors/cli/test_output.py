@@ -31,26 +31,37 @@ def test_what_cannot_be_written_is_said(tmp_path):
         Output(tmp_path / "no" / "a.csv").write("x")
 
 
-def test_a_file_is_replaced_where_nothing_is_lost(tmp_path):
+def test_a_file_that_is_there_is_kept_unless_forced(tmp_path):
     path = tmp_path / "a.csv"
-    for before in (None, "", "new"):
-        if before is not None:
-            path.write_text(before)
-        Output(path).write("new")
-        assert path.read_text() == "new"
-    path.write_text("mine")
-    with pytest.raises(Stop, match=r"a\.csv holds something .* name another file"):
-        Output(path).write("new")
-    Output(path, ours=lambda file: file.read() == b"mine").write("new")
+    Output(path).write("old")
+    for before in ("", "old"):
+        path.write_text(before)
+        with pytest.raises(Stop, match=r"a\.csv .* --force"):
+            Output(path).write("new")
+        assert path.read_text() == before
+    Output(path, force=True).write("new")
     assert path.read_text() == "new"
 
 
-def test_a_file_that_fills_while_the_command_works_is_kept(tmp_path):
+def test_what_is_needed_is_not_replaced_by_force_either(tmp_path):
+    (tmp_path / "covey.toml").write_text("mine")
+    (tmp_path / "run.jsonl").write_text('{"covey":1}')
+    for output in (
+        Output(tmp_path / "covey.toml", (tmp_path / "covey.toml",), force=True),
+        Output(tmp_path / "run.jsonl", force=True),
+    ):
+        before = output.path.read_text()
+        with pytest.raises(Stop, match=output.path.name):
+            output.write("new")
+        assert output.path.read_text() == before
+
+
+def test_a_file_that_appears_while_the_command_works_is_kept(tmp_path):
     path = tmp_path / "a.csv"
     output = Output(path)
     output.require_free()
     path.write_text("mine")
-    with pytest.raises(Stop, match="is kept"):
+    with pytest.raises(Stop, match=r"a\.csv .* --force"):
         output.write("new")
     assert path.read_text() == "mine"
 
@@ -58,7 +69,7 @@ def test_a_file_that_fills_while_the_command_works_is_kept(tmp_path):
 def test_a_link_does_not_hide_what_is_behind_it(tmp_path):
     (tmp_path / "a").write_text("mine")
     (tmp_path / "link").symlink_to("a")
-    with pytest.raises(Stop, match="is kept"):
+    with pytest.raises(Stop, match="--force"):
         Output(tmp_path / "link").write("new")
     with pytest.raises(Stop, match="still needed"):
         Output(tmp_path / "link", (tmp_path / "a",)).require_place()
@@ -89,57 +100,34 @@ def test_a_device_is_written_into_by_every_command(study):
         assert stat.S_ISCHR(Path(out).stat().st_mode)
 
 
-def test_a_plate_that_was_not_measured_yet_is_not_replaced_by_another(call):
-    """Files only: there is no journal that knows what is on the plate in the laboratory."""
-    words = ("next", "--real", "x=0:1", "--batch", "2", "--out", "p.csv")
-    assert call(*words).code == 0
-    blank = Path("p.csv").read_text()
-    assert call(*words).code == 0  # the same plate: nothing is lost
-    done = call(*words, "--seed", "5")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ask", "--out", "file.csv"),
+        ("next", "--batch", "2", "--out", "file.csv"),
+        ("export", "--out", "file.csv"),
+        ("report", "--out", "file.html"),
+        ("demo", "--batch", "2", "--rounds", "1", "--out", "file.png"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_keeps_a_file_unless_it_is_forced(study, words):
+    study("ask")
+    path = Path(words[-1])
+    path.write_text("typed by hand")
+    done = study(*words)
     assert done.code == 3
-    assert "p.csv holds something" in done.err
-    assert Path("p.csv").read_text() == blank
+    assert path.name in done.err
+    assert "--force" in done.err
+    assert path.read_text() == "typed by hand"
+    assert study(*words, "--force").code == 0
+    assert b"typed by hand" not in path.read_bytes()
 
 
-def test_an_export_is_made_again_but_not_over_results_that_were_typed_into_it(study):
-    study("ask")
-    assert study("export", "--out", "all.csv").code == 0
-    study("tell", "0=1.5", "1=failed")
-    assert study("export", "--out", "all.csv").code == 0
-    kept = Path("all.csv").read_text().replace("2,pending,,", "2,pending,7.5,")
-    assert "7.5" in kept
-    Path("all.csv").write_text(kept)
-    assert study("export", "--out", "all.csv").code == 3
-    assert Path("all.csv").read_text() == kept
-
-
-def test_a_note_typed_into_an_export_is_kept(study):
-    study("ask")
-    assert study("export", "--out", "all.csv").code == 0
-    lines = Path("all.csv").read_text().splitlines()
-    place = lines[0].split(",").index("reason")
-    cells = lines[1].split(",")
-    cells[place] = "spilt"
-    kept = "\n".join([lines[0], ",".join(cells), *lines[2:]]) + "\n"
-    Path("all.csv").write_text(kept)
-    assert study("export", "--out", "all.csv").code == 3
-    assert Path("all.csv").read_text() == kept
-
-
-def test_a_blank_sheet_of_an_earlier_batch_makes_room_for_the_next(study):
-    study("ask", "--out", "batch.csv")
-    study("tell", "0=1", "1=2", "2=3")
-    assert study("ask", "--out", "batch.csv").code == 0
-    assert Path("batch.csv").read_text().splitlines()[1].startswith("3,")
-
-
-def test_force_replaces_what_describes_a_study_and_nothing_else(call):
-    Path("covey.toml").write_text("[study]\ngoal = max  # no TOML\n")
-    assert call("init", "--real", "x=0:1").code == 3
-    assert call("init", "--real", "x=0:1", "--force").code == 0
-    Path("pyproject.toml").write_text('[project]\nname = "mine"\n')
-    assert call("init", "--real", "x=0:1", "--force", "--config", "pyproject.toml").code == 3
-    assert "mine" in Path("pyproject.toml").read_text()
+def test_a_file_that_is_kept_is_found_before_anything_is_asked(study):
+    Path("batch.csv").write_text("id,value\n")
+    assert study("ask", "--out", "batch.csv").code == 3
+    assert not Path("covey.jsonl").exists()
 
 
 def test_a_dry_run_of_ask_prints_the_sheet_and_writes_none(study):
@@ -147,22 +135,6 @@ def test_a_dry_run_of_ask_prints_the_sheet_and_writes_none(study):
     assert done.code == 0
     assert done.out.startswith("id,lr,layers,opt,value\n0,")
     assert not Path("batch.csv").exists()
-
-
-def test_a_sheet_whose_results_were_told_gives_way_to_the_next_batch(study):
-    """The same name batch after batch; but not over a value that the journal does not know."""
-    assert study("ask", "--out", "batch.csv").code == 0
-    path = Path("batch.csv")
-    head, *rows = path.read_text().splitlines()
-    filled = [row + str(i) for i, row in enumerate(rows)]
-    path.write_text("\n".join([head, *filled]) + "\n")
-    assert study("ask", "--out", "batch.csv").code == 3  # nothing of it was told yet
-    assert study("tell", "batch.csv").code == 0
-    assert study("ask", "--out", "batch.csv").code == 0
-    again = path.read_text()
-    assert again.splitlines()[1] not in filled
-    path.write_text("\n".join([head, filled[0] + "5", *filled[1:]]) + "\n")
-    assert study("ask", "--out", "batch.csv").code == 3  # 05 was told, and here is 055
 
 
 # Text and tables

@@ -295,7 +295,7 @@ def test_files_that_cannot_be_written_are_refused_before_plates_are_asked_for(be
     Path("plates/p1.csv").write_text("my own notes\n")
     kept = bench("plate", "ask", "--out", "plates")
     assert kept.code == 3
-    assert "p1.csv holds something" in kept.err
+    assert "p1.csv exists" in kept.err
     taken = bench("plate", "ask", "--out", "stocks.csv/more")
     assert taken.code == 2
     assert "--out names a folder" in taken.err
@@ -303,10 +303,23 @@ def test_files_that_cannot_be_written_are_refused_before_plates_are_asked_for(be
     assert Path("plates/p1.csv").read_text() == "my own notes\n"
 
 
+def test_a_table_or_a_map_that_is_there_is_kept_unless_forced(bench):
+    bench("plate", "ask")
+    words = ("plate", "show", "p1", "--out", "p1.csv", "--map", "p1.html")
+    Path("p1.html").write_text("my own page\n")
+    assert bench(*words).code == 3
+    assert not Path("p1.csv").exists()
+    assert bench(*words, "--force").code == 0
+    assert "Plate p1" in Path("p1.html").read_text()
+    picked = ("plate", "pick", "p1", "--stocks", "stocks.csv", "--out", "p1.csv")
+    assert bench(*picked).code == 3
+    assert bench(*picked, "--force").code == 0
+
+
 def test_plates_that_could_not_be_written_are_said_to_exist(bench, monkeypatch):
     from covey.cli import plate
 
-    monkeypatch.setattr(plate, "_require_room", lambda *_: None)
+    monkeypatch.setattr(plate, "_require_room", lambda *_, **__: None)
     Path("plates").write_text("a file\n")
     done = bench("plate", "ask", "--out", "plates")
     assert done.code == 1

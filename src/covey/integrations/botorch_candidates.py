@@ -17,7 +17,6 @@ import numpy as np
 from covey.ascent import nearby_steps
 from covey.errors import ExhaustedError, StrategyError, installed
 from covey.integrations.botorch_covariance import View, units_of
-from covey.space.flat import onto_equalities
 
 with installed("botorch", "botorch"):
     import torch
@@ -87,32 +86,12 @@ class Region:
         return torch.where(span > 0.0, span, torch.ones_like(span))
 
     def admit(self, X: Tensor) -> Tensor:
-        """Points clipped to the box, with fixed columns set, post-processed; only feasible ones.
-
-        With equalities they are moved to them before they are post-processed.
-        """
+        """Points clipped to the box, with fixed columns set, post-processed; only feasible ones."""
         X = X.clamp(self.bounds[0], self.bounds[1])
         for column, value in self.fixed.items():
             X[:, column] = value
-        X = self._onto_equalities(X) if self.equalities else X
         X = X if self.post is None else self.post(X)
         return X[feasible(X, self.constraints, self.equalities)]
-
-    def _onto_equalities(self, X: Tensor) -> Tensor:
-        """Points moved to the equalities within the box, fixed columns aside."""
-        low, span = (side.detach().cpu().numpy() for side in (self.bounds[0], self.span))
-        matrix, target = np.zeros((len(self.equalities), len(low))), []
-        for row, (indices, coefficients, rhs) in zip(matrix, self.equalities, strict=True):
-            np.add.at(row, indices.cpu().numpy(), coefficients.detach().cpu().numpy())
-            target.append(float(rhs))
-        t = (X.detach().cpu().double().numpy() - low) / span
-        least, most = np.zeros_like(t), np.zeros_like(t)
-        most[:] = (self.bounds[1].detach().cpu().numpy() - low) / span
-        for column in self.fixed:
-            least[:, column] = most[:, column] = t[:, column]
-        aim = np.tile(np.array(target) - matrix @ low, (len(t), 1))
-        moved = onto_equalities(t, (least, most), matrix * span, aim)
-        return torch.from_numpy(low + moved * span).to(X)
 
     def scattered(self, count: int, rng: np.random.Generator) -> Tensor:
         """About ``count`` feasible points of a scrambled Sobol sequence, in its order.
@@ -126,35 +105,20 @@ class Region:
             found = self.admit(draw_sobol_samples(self.bounds, n=tries, q=1, seed=seed).squeeze(1))
             if len(found) >= count // 2 or not self.constraints:
                 return found[:count]
-        free = [j for j in range(self.bounds.shape[1]) if j not in self.fixed]
-        inside = self.bounds[0].repeat(count, 1)
-        inside[:, free] = get_polytope_samples(
+        held = [
+            (torch.tensor([column]), torch.ones(1).to(self.bounds), value)
+            for column, value in self.fixed.items()
+        ]
+        inside = get_polytope_samples(
             count,
-            self.bounds[:, free],
-            self._free_constraints(self.constraints, free) or None,
-            self._free_constraints(self.equalities, free) or None,
+            self.bounds,
+            list(self.constraints) or None,
+            [*self.equalities, *held] or None,
             seed=seed,
             n_burnin=1000,
             n_thinning=8,
-        ).to(inside)
-        return torch.cat([found, self.admit(inside)])
-
-    def _free_constraints(
-        self, constraints: Sequence[Constraint], free: list[int]
-    ) -> list[Constraint]:
-        """The constraints on the columns that are not fixed."""
-        reduced = []
-        for indices, coefficients, rhs in constraints:
-            held = sum(
-                float(c) * self.fixed[int(j)]
-                for j, c in zip(indices, coefficients, strict=True)
-                if int(j) in self.fixed
-            )
-            keep = torch.tensor([int(j) in free for j in indices])
-            places = torch.tensor([free.index(int(j)) for j in indices[keep]], dtype=torch.long)
-            if len(places):
-                reduced.append((places, coefficients[keep], rhs - held))
-        return reduced
+        )
+        return torch.cat([found, self.admit(inside.to(found))])
 
 
 def feasible(
@@ -194,9 +158,11 @@ def promising(
             "no point within the bounds satisfies the constraints. Check them together with "
             "fixed_features and post_processing_func.",
         )
-    anchors = view.seen if len(view.seen) else wide
+    anchors = region.admit(view.seen) if len(view.seen) else wide
+    anchors = anchors if len(anchors) else wide
     unit = units_of(view, anchors).one
-    at = torch.cat([wide, region.admit(_around(_best(view, anchors, 0.0, _ANCHORS), region, rng))])
+    near = _around(_best(view, anchors, 0.0, _ANCHORS), wide, region, rng)
+    at = torch.cat([wide, region.admit(near)])
     climbed = [_climb(region, Upper(view, w, unit), _best(view, at, w, _ASCENTS)) for w in _WIDTHS]
     return apart(torch.cat([_merged(torch.cat(climbed), region), at]), taken, region, q)
 
@@ -236,9 +202,15 @@ def _best(view: View, X: Tensor, width: float, count: int) -> Tensor:
     return X[order[:count]]
 
 
-def _around(anchors: Tensor, region: Region, rng: np.random.Generator) -> Tensor:
-    """Points near the anchors: steps of all sizes, in some of the columns."""
+def _around(anchors: Tensor, wide: Tensor, region: Region, rng: np.random.Generator) -> Tensor:
+    """Points near the anchors: steps of all sizes, in some of the columns.
+
+    With equalities the steps lead towards points of the region, between which they hold.
+    """
     at = anchors.repeat_interleave(_NEAR, dim=0)
+    if region.equalities:
+        share = torch.from_numpy(10.0 ** rng.uniform(-3.0, -0.5, size=(len(at), 1))).to(at)
+        return at + share * (wide[rng.integers(len(wide), size=len(at))] - at)
     steps = nearby_steps(len(at), at.shape[1], rng)
     return at + torch.from_numpy(steps).to(at) * region.span
 

@@ -699,6 +699,19 @@ def test_a_turned_plate_is_asked_about_before_it_is_recorded(bench, monkeypatch)
     assert max(w["value"] for w in wells if w["role"] == "control:blank") < 0.1
 
 
+def test_a_plate_taken_for_another_is_asked_about_and_told_by_its_name(bench):
+    bench("plate", "ask", "-n", "2", "--out", "plates")
+    lines = ["Well,Value"]
+    for i, row in enumerate(rows_of("p2")):
+        if row["role"] != "empty":
+            lines.append(f"{row['well']},{10.0 * int(row['trial'] or -1) + 10.0 + 0.01 * (i % 5)}")
+    Path("r.csv").write_text("\n".join(lines) + "\n")
+    said = bench("plate", "tell", "r.csv", "--plate", "p1", "--part")
+    assert (said.code, "with --plate p2, or with --yes" in said.err) == (3, True), said.err
+    told = bench("plate", "tell", "r.csv", "--plate", "p2")
+    assert "plate p2: 10 trials told" in told.out, told.err
+
+
 def test_a_plate_that_stood_as_laid_out_is_recorded_with_yes(bench):
     bench("plate", "ask", "--out", "plates")
     turned_file("p1", "r.csv")

@@ -56,7 +56,7 @@ lowest: .venv-lowest/stamp
 	.venv-lowest/bin/pip install --quiet --upgrade "pip>=25.1"
 	.venv-lowest/bin/python .ci/lowest.py $(EXTRAS) > .venv-lowest/constraints.txt
 	.venv-lowest/bin/pip install --quiet --constraint .venv-lowest/constraints.txt \
-		-e '.[$(EXTRAS)]' pytest pytest-xdist hypothesis mpmath
+		-e '.[$(EXTRAS)]' pytest pytest-xdist hypothesis mpmath polars
 	touch $@
 
 check: .venv/check.stamp

@@ -43,26 +43,19 @@ class ResolvingUCB:
     Attributes:
         beta: β, a constant.
         resolution: ε, in standard deviations of the outcomes.
-        known: m, where it is fixed for a batch.
     """
 
     beta: float = 4.0
     resolution: float = 1e-2
-    known: float | None = None
-    only_falls: ClassVar[bool] = True
 
     def judge(self, belief: Belief, /) -> Judgement:
         """Scores s; resolved candidates are below all others, in order of decreasing σ."""
-        best, width = best_known(belief, self.known), math.sqrt(self.beta)
+        best, width = best_known(belief), math.sqrt(self.beta)
         band = width * belief.std
         upper = belief.mean + band
         worth = (band > self.resolution) | (upper > best + self.resolution)
         scores = np.where(worth, upper, _LAST - 1.0 / belief.std)
         return Judgement(scores, width, width)
-
-    def frozen_at(self, belief: Belief, /) -> ResolvingUCB:
-        """With m fixed at its value before the batch."""
-        return replace(self, known=best_known(belief, self.known))
 
 
 @dataclass(frozen=True, slots=True)

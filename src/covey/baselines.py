@@ -12,16 +12,14 @@ import numpy as np
 from covey.arrays import Array, log_normal_cdf, to_numpy
 from covey.belief import Belief
 from covey.policies import (
-    EST,
     UCB,
     Judgement,
     Policy,
-    Restless,
     Score,
+    frozen,
     in_words,
     judge,
     log_weight,
-    only_falls,
     weighed_draws,
     weighing,
 )
@@ -60,11 +58,8 @@ class Hallucinated:
         exploring = self.budget is not None and _can_learn(belief, k) > self.budget
         widen = self.widen if self.budget is None else math.exp(self.budget)
 
-        def frozen(policy: Policy) -> list[Policy]:
-            return [policy.frozen_at(member) for member in belief.members]
-
         def scoring(policy: Policy) -> Score:
-            fixed = frozen(policy)
+            fixed = frozen(policy, belief)
             plain = policy if widen == 1.0 and not exploring else None  # whose scores these are
             return weighing(
                 lambda seen: _scores(seen, fixed, widen, exploring=exploring)[0], belief, plain
@@ -74,12 +69,8 @@ class Hallucinated:
         # t counts evaluations here, not batches (the paper's fb[t]).
         start = replace(belief, round=belief.looks + 1)
         scores = scoring(lead)(start)
-        width = _scores(start, frozen(lead), widen, exploring=exploring)[1]
-        # C' times EST's ν, a minimum over candidates that rises as they are observed.
-        moving = widen != 1.0 and isinstance(self.first, EST | Restless)
-        bounded = exploring or (only_falls(self.first) and not moving and belief.only_falls)
-        size = None if bounded else len(belief)
-        batch = sequential_greedy(belief, int(np.argmax(scores)), k, usual, size)
+        width = _scores(start, frozen(lead, belief), widen, exploring=exploring)[1]
+        batch = sequential_greedy(belief, int(np.argmax(scores)), k, usual)
         first, then = in_words(lead, width), in_words(self.first, width)
         reasons = (f"first: {first}", *(f"then, given the points before it: {then}",) * (k - 1))
         if exploring:

@@ -229,11 +229,6 @@ class Belief:
         """The score of each candidate, (n,), from what a policy says of the members: their mean."""
         return np.asarray(np.mean([one.scores for one in each], axis=0))
 
-    @property
-    def only_falls(self) -> bool:
-        """Whether `combined` falls wherever all bounds μ + wσ do, and as picks are looked at."""
-        return True
-
     @cached_property
     def mean(self) -> Array:
         """μ (n,)."""
@@ -420,11 +415,6 @@ class Beliefs(Belief):
             bounds.append(goal.unit(upper))
             first += goal.size
         return np.column_stack(bounds)
-
-    @property
-    def only_falls(self) -> bool:
-        """Whether scores are gains of hypervolume, which fall as the front grows."""
-        return self.front.exact
 
     def after_looking_at(
         self, indices: Sequence[int] | Indices, on: Sequence[int] | Indices | None = None

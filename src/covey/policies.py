@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Protocol, Self, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -32,25 +32,21 @@ class Judgement:
 
 
 class Policy(Protocol):
-    """Scores every candidate of a belief with one member; a batch starts at the largest score."""
+    """Scores every candidate of a belief with one member; a batch starts at the largest score.
+
+    One that estimates something from the data may have a method ``frozen_at(belief)``, which
+    returns it with its estimates fixed for a whole batch (see `frozen`).
+    """
 
     def judge(self, belief: Belief, /) -> Judgement:
         """The scores and the width."""
         ...
 
-    def frozen_at(self, belief: Belief, /) -> Policy:
-        """This policy with its estimates from the data fixed for a whole batch."""
-        ...
 
-
-def only_falls(policy: Policy) -> bool:
-    """Whether scores of the frozen policy never rise as σ falls within a batch.
-
-    Then an earlier score is an upper bound, and few candidates need new scores after each pick
-    (`covey.selection.sequential_greedy`). A policy of one's own says so by an attribute
-    ``only_falls``; without it, every candidate is scored again.
-    """
-    return bool(getattr(policy, "only_falls", False))
+def frozen(policy: Policy, belief: Belief) -> list[Policy]:
+    """The policy for each member of a belief, its estimates fixed where a batch begins."""
+    fix: Callable[[Belief], Policy] | None = getattr(policy, "frozen_at", None)
+    return [policy if fix is None else fix(member) for member in belief.members]
 
 
 def judge(policy: Policy, belief: Belief) -> Judgement:
@@ -169,16 +165,6 @@ class UCB:
             belief.mean + width * belief.std, width, self.width(belief, belief.round + 1)
         )
 
-    def frozen_at(self, belief: Belief, /) -> Self:
-        """Itself: nothing is estimated from the data."""
-        del belief
-        return self
-
-    @property
-    def only_falls(self) -> bool:
-        """Whether β_t is known not to fall with t; of a function it is not."""
-        return not callable(self.beta)
-
     def width(self, belief: Belief, t: int) -> float:
         """√β_t for these candidates."""
         if callable(self.beta):
@@ -207,14 +193,11 @@ class Restless:
         gain: ε, in standard deviations of the outcomes.
         reach: r > ε, in the same units: the improvement sought elsewhere. (With r = ε points
             return to the edge of the known maximum; measured on Branin.)
-        known: m, where it is fixed for a batch.
     """
 
     beta: float = 4.0
     gain: float = 1e-3
     reach: float = 1e-2
-    known: float | None = None
-    only_falls: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.beta >= 0.0 or not self.reach > self.gain > 0.0:
@@ -225,7 +208,7 @@ class Restless:
 
     def judge(self, belief: Belief, /) -> Judgement:
         """Scores s; the width is √β, or ν of EST with target m + r where that is larger."""
-        best, width = best_known(belief, self.known), math.sqrt(self.beta)
+        best, width = best_known(belief), math.sqrt(self.beta)
         upper = belief.mean + width * belief.std - best - self.gain
         likely = (belief.mean - best - self.reach) / belief.std
         scores = np.where(upper > 0.0, upper, likely)
@@ -246,15 +229,9 @@ class Restless:
         likely = np.where(inside, likely, likely - _BEHIND)
         return np.where(inside & (scores > 0.0) & (expected > 0.0), expected, likely)
 
-    def frozen_at(self, belief: Belief, /) -> Restless:
-        """With m fixed at its value before the batch."""
-        return replace(self, known=best_known(belief, self.known))
 
-
-def best_known(belief: Belief, fixed: float | None = None) -> float:
-    """m: the largest mean at the observed points, unless it was fixed for a batch."""
-    if fixed is not None:
-        return fixed
+def best_known(belief: Belief) -> float:
+    """m: the largest mean at the observed points."""
     return belief.best if belief.told is None else float(belief.told[0].max())
 
 
@@ -276,7 +253,6 @@ class EST:
     estimate: Literal["n", "a"] = "n"
     start: Literal["observed", "mean"] = "mean"
     target: float | None = None
-    only_falls: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.estimate not in ("n", "a") or self.start not in ("observed", "mean"):
@@ -381,7 +357,6 @@ class EI:
     """
 
     width: float = 2.0
-    only_falls: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         number = isinstance(self.width, int | float | np.integer | np.floating)
@@ -396,11 +371,6 @@ class EI:
     def weighed(self, scores: Array, weight: Array, /) -> Array:
         """log p EI: what does not count improves nothing."""
         return scores + np.log(np.maximum(weight, _LEAST))
-
-    def frozen_at(self, belief: Belief, /) -> Self:
-        """Itself: nothing is estimated from the data."""
-        del belief
-        return self
 
 
 def log_improvement(z: Array) -> Array:

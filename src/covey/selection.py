@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from covey.arrays import TIE, Array, Indices, Mask, close_to, first_largest, largest, to_numpy
+from covey.arrays import Array, Indices, Mask, close_to, first_largest, largest, to_numpy
 from covey.belief import Belief
 from covey.errors import StrategyError, brief, several
 
@@ -112,51 +112,63 @@ class TimeLimited(Protocol):
         ...
 
 
-# Sequential greedy choice: each pick is imagined as observed before the next.
-#
-# A score that only falls within a batch need not be updated for every candidate: an earlier score
-# is an upper bound (Minoux 1978). So the best few thousand are scored after each pick, for as long
-# as the best of them is above the bound of every other.
+# Sequential greedy choice: each pick is imagined as observed before the next. In a large pool only
+# the best candidates take part, those with the largest scores before any pick.
 
-_LEAST, _PER_PICK = 8192, 16  # length of the short list: at least, and per pick (our choice)
+_LISTED = 65_536  # candidates that take part, at most (our choice)
+_LEAST = 8192  # ... if their covariances take more than half of the memory, fewer, to so many
 
 
 def sequential_greedy(
-    belief: Belief,
-    first: int | Sequence[int],
-    k: int,
-    score: Callable[[Belief], Array],
-    size: int | None = None,
+    belief: Belief, first: int | Sequence[int], k: int, score: Callable[[Belief], Array]
 ) -> list[int]:
     """``first``, one or several; then, up to k, the largest scores given the picks before.
 
-    ``score`` may use the belief's round, which counts observations here. It must not rise as the
-    covariance falls or for an earlier round; if it may, ``size``, the length of the short list, has
-    to be the number of candidates.
+    ``score`` may use the belief's round, which counts observations here, and the number of
+    candidates ``offered``. A candidate's score must not depend on which others are left.
 
-    Where the belief has a resolution, no pick is a copy of another, of a point under way or
-    of a known one (``seen_at``), for as long as there are other candidates.
+    Where the belief has a resolution, no pick is a copy of another, of a point under way
+    or of a known one (``seen_at``), for as long as there are other candidates.
     """
     batch = [first] if isinstance(first, int) else list(first)
-    size = max(_LEAST, _PER_PICK * k) if size is None else size
     while len(batch) < k:
-        seen = belief.after_looking_at(batch)
-        # Scores of the last round of the batch, where the width is largest, bound all others.
-        bounds = np.array(score(replace(seen, round=belief.looks + k)))
-        bounds[crowded(belief, batch)] = -np.inf
-        if belief.resolution is not None and not (bounds > -np.inf).any():
+        now = replace(belief, round=belief.looks + len(batch) + 1)
+        free = ~crowded(belief, batch)
+        if not free.any():
             belief = laxer(belief)  # copies are all that is left
             continue
-        listed = _best(bounds, size)
-        some = seen if len(listed) == len(seen) else seen.on(listed)
-        now = belief.looks + len(batch) + 1
-        some = replace(some, round=now, shortlisted_from=belief.offered)
-        rest = _Rest(bounds, listed)
-        picks = _follow(some, bounds[listed] > -np.inf, rest, score, k - len(batch))
-        batch += [int(listed[i]) for i in picks]
-        if not picks:  # the bounds are loose: make the list longer
-            size *= 2
+        listed, seen = _shortlisted(now, batch, free, k, score)
+        free = free[listed]
+        while len(batch) < k and free.any():
+            i = first_largest(np.where(free, score(seen), -np.inf))
+            batch.append(int(listed[i]))
+            free[i] = False
+            free[seen.copies_of(seen.at[[i]])] = False
+            seen = replace(seen.after_looking_at([i]), round=seen.round + 1)
     return batch
+
+
+def _shortlisted(
+    belief: Belief, batch: Sequence[int], free: Mask, k: int, score: Callable[[Belief], Array]
+) -> tuple[Indices, Belief]:
+    """The free candidates with the best scores, and the batch, ascending; the belief about them.
+
+    It is the belief after the batch has been looked at.
+    """
+    most = _list_length(belief, k)
+    if len(belief) <= most:
+        return np.arange(len(belief)), belief.after_looking_at(batch) if batch else belief
+    best = largest(np.where(free, score(belief), -np.inf), most)
+    listed = np.union1d(best, np.asarray(batch, dtype=np.intp))
+    some = replace(belief.on(listed), shortlisted_from=belief.offered)
+    return listed, some.after_looking_at(np.searchsorted(listed, batch)) if batch else some
+
+
+def _list_length(belief: Belief, k: int) -> int:
+    """The number of candidates that take part in a choice of k."""
+    explained = belief.parts[0].explained
+    rows = sum(len(layer) for layer in explained.layers) + k
+    return int(np.clip(explained.memory // (16 * rows), _LEAST, _LISTED))
 
 
 def crowded(belief: Belief, batch: Sequence[int]) -> Mask:
@@ -187,51 +199,6 @@ def laxer(belief: Belief) -> Belief:
     if belief.under_way is not None:
         return replace(belief, under_way=None)
     return replace(belief, resolution=None)
-
-
-class _Rest:
-    """The candidates that are not on the short list, of which only upper bounds are known."""
-
-    def __init__(self, bounds: Array, listed: Indices) -> None:
-        self._listed = listed
-        self._bounds = bounds.copy()
-        self._bounds[listed] = -np.inf
-        self._most = float(self._bounds.max())
-
-    def may_win(self, place: int, score: float) -> bool:
-        """Whether one of them may beat the entry ``place`` of the list, which has this score.
-
-        Scores that agree to a billionth are equal, and the candidate with the lowest index wins.
-        """
-        level = score - TIE * abs(score)
-        if self._most < level:
-            return False
-        rivals = np.flatnonzero(self._bounds >= level)
-        return self._most > score + TIE * abs(score) or bool(rivals[0] < self._listed[place])
-
-
-def _follow(
-    seen: Belief, free: Mask, rest: _Rest, score: Callable[[Belief], Array], most: int
-) -> list[int]:
-    """At most ``most`` successive picks from the list, while no other candidate may beat them."""
-    picks: list[int] = []
-    while len(picks) < most and free.any():
-        scores = np.where(free, score(seen), -np.inf)
-        i = first_largest(scores)
-        if rest.may_win(i, float(scores[i])):
-            break
-        picks.append(i)
-        free[i] = False
-        free[seen.copies_of(seen.at[[i]])] = False
-        seen = replace(seen.after_looking_at([i]), round=seen.round + 1)
-    return picks
-
-
-def _best(bounds: Array, size: int) -> Indices:
-    """Indices of the ``size`` largest bounds, ascending; all of them if they are few."""
-    if len(bounds) <= 2 * size:
-        return np.arange(len(bounds))
-    return np.sort(largest(bounds, size))
 
 
 def enough_results(values: Array, width: int, design: int) -> bool:

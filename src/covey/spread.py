@@ -18,6 +18,7 @@ from covey.policies import (
     Score,
     best_known,
     counting,
+    frozen,
     weighing,
 )
 from covey.selection import Selection, crowded, enough_results, laxer, sequential_greedy
@@ -149,11 +150,10 @@ class SpreadUCB:
     ) -> Selection:
         """For several goals: in turn, what the upper bounds add to the front the most."""
         score = scoring(UCB(width**2), belief)
-        size = None if belief.only_falls else len(belief)
         others = int(self.dissent * k + rng.random()) if belief.levels else 0
         near = replace(belief, seen_at=None)  # for those that may polish
-        lead = sequential_greedy(near, _first(near, score), min(_POLISHING, k), score, size)
-        lead = sequential_greedy(belief, lead, max(len(lead), k - others), score, size)
+        lead = sequential_greedy(near, _first(near, score), min(_POLISHING, k), score)
+        lead = sequential_greedy(belief, lead, max(len(lead), k - others), score)
         why = _FRONT if belief.front.exact else _WEIGHTED
         keep = len(lead) if not belief.levels else min(len(lead), k - others)
         batch = _with_dissent(belief, lead, keep, k, rng) if keep < k else lead
@@ -185,10 +185,10 @@ def _there(at: Array, nowhere: Array | None) -> Mask:
 
 def scoring(policy: Policy, belief: Belief) -> Score:
     """Scores of candidates; what the policy estimates is fixed by the belief before the batch."""
-    frozen = [policy.frozen_at(member) for member in belief.members]
+    fixed = frozen(policy, belief)
 
     def score(seen: Belief) -> Array:
-        each = zip(frozen, seen.members, strict=True)
+        each = zip(fixed, seen.members, strict=True)
         return seen.combined([policy.judge(member) for policy, member in each])
 
     return weighing(score, belief, policy)

@@ -7,9 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from covey import selection
 from covey.belief import Belief
 from covey.catalog import STRATEGIES, strategy_of
-from covey.policies import EI, EST, UCB, Policy, Restless, judge, relevant, weighed, weighing
+from covey.policies import (
+    EI,
+    EST,
+    UCB,
+    Policy,
+    Restless,
+    frozen,
+    judge,
+    relevant,
+    weighed,
+    weighing,
+)
 from covey.selection import sequential_greedy
 from covey.testing.beliefs import example_belief
 
@@ -62,22 +74,23 @@ def test_weighed_scores_rise_with_the_weight_and_with_the_score(policy: Policy) 
 def test_an_earlier_weighed_score_is_an_upper_bound(policy: Policy) -> None:
     rng = np.random.default_rng(0)
     belief = replace(example_belief(300), weight=rng.random(300))
-    frozen = policy.frozen_at(belief)
-    score = weighing(lambda seen: frozen.judge(seen).scores, belief, frozen)
+    [fixed] = frozen(policy, belief)
+    score = weighing(lambda seen: fixed.judge(seen).scores, belief, fixed)
     later = belief.after_looking_at([3, 70, 200])
     assert (score(later) <= score(belief) + 1e-12).all()
     few = rng.choice(300, 20, replace=False)
     assert np.array_equal(score(replace(later.on(few), shortlisted_from=300)), score(later)[few])
 
 
-def test_a_short_list_finds_what_all_candidates_do() -> None:
+def test_a_short_list_finds_what_all_candidates_do(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     belief = replace(example_belief(3000), weight=rng.random(3000))
     score = weighing(lambda seen: seen.mean + 2.0 * seen.std, belief)
     first = int(np.argmax(score(belief)))
-    assert sequential_greedy(belief, first, 12, score, 40) == sequential_greedy(
-        belief, first, 12, score, 3000
-    )
+    everybody = sequential_greedy(belief, first, 12, score)
+    monkeypatch.setattr(selection, "_LEAST", 300)
+    monkeypatch.setattr(selection, "_LISTED", 300)
+    assert sequential_greedy(belief, first, 12, score) == everybody
 
 
 def test_scores_below_the_lowest_are_not_raised_by_a_small_weight() -> None:

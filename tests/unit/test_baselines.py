@@ -3,8 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from covey import selection
 from covey.arrays import first_largest
@@ -18,7 +16,7 @@ from covey.baselines import (
 from covey.belief import Belief
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
-from covey.policies import EI, EST, UCB, Restless
+from covey.policies import EST, UCB, Restless
 from covey.selection import sequential_greedy
 
 
@@ -166,17 +164,34 @@ def plainly(belief, first, k):
     return batch
 
 
-@given(seed=st.integers(0, 10_000), size=st.integers(1, 40), length=st.sampled_from([0.05, 0.3, 3]))
-def test_a_short_list_changes_nothing(seed, size, length):
+def listed(monkeypatch, size):
+    """Let at most so many candidates take part in a choice."""
+    monkeypatch.setattr(selection, "_LEAST", min(size, selection._LEAST))
+    monkeypatch.setattr(selection, "_LISTED", size)
+
+
+@pytest.mark.parametrize("length", [0.05, 0.3, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_batch_is_that_of_following_everybody(seed, length):
     belief = belief_of(150, seed, length)
-    assert sequential_greedy(belief, 3, 12, upper, size) == plainly(belief, 3, 12)
+    assert sequential_greedy(belief, 3, 12, upper) == plainly(belief, 3, 12)
 
 
-def test_without_the_bound_it_would(monkeypatch):
-    """The control: followed blindly, a short list gives another batch."""
-    belief = belief_of(300, 0)
-    monkeypatch.setattr(selection._Rest, "may_win", lambda self, place, score: False)
-    assert sequential_greedy(belief, 3, 12, upper, 13) != plainly(belief, 3, 12)
+@pytest.mark.parametrize("length", [0.3, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_candidates_hold_the_batch(seed, length, monkeypatch):
+    belief = belief_of(1500, seed, length)
+    listed(monkeypatch, 500)
+    assert sequential_greedy(belief, 3, 12, upper) == plainly(belief, 3, 12)
+
+
+def test_a_list_that_is_too_short_does_not(monkeypatch):
+    """The control: the best twenty are neighbours."""
+    belief = belief_of(1500, 0)
+    listed(monkeypatch, 20)
+    chosen = sequential_greedy(belief, 3, 12, upper)
+    assert chosen != plainly(belief, 3, 12)
+    assert len(set(chosen)) == 12
 
 
 def grid_belief(side, length):
@@ -188,24 +203,46 @@ def grid_belief(side, length):
     return condition((Model(Matern52((length, length), 1.0), 1e-2, 0.0),), data).belief(rows)
 
 
-@pytest.mark.parametrize("size", [1, 7, 40, 150])
-def test_of_equal_candidates_the_first_is_taken_however_short_the_list(size):
+@pytest.mark.parametrize("size", [100, 400])
+def test_of_equal_candidates_the_first_is_taken(size, monkeypatch):
     belief = grid_belief(20, 0.02)
-    assert sequential_greedy(belief, 3, 25, upper, size) == plainly(belief, 3, 25)
+    listed(monkeypatch, size)
+    assert sequential_greedy(belief, 3, 25, upper) == plainly(belief, 3, 25)
 
 
-def test_all_are_seldom_looked_at(monkeypatch):
-    passes = []
+def test_only_those_on_the_list_are_looked_at(monkeypatch):
+    sizes = []
     look = Belief.after_looking_at
 
     def counted(self, indices, on=None):
-        passes.append(len(self))
+        sizes.append(len(self))
         return look(self, indices, on)
 
     monkeypatch.setattr(Belief, "after_looking_at", counted)
-    sequential_greedy(belief_of(3000, 1, 0.05), 0, 20, upper, 400)
-    assert passes.count(3000) <= 2
-    assert passes.count(400) >= 19
+    listed(monkeypatch, 400)
+    sequential_greedy(belief_of(3000, 1, 0.05), 0, 20, upper)
+    assert len(sizes) == 20
+    assert max(sizes) <= 401
+
+
+def test_where_a_list_has_no_more_there_is_another(monkeypatch):
+    belief = replace(belief_of(300, 2), resolution=np.full(2, 0.05))
+    listed(monkeypatch, 15)
+    chosen = sequential_greedy(belief, 0, 40, upper)
+    assert len(set(chosen)) == 40
+    at = belief.at[chosen]
+    near = (np.abs(at[:, None] - at[None]) <= 0.05).all(axis=2)
+    assert near.sum() == 40
+
+
+@pytest.mark.parametrize(("memory", "length"), [(2**31, 65_536), (2**26, 32_263), (1, 8192)])
+def test_fewer_take_part_where_their_covariances_do_not_fit(memory, length):
+    """12 results and 118 points take 16 · 130 bytes for each candidate: half of the memory."""
+    rng = np.random.default_rng(0)
+    data = observe(rng.random((12, 2)), rng.random(12), np.full(12, np.nan))
+    model = Model(Matern52((0.3, 0.3), 1.0), 1e-2, 0.0)
+    belief = condition((model,), data).belief(rng.random((20, 2)), memory=memory)
+    assert selection._list_length(belief, 118) == length
 
 
 def test_a_batch_of_one_needs_no_list():
@@ -216,60 +253,14 @@ def test_a_batch_may_be_everybody():
     assert sorted(sequential_greedy(belief_of(5, 0), 2, 5, upper)) == [0, 1, 2, 3, 4]
 
 
-def decreasing(t):
-    return 9.0 / t
-
-
-@pytest.mark.parametrize(
-    ("first", "widen"),
-    [
-        (UCB(), 1.0),
-        (UCB("practical"), 1.7),
-        (UCB(decreasing), 1.0),
-        (EST(), 1.0),
-        (EST(), 1.5),
-        (EST("a", "observed"), 1.0),
-        (EI(), 1.0),
-        (Restless(), 1.0),
-        (Restless(), 1.5),
-    ],
-)
-@pytest.mark.parametrize("seed", range(4))
-def test_whatever_the_policy_a_batch_is_that_of_following_everybody(
-    first, widen, seed, monkeypatch
-):
-    belief, strategy = belief_of(400, seed), Hallucinated(first, widen)
-    rng = np.random.default_rng(0)
-    monkeypatch.setattr(selection, "_LEAST", 1000)
-    everybody = strategy.choose(belief, 15, rng).indices
-    monkeypatch.setattr(selection, "_LEAST", 20)
-    monkeypatch.setattr(selection, "_PER_PICK", 1)
-    assert strategy.choose(belief, 15, rng).indices == everybody
-
-
-def test_a_policy_of_ones_own_is_not_trusted_unless_it_says_so(monkeypatch):
-    sizes = []
-
-    def noting(belief, first, k, score, size=None):
-        sizes.append(size)
-        return sequential_greedy(belief, first, k, score, size)
-
-    class Own(UCB):
-        only_falls = False
-
-    monkeypatch.setattr("covey.baselines.sequential_greedy", noting)
-    for first in (Own(), UCB()):
-        Hallucinated(first).choose(belief_of(50, 0), 3, np.random.default_rng(0))
-    assert sizes == [50, None]
-
-
 @pytest.mark.parametrize("n", [4, 1000])
-def test_the_policy_knows_how_many_there_are_in_all(n):
+def test_the_policy_knows_how_many_there_are_in_all(n, monkeypatch):
+    listed(monkeypatch, 10)
     seen = []
 
     def score(belief):
         seen.append(belief.offered)
         return upper(belief)
 
-    sequential_greedy(belief_of(n, 0), 0, 4, score, 10)
+    sequential_greedy(belief_of(n, 0), 0, 4, score)
     assert set(seen) == {n}

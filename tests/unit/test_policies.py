@@ -177,13 +177,6 @@ def test_restless_takes_whatever_promises_a_gain_before_all_else(make_belief):
     assert scores[promising].min() > 0.0 > scores[~promising].max()
 
 
-def test_restless_fixes_what_is_known_for_a_batch(make_belief):
-    belief = make_belief(0)
-    frozen = Restless().frozen_at(replace(belief, told=(np.array([7.0]), np.array([0.1]))))
-    assert frozen.known == 7.0
-    assert frozen.frozen_at(belief).known == 7.0
-
-
 @pytest.mark.parametrize("wrong", [{"beta": -1.0}, {"gain": 0.0}, {"gain": 0.1, "reach": 0.1}])
 def test_restless_needs_a_reach_beyond_its_gain(wrong):
     with pytest.raises(StrategyError, match="reach > gain > 0"):

@@ -1,7 +1,4 @@
-"""`PolicyContract`: what strategies rely on in a policy, as tests to inherit.
-
-It tests `covey.policies.Policy`, and `covey.policies.only_falls` for a policy that claims it.
-"""
+"""`PolicyContract`: what strategies rely on in a `covey.policies.Policy`, as tests to inherit."""
 
 from __future__ import annotations
 
@@ -11,14 +8,13 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.baselines import Hallucinated
-from covey.belief import Belief
-from covey.policies import Policy, judge, only_falls
+from covey.policies import Policy, frozen, judge
 from covey.space import Real, Space
 from covey.strategies import DPP
 from covey.study import Study
 from covey.testing.beliefs import contents, example_belief, usual_beliefs, written_into
 
-_LAST_ROUND = 40  # the latest round at which a score is tested
+_LAST_ROUND = 40  # the latest round at which a width is tested
 
 
 class PolicyContract:
@@ -63,8 +59,8 @@ class PolicyContract:
         policy = self.make_policy()
         for kind, belief in usual_beliefs().items():
             before = contents(belief)
-            for member in belief.members:
-                policy.frozen_at(member).judge(member)
+            for fixed, member in zip(frozen(policy, belief), belief.members, strict=True):
+                fixed.judge(member)
             changed = written_into(belief, before)
             assert not changed, f"with {kind} it has written into {', '.join(changed)}"
 
@@ -72,47 +68,20 @@ class PolicyContract:
         """What is fixed for a batch is what it would have estimated at its start."""
         policy = self.make_policy()
         for kind, belief in usual_beliefs().items():
-            for member in belief.members:
-                free, frozen = policy.judge(member), policy.frozen_at(member).judge(member)
-                _alike(frozen.scores, free.scores, f"frozen at {kind}, scores")
+            for fixed, member in zip(frozen(policy, belief), belief.members, strict=True):
+                scores = fixed.judge(member).scores
+                _alike(scores, policy.judge(member).scores, f"frozen at {kind}, scores")
 
     def test_what_is_frozen_stays_as_it_is(self) -> None:
         """Frozen again, at the start of a batch or later in it, it scores as before."""
         for kind, belief in usual_beliefs().items():
             member = belief.members[0]
-            frozen = self.make_policy().frozen_at(member)
+            [fixed] = frozen(self.make_policy(), member)
             later = member.after_looking_at([0])
             for when in (member, later):
-                again = frozen.frozen_at(when)
+                [again] = frozen(fixed, when)
                 what = f"of {kind}, scores of what was frozen twice"
-                _alike(again.judge(later).scores, frozen.judge(later).scores, what)
-
-    def test_scores_that_only_fall_do(self) -> None:
-        """If it claims `only_falls`: looks lower them, and so does an earlier round."""
-        for kind, belief in usual_beliefs().items():
-            member = belief.members[0]
-            policy = self.make_policy()
-            if not only_falls(policy):
-                return
-            frozen, order = policy.frozen_at(member), np.random.default_rng(0)
-            seen, before = member, _scores(frozen, member, _LAST_ROUND)
-            for _ in range(min(6, len(member))):
-                early, late = _scores(frozen, seen, 3), _scores(frozen, seen, _LAST_ROUND)
-                _falls(early, late, f"of {kind}, in round 3 instead of {_LAST_ROUND}")
-                _falls(late, before, f"of {kind}, with a look more")
-                before = late
-                seen = seen.after_looking_at([int(order.integers(len(member)))])
-
-    def test_scores_that_only_fall_know_nothing_of_the_other_candidates(self) -> None:
-        """If it claims `only_falls`: a short list is scored as it would be among all."""
-        belief = example_belief()
-        policy = self.make_policy()
-        if not only_falls(policy):
-            return
-        frozen, some = policy.frozen_at(belief), [2, 3, 11]
-        listed = replace(belief.on(some), shortlisted_from=len(belief))
-        whole = frozen.judge(belief).scores[some]
-        _alike(frozen.judge(listed).scores, whole, "among fewer candidates, scores")
+                _alike(again.judge(later).scores, fixed.judge(later).scores, what)
 
     def test_batches_and_studies_can_be_built_on_it(self) -> None:
         """As the first point of a DPP batch, and as every point of a hallucinated one."""
@@ -127,19 +96,5 @@ class PolicyContract:
                 study.tell(batch, [-((t.point["x"] - 0.4) ** 2) for t in batch])
 
 
-def _scores(policy: Policy, belief: Belief, t: int) -> Array:
-    return policy.judge(replace(belief, round=t)).scores
-
-
 def _alike(found: Array, expected: Array, what: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg=f"{what} differ")
-
-
-def _falls(after: Array, before: Array, when: str) -> None:
-    """No score is above what it was, but for rounding."""
-    rise = after - before - 1e-9 * np.maximum(1.0, np.abs(before))
-    worst = int(np.argmax(rise))
-    assert rise[worst] <= 0.0, (
-        f"{when}, the score of candidate {worst} rose from {before[worst]} to {after[worst]}; "
-        "a policy whose scores may rise does not claim only_falls"
-    )

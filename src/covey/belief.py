@@ -24,16 +24,18 @@ from covey.arrays import (
     namespace,
     plus_diagonal,
     solve_lower,
+    sum_of_squares,
     to_numpy,
 )
 from covey.covariance import Covariance, Dense, Information, RandomFunction
 from covey.errors import NumericsError, StrategyError
 from covey.hypervolume import Front
+from covey.kernels import KernelMatrix
 from covey.large.lowrank import (
     Evidence,
     ExplainedCovariance,
-    ImaginedLooks,
-    ImaginedRows,
+    Imagined,
+    StreamedRows,
     held_rows,
 )
 
@@ -42,6 +44,7 @@ from covey.large.lowrank import (
 # observations explain, V (m, n).
 
 _EXACT_DRAW = 4000  # candidates up to which a joint draw factorises Σ; above it is pathwise
+_SLAB = 2**20  # entries of imagined rows that are computed at a time, 8 MiB (our choice)
 _TINY = 1e-300  # probability from which on candidates that hardly count are told apart
 LEAST_VARIANCE = 1e-12  # as a fraction of the prior variance; smaller ones are rounding errors
 
@@ -59,7 +62,7 @@ class Gaussian:
     explained: ExplainedCovariance  # V (m, n)
     noise: float  # σ²
     evidence: Evidence | None = None
-    looks: ImaginedLooks | None = None  # observations that a batch has imagined
+    imagined: tuple[Imagined, ...] = ()  # observations that a batch has imagined
 
     @cached_property
     def diagonal(self) -> Array:
@@ -94,7 +97,6 @@ class Gaussian:
             prior=self.prior.on(indices),
             mean=self.mean[indices],
             explained=self.explained.on(indices),
-            looks=None if self.looks is None else self.looks.on(indices),
         )
 
     def after_looking_at(self, indices: Indices, at: Array, on: Indices | None = None) -> Gaussian:
@@ -105,22 +107,39 @@ class Gaussian:
         (MATH 1, hallucination.) The mean stays. ``at`` are the coordinates of J; the result is
         about the subset ``on``, or about all candidates. Cost n |J| (m + d + |J|).
         """
-        corner = cholesky(plus_diagonal(to_numpy(self.block(indices, indices)), self.noise))
-        looks = ImaginedLooks.none(self) if self.looks is None else self.looks
-        looks = looks.also(indices, to_numpy(at), corner)
-        rest, explained = self if on is None else self.on(on), self.explained
-        if on is not None:
-            looks, explained = looks.on(on), rest.explained
-        if self.looks is None:
-            explained = replace(explained, base=len(explained.layers))
-        if 8 * len(looks) * len(rest.mean) <= explained.room:
-            columns = self.columns(indices) if on is None else self.block(on, indices)
-            explained = explained.also(Whitening(corner, columns)(columns.T))
+        own = self.explained.of(indices)
+        here = to_numpy(self.prior.block(indices, indices) - own.T @ own)
+        look = Imagined(to_numpy(at), to_numpy(own.T), cholesky(plus_diagonal(here, self.noise)))
+        rest, every = (self, np.arange(len(self.mean))) if on is None else (self.on(on), on)
+        whiten = Whitening(look.corner, own)
+
+        def rows(some: slice) -> Array:
+            inner = rest.explained.product(some, own)
+            return whiten((self.prior.block(every[some], indices) - inner).T)
+
+        return rest._with_imagined((*self.imagined, look), rows)
+
+    def _with_imagined(
+        self, imagined: tuple[Imagined, ...], rows: Callable[[slice], Array]
+    ) -> Gaussian:
+        """With these observations, the last of which adds ``rows`` to V, (p, n) for all candidates.
+
+        Where the rows of all imagined observations take too much memory, V is streamed.
+        """
+        before, n = self.explained, len(self.mean)
+        size = max(1, _SLAB // len(imagined[-1].at))
+        slabs = [slice(low, low + size) for low in range(0, max(1, n), size)]
+        xp = namespace(before.squares)
+        fits = 8 * sum(len(look.at) for look in imagined) * n <= before.room
+        if fits or self.evidence is None or not isinstance(self.prior, KernelMatrix):
+            explained = before.also(xp.concat([rows(slab) for slab in slabs], axis=1))
         else:
-            layer = ImaginedRows(looks)
-            before = looks.before.explained.squares[looks.places]
-            explained = explained.with_looks(layer, before + layer.squares())
-        return replace(rest, explained=explained, looks=looks)
+            seen = self.evidence.with_imagined(imagined, self.noise)
+            kernel, at = self.prior.kernel, self.prior.at
+            layer = StreamedRows(kernel, like(seen.at, at), seen.factor, at, before.memory)
+            squares = xp.concat([sum_of_squares(rows(slab)) for slab in slabs])
+            explained = replace(before, layers=(layer,), squares=before.squares + squares)
+        return replace(self, explained=explained, imagined=imagined)
 
     def draw(self, rng: np.random.Generator, draws: int) -> Array:
         """Joint draws (draws, n): exact for n <= 4000, cost n³/3; pathwise (Matheron's rule) above.
@@ -135,7 +154,7 @@ class Gaussian:
 
         All random numbers are drawn first, so the draws do not depend on the memory.
         """
-        n, seen = len(self.mean), self.evidence if self.looks is None else self.looks.evidence
+        n, seen = len(self.mean), self.evidence
         if seen is None or n <= _EXACT_DRAW or not isinstance(self.prior, RandomFunction):
             every = np.arange(n)
             # Rounding in K - VᵀV is relative to K, however little of it is left.
@@ -143,6 +162,8 @@ class Gaussian:
             factor = cholesky(to_numpy(self.block(every, every)), prior)
             yield self.mean + rng.standard_normal((draws, n)) @ factor.T
             return
+        if self.imagined:
+            seen = seen.with_imagined(self.imagined, self.noise)
         here, there = self.prior.paths(rng, draws, seen.at)
         noisy = there + rng.standard_normal(there.shape) * np.sqrt(seen.noise)
         weights = solve_lower(seen.factor, noisy.T)

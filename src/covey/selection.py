@@ -116,7 +116,7 @@ class TimeLimited(Protocol):
 # the best candidates take part, those with the largest scores before any pick.
 
 _LISTED = 65_536  # candidates that take part, at most (our choice)
-_LEAST = 8192  # ... if their covariances take more than half of the memory, fewer, to so many
+_LEAST = 8192  # ... if their rows of V take more than a quarter of the memory, fewer, to so many
 
 
 def sequential_greedy(
@@ -167,8 +167,8 @@ def _shortlisted(
 def _list_length(belief: Belief, k: int) -> int:
     """The number of candidates that take part in a choice of k."""
     explained = belief.parts[0].explained
-    rows = sum(len(layer) for layer in explained.layers) + k
-    return int(np.clip(explained.memory // (16 * rows), _LEAST, _LISTED))
+    rows = max(k, sum(len(layer) for layer in explained.layers))
+    return int(np.clip(explained.room // (8 * rows), _LEAST, _LISTED))
 
 
 def crowded(belief: Belief, batch: Sequence[int]) -> Mask:

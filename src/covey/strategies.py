@@ -26,7 +26,6 @@ from covey.policies import (
 from covey.selection import Selection, crowded, is_copy, laxer
 
 _DRAWN = "drawn with probability in proportion to the determinant"
-_AT_ONCE = 8  # points of a batch whose columns are computed together
 Method = Literal["auto", "spectral", "mixture", "walk", "swap"]
 
 
@@ -92,7 +91,7 @@ class DPP:
                 wide = relevant(belief, judgement, self.factor, wanted, others)
                 inside = without_unlikely(belief, wide, lacking)
                 region = np.union1d(region, inside)
-            kernel = _given(belief, batch, inside).information()  # MATH 0.5-0.6
+            kernel = belief.after_looking_at(batch, on=inside).information()  # MATH 0.5-0.6
             tail, said, off = self._picked(kernel, lacking, rng, began)
             sampler, error = sampler or said, min(1.0, error + off)  # the first has the most picks
             longer = _without_copies(belief, batch, inside[tail].tolist(), self.then)
@@ -121,14 +120,6 @@ class DPP:
         used = dpp.hurried(full, self.seconds - (time.perf_counter() - began))
         cut = f" of {full.steps}, for want of time" if used.steps < full.steps else ""
         return used, f"{full.method}, {used.steps} steps{cut}"
-
-
-def _given(belief: Belief, batch: list[int], inside: Indices) -> Belief:
-    """The belief about the region given the batch, a few points at a time to spare memory."""
-    for start in range(0, len(batch) - _AT_ONCE, _AT_ONCE):
-        belief = belief.after_looking_at(batch[start : start + _AT_ONCE])
-    last = (len(batch) - 1) // _AT_ONCE * _AT_ONCE
-    return belief.after_looking_at(batch[last:], on=inside)
 
 
 def _without_copies(

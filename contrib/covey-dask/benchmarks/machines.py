@@ -36,7 +36,7 @@ from covey_dask import DaskProposer
 
 DIMENSION, PICKS = 6, 50
 STRATEGIES = ("auto", "ucb-dpp-max")
-SHARE = 2  # V may take one part in two of the memory
+SHARE = 3  # V may take one part in three of the memory
 # By Dask's own setting workers give memory back at once, which doubles the time of a pass.
 MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25)}
 

@@ -151,7 +151,7 @@ def test_a_subset_is_held_here_if_it_is_small(few):
 
 
 def test_what_does_not_fit_is_not_held():
-    _, far, _ = pair(posterior_of(), memory=8 * 13 * 2 * 30)
+    _, far, _ = pair(posterior_of(), memory=8 * 13 * 3 * 30)
     layer = far.parts[0].explained.layers[0]
     assert isinstance(layer.on(np.arange(30)), HeldRows)
     assert isinstance(layer.on(np.arange(31)), RemoteLayer)

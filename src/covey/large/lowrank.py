@@ -1,19 +1,18 @@
 """The low-rank part of a posterior covariance: V (m, n) with Σ = K - VᵀV, in layers of rows.
 
 V has a row for each of m observations and a column for each of n candidates; a thousand by a
-million would take 8 GB. So a layer of rows is held in memory (`HeldRows`, `SelectedRows`) or
-computed in chunks whenever it is needed (`StreamedRows` for observations, `ImaginedRows` for the
-future observations that a batch imagines). `Evidence` holds the observations of one Gaussian
-process, `ImaginedLooks` the imagined ones.
+million would take 8 GB. So a layer of rows is held in memory (`HeldRows`), or computed in chunks
+whenever it is needed (`StreamedRows`). `Evidence` holds the observations of one Gaussian process,
+`Imagined` one of those that a batch imagines.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,13 +29,9 @@ from covey.arrays import (
     to_numpy,
 )
 
-if TYPE_CHECKING:
-    from covey.belief import Gaussian
-
-
-# Shares of the memory: V is held if it takes at most a half, since a region may copy as much again
-# as half of that; rows that a batch imagines are held up to a quarter.
-SHARE = 2
+# Shares of the memory: V is held if it takes at most a third, since a region may copy as much
+# again; rows that a batch imagines are held up to a quarter.
+SHARE = 3
 _ROWS_SHARE = 4
 
 
@@ -74,41 +69,14 @@ class HeldRows:
         return self.rows[:, cols]
 
     def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """V[:, cols]ᵀ w. Cost len(cols) · m · p; no copy if these are most of the candidates."""
-        if isinstance(cols, slice):
-            return self.rows[:, cols].T @ weights
-        return SelectedRows(self.rows, cols).product(slice(None), weights)
+        """V[:, cols]ᵀ w. Cost len(cols) · m · p, or n · m · p if these are more than half of n."""
+        if not isinstance(cols, slice) and 2 * len(cols) > self.rows.shape[1]:
+            return (self.rows.T @ weights)[cols]  # cheaper than a copy of most columns
+        return self.rows[:, cols].T @ weights
 
     def on(self, indices: Indices) -> Layer:
-        """A copy of these columns; if they are more than half, only their places."""
-        few = 2 * len(indices) <= self.rows.shape[1]
-        return HeldRows(self.rows[:, indices]) if few else SelectedRows(self.rows, indices)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SelectedRows:
-    """Rows for n of N candidates, read from the rows that are held for all N."""
-
-    rows: Array  # (m, N)
-    places: Indices  # (n,)
-
-    def __len__(self) -> int:
-        return int(self.rows.shape[0])
-
-    def of(self, cols: Indices) -> Array:
         """A copy of these columns."""
-        return self.rows[:, self.places[cols]]
-
-    def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """V[:, cols]ᵀ w. Cost len(cols) · m · p, or N · m · p if these are more than half of N."""
-        places = self.places[cols]
-        if 2 * len(places) > self.rows.shape[1]:
-            return (self.rows.T @ weights)[places]
-        return self.rows[:, places].T @ weights
-
-    def on(self, indices: Indices) -> Layer:
-        """As `HeldRows.on` of the rows for all N."""
-        return HeldRows(self.rows).on(self.places[indices])
+        return HeldRows(self.rows[:, indices])
 
 
 class PassResult(NamedTuple):
@@ -190,7 +158,6 @@ class ExplainedCovariance:
     layers: tuple[Layer, ...]
     squares: Array  # (n,), the diagonal of VᵀV
     memory: int = MEMORY  # bytes that may be used
-    base: int = 1  # number of layers that belong to real observations
 
     @property
     def room(self) -> int:
@@ -215,10 +182,6 @@ class ExplainedCovariance:
         layers = tuple(layer.on(indices) for layer in self.layers)
         return replace(self, layers=layers, squares=self.squares[indices])
 
-    def with_looks(self, layer: Layer, squares: Array) -> ExplainedCovariance:
-        """With one layer for all imagined observations of a batch; ``squares`` (n,) of all V."""
-        return replace(self, layers=(*self.layers[: self.base], layer), squares=squares)
-
     def also(self, rows: Array) -> ExplainedCovariance:
         """With further rows (p, n).
 
@@ -227,11 +190,7 @@ class ExplainedCovariance:
         """
         squares = self.squares + sum_of_squares(rows)
         layers = self.layers
-        while (
-            len(layers) > self.base
-            and isinstance(last := layers[-1], HeldRows)
-            and len(last) <= len(rows)
-        ):
+        while layers and isinstance(last := layers[-1], HeldRows) and len(last) <= len(rows):
             rows, layers = namespace(rows).concat([last.rows, rows], axis=0), layers[:-1]
         return replace(self, layers=(*layers, HeldRows(rows)), squares=squares)
 
@@ -254,137 +213,33 @@ class Evidence:
     weights: Array  # (m,), so that μ(x) = constant + Σ_i w_i k(x, x_i)
     noise: Array  # (m,) variance of each observation
 
+    def with_imagined(self, each: Sequence[Imagined], noise: float) -> Evidence:
+        """The real and the imagined observations together.
 
-# Imagined observations: candidates that are observed in thought, one after the other, with values
-# unknown. They add the rows C⁻¹ Σ_J· to V, with C Cᵀ = Σ_JJ + σ²I.
-
-_ENTRIES, _ROWS = 2**20, 1024  # entries of a slab of columns, 8 MiB; its least size (our choice)
-
-
-class ImaginedRows:
-    """The rows C⁻¹ Σ_J· of all imagined observations J, computed when they are needed."""
-
-    def __init__(self, looks: ImaginedLooks) -> None:
-        self._looks, self._before = looks, looks.before
-
-    def __len__(self) -> int:
-        return len(self._looks)
-
-    @cached_property
-    def _own(self) -> Array:
-        """The columns of V at J, (m, p)."""
-        return self._before.explained.of(self._looks.names)
-
-    @cached_property
-    def _whiten(self) -> Whitening:
-        return Whitening(self._looks.corner, self._before.explained.squares)
-
-    def of(self, cols: Indices) -> Array:
-        """V[:, cols] for these rows, (p, len(cols)). Cost len(cols) · p · (m + p)."""
-        names = self._looks.places[cols]
-        inner = self._before.explained.product(names, self._own)
-
-        def some(part: slice) -> Array:
-            covariances = self._before.prior.block(self._looks.names, names[part])
-            return self._whiten(covariances - inner[part].T)
-
-        made: Array = namespace(inner).concat(list(each_chunk(some, inner, len(self))), axis=1)
-        return made
-
-    def product(self, cols: Indices | slice, weights: Array) -> Array:
-        """V[:, cols]ᵀ w by `of`, a slab of columns at a time."""
-        parts = [self.of(slab).T @ weights for slab in self._slabs(cols)]
-        product: Array = namespace(weights).concat(parts, axis=0)
-        return product
-
-    def squares(self) -> Array:
-        """The sum of squares of each column, (n,)."""
-        parts = [sum_of_squares(self.of(slab)) for slab in self._slabs(slice(None))]
-        squares: Array = namespace(parts[0]).concat(parts, axis=0)
-        return squares
-
-    def on(self, indices: Indices) -> Layer:
-        """The rows of these candidates: held if they fit in the room for imagined rows."""
-        if 8 * len(self) * len(indices) <= self._before.explained.room:
-            return HeldRows(self.of(indices))
-        return ImaginedRows(self._looks.on(indices))
-
-    def _slabs(self, cols: Indices | slice) -> Iterator[Indices]:
-        """The columns in slabs whose rows take at most `_ENTRIES` entries."""
-        chosen = np.arange(len(self._looks.places))[cols]
-        size = max(_ROWS, _ENTRIES // len(self))
-        return (chosen[low : low + size] for low in range(0, max(1, len(chosen)), size))
+        An imagined value equals the mean, so it has weight zero and μ stays.
+        """
+        m, more = len(self.at), sum(len(one.at) for one in each)
+        factor = np.zeros((m + more, m + more))
+        factor[:m, :m] = self.factor
+        low = m
+        for one in each:
+            high = low + len(one.at)
+            factor[low:high, :low], factor[low:high, low:high] = one.rows, one.corner
+            low = high
+        return Evidence(
+            np.vstack([self.at, *(one.at for one in each)]),
+            factor,
+            np.concatenate([self.weights, np.zeros(more)]),
+            np.concatenate([self.noise, np.full(more, noise)]),
+        )
 
 
-class ImaginedLook(NamedTuple):
-    """One imagined observation of p candidates, given all before it."""
+class Imagined(NamedTuple):
+    """p candidates that are observed in thought, given m observations, with values unknown.
 
-    names: Indices  # (p,), indices among the candidates of the first Gaussian
-    at: Array  # (p, d)
-    corner: Array  # (p, p), lower Cholesky factor of their covariance, noise included
-
-
-@dataclass(frozen=True, eq=False)
-class ImaginedLooks:
-    """All imagined observations since the Gaussian ``before``, which has none.
-
-    Factors are computed only when needed: a batch imagines its picks one by one and seldom needs
-    them, and the factor of ten thousand observations takes 800 MB to copy.
+    They add the rows C⁻¹ Σ_J· to V, with C Cᵀ = Σ_JJ + σ²I.
     """
 
-    before: Gaussian
-    places: Indices  # (n,), indices of the present candidates among those of ``before``
-    each: tuple[ImaginedLook, ...] = ()
-
-    @staticmethod
-    def none(before: Gaussian) -> ImaginedLooks:
-        """No imagined observations."""
-        return ImaginedLooks(before, np.arange(len(before.mean)))
-
-    def also(self, indices: Indices, at: Array, corner: Array) -> ImaginedLooks:
-        """With an imagined observation of these of the present candidates."""
-        return replace(self, each=(*self.each, ImaginedLook(self.places[indices], at, corner)))
-
-    def on(self, indices: Indices) -> ImaginedLooks:
-        """The same observations, seen from a subset of the present candidates."""
-        return replace(self, places=self.places[indices])
-
-    def __len__(self) -> int:
-        return sum(len(look.names) for look in self.each)
-
-    @cached_property
-    def names(self) -> Indices:
-        """Indices J (p,) of all imagined observations among the candidates of ``before``."""
-        return np.concatenate([look.names for look in self.each])
-
-    @cached_property
-    def corner(self) -> Array:
-        """C, lower Cholesky factor (p, p) of Σ_JJ + σ²I under ``before``."""
-        corner = np.zeros((len(self), len(self)))
-        done = 0
-        for look in self.each:
-            end = done + len(look.names)
-            if done:
-                cross = to_numpy(self.before.block(self.names[:done], look.names))
-                known = np.ascontiguousarray(corner[:done, :done])
-                corner[done:end, :done] = Whitening(known, cross)(cross).T
-            corner[done:end, done:end] = look.corner
-            done = end
-        return corner
-
-    @cached_property
-    def evidence(self) -> Evidence | None:
-        """The real and the imagined observations together, m + p."""
-        seen, p = self.before.evidence, len(self)
-        if seen is None:
-            return None
-        m = len(seen.at)
-        factor = np.zeros((m + p, m + p))
-        factor[:m, :m], factor[m:, m:] = seen.factor, self.corner
-        factor[m:, :m] = to_numpy(self.before.explained.of(self.names)).T
-        # An imagined value equals the mean, so it has weight zero and μ stays.
-        weights = np.concatenate([seen.weights, np.zeros(p)])
-        noise = np.concatenate([seen.noise, np.full(p, self.before.noise)])
-        return Evidence(
-            np.vstack([seen.at, *(look.at for look in self.each)]), factor, weights, noise
-        )
+    at: Array  # (p, d)
+    rows: Array  # (p, m), their columns of V so far, transposed
+    corner: Array  # C (p, p), lower Cholesky factor

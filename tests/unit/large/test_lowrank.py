@@ -1,23 +1,13 @@
-"""Covariances as a prior less rows: held, streamed, selected, and those of imagined looks."""
+"""Covariances as a prior less rows, held or streamed; candidates that are imagined observed."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52, SquaredExponential
-from covey.large import lowrank
-from covey.large.lowrank import (
-    ExplainedCovariance,
-    HeldRows,
-    ImaginedRows,
-    SelectedRows,
-    StreamedRows,
-    held_rows,
-)
+from covey.large.lowrank import ExplainedCovariance, HeldRows, StreamedRows, held_rows
 
 SMALL = 1  # bytes: nothing may be held
 
@@ -74,29 +64,22 @@ def test_looking_on_a_subset_is_looking_and_then_taking_the_subset():
 
 
 def test_a_subset_that_fits_is_held():
-    belief = posterior().belief(rows(), memory=2 * 8 * 30 * 100)
+    belief = posterior().belief(rows(), memory=3 * 8 * 30 * 100)
     assert layers(belief) == [StreamedRows]
     assert layers(belief.on(np.arange(100))) == [HeldRows]
     assert layers(belief.on(np.arange(101))) == [StreamedRows]
 
 
-def test_of_most_candidates_only_their_places_are_kept():
+@pytest.mark.parametrize("count", [20, 349, 351, 690])
+def test_a_subset_is_that_of_the_whole_however_large(count):
     model, at = posterior(), rows()
-    most, few = np.arange(700)[::-1][:351], np.arange(350)
-    belief = model.belief(at)
-    assert layers(belief.on(most)) == [SelectedRows]
-    assert layers(belief.on(few)) == [HeldRows]
-    assert layers(belief.on(most).on(np.arange(350))) == [HeldRows]
-    assert layers(belief.on(most).on(np.arange(351))) == [SelectedRows]
-    sifted = belief.on(most)
-    plain = model.belief(at[most])
-    cols = np.array([3, 300, 17])
-    np.testing.assert_allclose(sifted.columns(cols), plain.columns(cols), atol=1e-12)
-    for part in (np.arange(5, 340), np.arange(20)):
-        rows_ = sifted.parts[0].block(part, cols)
-        np.testing.assert_allclose(rows_, plain.parts[0].block(part, cols), atol=1e-12)
-    looked = [belief.after_looking_at([697], on=most), plain.after_looking_at([2])]
-    np.testing.assert_allclose(looked[0].columns(cols), looked[1].columns(cols), atol=1e-12)
+    some = np.random.default_rng(2).permutation(700)[:count]
+    ours, plain = model.belief(at).on(some), model.belief(at[some])
+    cols = np.array([3, 17, 5])
+    np.testing.assert_allclose(ours.columns(cols), plain.columns(cols), atol=1e-12)
+    for part in (np.arange(count // 2 + 2), np.arange(2, 9)):
+        block = ours.parts[0].block(part, cols)
+        np.testing.assert_allclose(block, plain.parts[0].block(part, cols), atol=1e-12)
 
 
 def test_rows_added_one_by_one_are_copied_few_times():
@@ -145,124 +128,94 @@ def test_single_precision_is_good_to_three_digits_and_not_to_eight():
     np.testing.assert_allclose(theirs.mean, ours.mean, atol=1e-2)
 
 
-# Rows that imagined looks add, made when asked for
+# Candidates that are imagined observed
 
 
-RNG = np.random.default_rng(0)
+RNG = np.random.default_rng(3)
 AT, ROWS = RNG.random((20, 2)), RNG.random((300, 2))
 LOOKS = [3, 250, 17, 40]
-COLS = np.array([5, 17, 299])
+NOISE = 0.01
 
 
-def belief(memory, members=1):
+def belief(memory=2**30, members=1):
     data = observe(AT, np.sin(5.0 * AT).sum(axis=1), np.full(20, np.nan))
-    models = [Model(Matern52((0.3 + 0.1 * i,) * 2, 1.0 + i), 0.01) for i in range(members)]
+    models = [Model(Matern52((0.3 + 0.1 * i,) * 2, 1.0 + i), NOISE) for i in range(members)]
     return condition(models, data).belief(ROWS, memory=memory)
-
-
-def last(made):
-    return made.parts[0].explained.layers[-1]
 
 
 @pytest.mark.parametrize("members", [1, 2])
 @pytest.mark.parametrize("on", [None, np.arange(10, 290)])
-def test_held_or_not_it_is_the_same_belief(members, on, monkeypatch):
-    monkeypatch.setattr(lowrank, "_ENTRIES", 4 * 1024)
-    held = belief(2**30, members).after_looking_at(LOOKS, on)
-    made = belief(64, members).after_looking_at(LOOKS, on)
-    assert isinstance(last(held), HeldRows)
-    assert isinstance(last(made), ImaginedRows)
+@pytest.mark.parametrize("slab", [1, 7, 2**20])
+def test_held_or_not_it_is_the_same_belief(members, on, slab, monkeypatch):
+    monkeypatch.setattr("covey.belief._SLAB", slab)
+    held, made = (belief(m, members).after_looking_at(LOOKS, on) for m in (2**30, 64))
+    assert layers(held) == [HeldRows, HeldRows]
+    assert layers(made) == [StreamedRows]
     np.testing.assert_allclose(made.std, held.std, atol=1e-12)
-    cols = COLS - (0 if on is None else 10)
-    np.testing.assert_allclose(made.columns(cols[:2]), held.columns(cols[:2]), atol=1e-12)
+    cols = np.array([5, 17])
+    np.testing.assert_allclose(made.columns(cols), held.columns(cols), atol=1e-12)
     some = np.array([7, 200, 100])
     np.testing.assert_allclose(made.on(some).columns([1]), held.on(some).columns([1]), atol=1e-12)
     again = [one.after_looking_at([9, 30]) for one in (made, held)]
     np.testing.assert_allclose(again[0].std, again[1].std, atol=1e-12)
 
 
-def test_products_are_made_a_slab_at_a_time(monkeypatch):
-    made = belief(64).after_looking_at(LOOKS)
-    weights = RNG.random((4, 2))
-    whole = last(made).product(slice(None), weights)
-    sizes, of = [], ImaginedRows.of
-    monkeypatch.setattr(lowrank, "_ENTRIES", 1)
-    monkeypatch.setattr(lowrank, "_ROWS", 43)
-    monkeypatch.setattr(
-        ImaginedRows, "of", lambda self, cols: sizes.append(len(cols)) or of(self, cols)
-    )
-    np.testing.assert_allclose(last(made).product(slice(None), weights), whole, atol=1e-12)
-    assert sizes == [43] * 6 + [42]
-
-
-def test_a_few_are_held_where_the_memory_allows_it():
-    before = belief(64)
-    roomy = replace(before.parts[0].explained, memory=4 * 8 * 4 * 10)
-    before = replace(before, parts=(replace(before.parts[0], explained=roomy),))
-    made = before.after_looking_at(LOOKS)
-    assert isinstance(last(made.on(np.arange(10))), HeldRows)
-    assert isinstance(last(made.on(np.arange(11))), ImaginedRows)
+def test_what_is_streamed_is_held_for_a_few():
+    """Room for 24 rows, four of them imagined, of ten candidates."""
+    made = belief(3 * 8 * 24 * 10).after_looking_at(LOOKS)
+    assert layers(made) == [StreamedRows]
+    assert layers(made.on(np.arange(10))) == [HeldRows]
+    assert layers(made.on(np.arange(11))) == [StreamedRows]
+    assert layers(made.on(np.arange(10)).after_looking_at([2])) == [HeldRows, HeldRows]
 
 
 def test_no_candidates_are_no_trouble():
-    made = belief(64).after_looking_at(LOOKS)
-    assert last(made).product(np.arange(0), np.ones((4, 2))).shape == (0, 2)
-    assert last(made).of(np.arange(0)).shape == (4, 0)
+    for memory in (64, 2**30):
+        none = belief(memory).after_looking_at(LOOKS).on(np.arange(0))
+        assert none.columns(np.arange(0)).shape == (0, 0)
 
 
-# Candidates that are imagined observed
+def evidence(made):
+    part = made.parts[0]
+    return part.evidence.with_imagined(part.imagined, part.noise)
 
 
-DRAWS = np.random.default_rng(0)
-SEEN, NEW = DRAWS.random((8, 2)), DRAWS.random((60, 2))
-KERNEL, NOISE = Matern52((0.4, 0.5), 1.3), 0.05
-
-
-def imagined(memory=2**30):
-    data = observe(SEEN, np.sin(5.0 * SEEN).sum(axis=1), np.full(8, np.nan))
-    return condition([Model(KERNEL, NOISE)], data).belief(NEW, memory=memory)
-
-
-def looks(made):
-    return made.parts[0].looks
-
-
-def test_what_is_imagined_makes_the_factor_of_all_looks():
-    seen = looks(imagined().after_looking_at([1, 3]).after_looking_at([0])).evidence
-    at = np.vstack([SEEN, NEW[[1, 3]], NEW[[0]]])
+def test_what_is_imagined_makes_the_factor_of_all_observations():
+    seen = evidence(belief().after_looking_at([1, 3]).after_looking_at([0]))
+    at = np.vstack([AT, ROWS[[1, 3]], ROWS[[0]]])
     np.testing.assert_array_equal(seen.at, at)
-    gram = KERNEL(at, at) + np.diag(seen.noise)
+    gram = Matern52((0.3, 0.3), 1.0)(at, at) + np.diag(seen.noise)
     np.testing.assert_allclose(seen.factor @ seen.factor.T, gram, atol=1e-12)
     np.testing.assert_array_equal(np.triu(seen.factor, 1), 0.0)
 
 
-def test_imagined_looks_carry_no_weight():
-    before = imagined()
-    seen = looks(before.after_looking_at([1, 3])).evidence
-    np.testing.assert_array_equal(seen.weights[:8], before.parts[0].evidence.weights)
-    np.testing.assert_array_equal(seen.weights[8:], 0.0)
-    np.testing.assert_array_equal(seen.noise[8:], NOISE)
+def test_imagined_observations_carry_no_weight():
+    before = belief()
+    seen = evidence(before.after_looking_at([1, 3]))
+    np.testing.assert_array_equal(seen.weights[:20], before.parts[0].evidence.weights)
+    np.testing.assert_array_equal(seen.weights[20:], 0.0)
+    np.testing.assert_array_equal(seen.noise[20:], NOISE)
 
 
-def test_looks_are_named_as_before_whatever_is_left():
-    made = imagined().after_looking_at([7], on=np.arange(10, 50)).on(np.arange(5, 30))
+@pytest.mark.parametrize("memory", [64, 2**30])
+def test_what_was_imagined_stays_whatever_is_left(memory):
+    made = belief(memory).after_looking_at([7], on=np.arange(10, 50)).on(np.arange(5, 30))
     made = made.after_looking_at([2])
-    assert looks(made).names.tolist() == [7, 17]
-    np.testing.assert_array_equal(looks(made).evidence.at[-1], NEW[17])
-    again = imagined().after_looking_at([7, 17]).on(np.arange(15, 40))
+    np.testing.assert_array_equal(evidence(made).at[20:], ROWS[[7, 17]])
+    again = belief().after_looking_at([7, 17]).on(np.arange(15, 40))
     np.testing.assert_allclose(made.std, again.std, atol=1e-12)
 
 
-@pytest.mark.parametrize("memory", [1, 4 * 8 * 60 * 3, 2**30])
-def test_looks_one_by_one_are_those_taken_at_once(memory):
-    """HeldRows, held at first, and never held."""
-    one_by_one = imagined(memory)
+@pytest.mark.parametrize("memory", [1, 4 * 8 * 300 * 3, 2**30])
+def test_observations_one_by_one_are_those_made_at_once(memory):
+    """Never held, held at first, and held."""
+    one_by_one = belief(memory)
     for i in range(12):
         one_by_one = one_by_one.after_looking_at([i])
-    together = imagined().after_looking_at(list(range(12)))
+    together = belief().after_looking_at(list(range(12)))
     np.testing.assert_allclose(one_by_one.std, together.std, atol=1e-11)
     np.testing.assert_allclose(one_by_one.columns([20]), together.columns([20]), atol=1e-11)
-    layers = one_by_one.parts[0].explained.layers
-    held = sum(len(layer) for layer in layers[1:] if not isinstance(layer, ImaginedRows))
-    assert 4 * 8 * 60 * held <= memory
-    assert len(layers) <= 6  # one for all looks, or as many as a counter has digits
+    explained = one_by_one.parts[0].explained.layers
+    held = sum(len(layer) for layer in explained if isinstance(layer, HeldRows))
+    assert 4 * 8 * 300 * (held - 20) <= memory
+    assert len(explained) <= 6  # one, or as many as a counter has digits

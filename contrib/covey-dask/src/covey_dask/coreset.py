@@ -64,14 +64,14 @@ def after_looking_elsewhere(kernels: Kernels, here: Belief, there: Belief) -> Be
         corner = cholesky(plus_diagonal(other.block(every, every), part.noise))
         cross = covariance(kernel, here, there, member, slice(0, len(here)))
         rows = Whitening(corner, cross)(cross.T)
-        return replace(part, explained=part.explained.also(rows))
+        return replace(part, explained=part.explained.also(rows), evidence=None)
 
     return replace(here, parts=tuple(seen(i, kernel) for i, kernel in enumerate(kernels)))
 
 
 def stripped(belief: Belief) -> Belief:
     """The belief without what is large and not needed elsewhere."""
-    parts = tuple(replace(part, evidence=None, looks=None) for part in belief.parts)
+    parts = tuple(replace(part, evidence=None, imagined=()) for part in belief.parts)
     return replace(belief, parts=parts, told=None)
 
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("covey")
 
 # Up to so many candidates, and as long as their columns of V take no more multiplications than
-# that, it is quicker to work them out here. (Our choice.)
-LOCAL, _LITTLE = 20_000, 1e10
+# that, it is quicker to work them out here; more than a short list has. (Our choice.)
+LOCAL, _LITTLE = 70_000, 1e10
 
 
 def shuffled_parts(n: int, parts: int) -> list[Indices]:

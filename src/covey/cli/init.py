@@ -6,20 +6,18 @@
 from __future__ import annotations
 
 import csv
-import inspect
 import math
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import covey
-from covey.cli.mixtures import mixture_lines, mixtures_from, with_parts
+from covey.cli.mixtures import mixtures_from, with_parts
 from covey.cli.options import (
     FILE,
     Choices,
@@ -43,13 +41,13 @@ from covey.cli.options import (
 )
 from covey.cli.outcomes import goal_in_words, limits_in_words, worst_in_words
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
-from covey.cli.rules import rule_lines, rules_from, toml_key, toml_value
-from covey.cli.settings import parse_settings
+from covey.cli.rules import rules_from, toml_key, toml_lines, toml_value
+from covey.cli.settings import parameter_of, parse_settings
 from covey.errors import SpaceError, sentence
 from covey.log.journal import read
 
 if TYPE_CHECKING:
-    from covey.space import Choice, Integer, Mixture, Parameter, Pool, Real, Space
+    from covey.space import Parameter, Pool, Space
 
 _HOW = (
     "--real NAME=LOW:HIGH[:step=S][:log], --integer NAME=LOW:HIGH[:step=S][:log], "
@@ -105,37 +103,35 @@ def init(
     if not dry_run:
         output.require_free()
     mixtures = mixtures_from(mixture)
-    parameters = with_parts(parameters_of(real, integer, choice, features), mixtures)
-    require_one_space(parameters, pool, label, log)
-    better, named = goal_in_words(goal), _outcome_lines(limit, worst, record)
-    if not parameters and pool is None:
-        parameters = _asked()
+    tables = with_parts(parameters_of(real, integer, choice, features, config=config), mixtures)
+    require_one_space(tables, pool, label, log)
+    better = goal_in_words(goal)
+    named = [*_outcome_lines(limit, worst, record), *_prior_lines(prior, config)]
+    if not tables and pool is None:
+        tables = _asked()
         better = better if isinstance(better, dict) else _answer(f"max or min [{better}]") or better
-    lines = _study_lines(better, batch, _seed(seed, config))
-    lines[4:4] = [*named, *_prior_lines(prior, config)]
-    lines += (
-        _space_lines(parameters, mixtures, config)
+    parameters = parameters_in_tables(tables, config)
+    rules = rules_from(rule, parameters, pool)
+    lines = _study_lines(better, named, batch, _seed(seed, config)) + (
+        _space_lines(tables, [*mixtures, *rules])
         if pool is None
         else _pool_lines(pool, label, log, config)
-    ) + rule_lines(rules_from(rule, parameters, pool))
-    text = "\n".join([*lines, *_run_lines(command or [], _hard_to_change(parameters))]) + "\n"
-    _require_utf8(text)
+    )
+    lines += _run_lines(command or [], _hard_to_change(parameters))
+    _require_utf8(text := "\n".join(lines) + "\n")
     settings = parse_settings(text, config)  # what is written must be readable, the pool included
-    said = {"path": str(config), "parameters": list(parameters)}
-    if dry_run and as_json:
-        put_json("covey.init/1", {**said, "text": text})
-    elif dry_run:
-        put_exactly(text)
+    said: dict[str, Any] = {"path": str(config), "parameters": list(parameters)}
     if dry_run:
-        return
-    for line in space_lines(settings.space):
-        say(line)
-    output.write(text)
+        said["text"] = text
+    else:
+        say("\n".join(space_lines(settings.space)))
+        output.write(text)
     if as_json:
         put_json("covey.init/1", said)
     else:
-        put_exactly(str(config))
-    say(f"next: look at it, then  covey {'run' if command else 'ask'}")
+        put_exactly(text if dry_run else str(config))
+    if not dry_run:
+        say(f"next: look at it, then  covey {'run' if command else 'ask'}")
 
 
 def parameters_of(
@@ -143,29 +139,30 @@ def parameters_of(
     integer: Sequence[str],
     choice: Sequence[str],
     features: Sequence[str] = (),
-) -> dict[str, Parameter]:
-    """The parameters that flags give, by name, in the order of the flags of each kind."""
-    found = _parsed(((real, _real), (integer, _integer), (choice, _choice)))
+    *,
+    config: Path = FILE,
+) -> dict[str, dict[str, Any]]:
+    """The tables of parameters that flags give, by name, in the order of the flags of each kind.
+
+    They are those of covey.toml, and name files relative to it.
+    """
+    found, conditions = _parsed(((real, _real), (integer, _integer), (choice, _choice)))
+    made = parameters_in_tables(found, FILE)
+    for name, words in conditions.items():
+        found[name]["when"] = _when(name, words, made)
     for word in features:
-        name, _, file = word.partition("=")
-        parameter = found.get(name)
-        if not file or not isinstance(parameter, covey.Choice):
-            raise Stop(
-                ExitCode.USAGE,
-                f"--features NAME=FILE describes the options of --choice NAME=A,B,C; got {word!r}.",
-            )
-        try:
-            found[name] = covey.Choice(parameter.options, features=file, when=parameter.when)
-        except SpaceError as error:
-            raise Stop(ExitCode.USAGE, f"{name}: {sentence(error)}") from error
+        _add_features(word, found)
+    for entry in found.values():
+        if "features" in entry:
+            entry["features"] = _from(Path(entry.pop("features")), config)
     return found
 
 
 def _parsed(
-    flags: Sequence[tuple[Sequence[str], Callable[[str], Parameter]]],
-) -> dict[str, Parameter]:
-    """The parameters in words such as x=0:1, by name."""
-    found: dict[str, Parameter] = {}
+    flags: Sequence[tuple[Sequence[str], Callable[[str], dict[str, Any]]]],
+) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
+    """The tables of words such as x=0:1, by name, and what follows :when= in them."""
+    found: dict[str, dict[str, Any]] = {}
     conditions: dict[str, list[str]] = {}
     for words, parse in flags:
         for word in words:
@@ -178,21 +175,44 @@ def _parsed(
             text, *when = rest.split(_WHEN)
             try:
                 found[name] = parse(text)
+                parameter_of(found[name], Path())
             except (SpaceError, ValueError) as error:
                 wrong = f"{name}: {sentence(error)}"
                 raise Stop(ExitCode.USAGE, f"{wrong} Write {_HOW}.") from error
             if when:
                 conditions[name] = when
-    for name, when in conditions.items():
-        found[name] = replace(found[name], when=_when(name, when, found))  # type: ignore[type-var]
-    return found
+    return found, conditions
 
 
-def _when(name: str, words: Sequence[str], found: Mapping[str, Parameter]) -> dict[str, list[Any]]:
+def parameters_in_tables(
+    tables: Mapping[str, Mapping[str, Any]], config: Path
+) -> dict[str, Parameter]:
+    """The parameters of tables, which are known to be right."""
+    return {name: parameter_of(entry, config.parent) for name, entry in tables.items()}
+
+
+def _add_features(word: str, found: Mapping[str, dict[str, Any]]) -> None:
+    """Describe the options of a choice by a file, given as NAME=FILE."""
+    name, _, file = word.partition("=")
+    entry = found.get(name, {})
+    if not file or entry.get("type") != "choice":
+        raise Stop(
+            ExitCode.USAGE,
+            f"--features NAME=FILE describes the options of --choice NAME=A,B,C; got {word!r}.",
+        )
+    entry.pop("ordered", None)  # features leave no order to tell
+    entry["features"] = file
+    try:
+        parameter_of(entry, Path())
+    except SpaceError as error:
+        raise Stop(ExitCode.USAGE, f"{name}: {sentence(error)}") from error
+
+
+def _when(name: str, words: Sequence[str], found: Mapping[str, Parameter]) -> dict[str, Any]:
     """The condition in words such as model=tree and layers=2|3, read by the parents themselves."""
     from covey.space.names import unknown
 
-    when = {}
+    when: dict[str, Any] = {}
     for word in words:
         parent, equals, values = word.partition("=")
         try:
@@ -202,14 +222,15 @@ def _when(name: str, words: Sequence[str], found: Mapping[str, Parameter]) -> di
                 )
             if parent not in found:
                 raise unknown(parent, list(found), "parameter", "this space")
-            when[parent] = [found[parent].parse(value) for value in values.split("|")]
+            options = [found[parent].parse(value) for value in values.split("|")]
+            when[parent] = options[0] if len(options) == 1 else options
         except SpaceError as error:
             raise Stop(ExitCode.USAGE, f"{name}: the condition: {sentence(error)}") from error
     return when
 
 
 def require_one_space(
-    parameters: Mapping[str, Parameter],
+    parameters: Mapping[str, Any],
     pool: Path | None,
     labels: Sequence[str],
     log: Sequence[str],
@@ -250,7 +271,8 @@ def _range(text: str, kind: Callable[[str], Any]) -> dict[str, Any]:
         raise ValueError(f"{text!r} is no range LOW:HIGH, LOW:HIGH:step=S or LOW:HIGH:log.")
     try:
         step = {"step": kind(steps[0])} if steps else {}
-        return {"low": kind(low), "high": kind(high), "log": "log" in more, **step}
+        logs = {"log": True} if "log" in more else {}
+        return {"low": kind(low), "high": kind(high), **logs, **step}
     except ValueError as error:
         numbers = "whole numbers" if kind is int else "numbers"
         what = "ends and the step" if steps else "ends"
@@ -258,15 +280,15 @@ def _range(text: str, kind: Callable[[str], Any]) -> dict[str, Any]:
         raise ValueError(f"the {what} of {text!r} are no {numbers}.{way}") from error
 
 
-def _real(text: str) -> Real:
-    return covey.Real(**_range(text, float))
+def _real(text: str) -> dict[str, Any]:
+    return {"type": "real", **_range(text, float)}
 
 
-def _integer(text: str) -> Integer:
-    return covey.Integer(**_range(text, int))
+def _integer(text: str) -> dict[str, Any]:
+    return {"type": "integer", **_range(text, int)}
 
 
-def _choice(text: str) -> Choice:
+def _choice(text: str) -> dict[str, Any]:
     """A line of CSV; options that are all numbers are numbers, in the order of their size.
 
     Or @FILE: all options that the first column of a file names, described by its other columns.
@@ -274,7 +296,7 @@ def _choice(text: str) -> Choice:
     if text.startswith("@"):
         from covey.space.features import options_in
 
-        return covey.Choice(options_in(text[1:]), features=text[1:])
+        return {"type": "choice", "options": list(options_in(text[1:])), "features": text[1:]}
     try:
         lines = list(csv.reader([text], strict=True, skipinitialspace=True))
     except csv.Error as error:
@@ -283,9 +305,9 @@ def _choice(text: str) -> Choice:
     if not options or "" in options:
         raise ValueError(f"{text!r} has an empty option.")
     if not all(_NUMBER.fullmatch(word) and math.isfinite(float(word)) for word in options):
-        return covey.Choice(options)
+        return {"type": "choice", "options": options}
     kind = int if all(_WHOLE.fullmatch(word) for word in options) else float
-    return covey.Choice(list(map(kind, options)))
+    return {"type": "choice", "options": sorted(map(kind, options)), "ordered": True}
 
 
 def space_lines(space: Space | Pool) -> list[str]:
@@ -310,22 +332,22 @@ def _only(parameter: Parameter) -> str:
     return "" if parameter.when is None else f"; only when {parameter.when}"
 
 
-def _asked() -> dict[str, Parameter]:
+def _asked() -> dict[str, Mapping[str, Any]]:
     """Ask for parameters, one by one; without a terminal, say which flags to use instead."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Stop(ExitCode.USAGE, f"no parameters were given; use {_HOW}.")
     say("One parameter at a time; an empty name ends the list.")
-    parameters: dict[str, Parameter] = {}
+    parameters: dict[str, Mapping[str, Any]] = {}
     while True:
         name = _answer("name" if parameters else "name of the first parameter")
         if name:
             parameters[name] = _asked_parameter()
-            say(f"  {name}: {parameters[name].words()}")
+            say(f"  {name}: {parameter_of(parameters[name], Path()).words()}")
         elif parameters:
             return parameters
 
 
-def _asked_parameter() -> Parameter:
+def _asked_parameter() -> dict[str, Any]:
     while True:
         rest = _answer(
             "  LOW:HIGH, LOW:HIGH:log or LOW:HIGH:step=5; A,B,C for a choice; "
@@ -334,9 +356,12 @@ def _asked_parameter() -> Parameter:
         whole = rest.endswith(":int")
         parse = _choice if "," in rest else _integer if whole else _real
         try:
-            return parse(rest.removesuffix(":int"))
+            entry = parse(rest.removesuffix(":int"))
+            parameter_of(entry, Path())
         except (SpaceError, ValueError) as error:
             say(f"  {sentence(error)} Once more.")
+        else:
+            return entry
 
 
 def _answer(question: str) -> str:
@@ -381,12 +406,15 @@ def _goal_line(goal: str | Mapping[str, str]) -> str:
     return f"goal = {{{senses}}}"
 
 
-def _study_lines(goal: str | Mapping[str, str], batch: int, seed: int) -> list[str]:
+def _study_lines(
+    goal: str | Mapping[str, str], named: Sequence[str], batch: int, seed: int
+) -> list[str]:
     return [
         "# A study of Covey. `covey ask` chooses the next batch, `covey tell` takes results.",
         "",
         "[study]",
         _goal_line(goal),
+        *named,
         f"batch = {batch}             # points of one batch",
         '# strategy = "auto"    # or est-dpp-sample, ucb-dpp-max, bucb, lp-ucb, thompson, ...',
         f"seed = {seed}",
@@ -408,15 +436,12 @@ def _pool_lines(pool: Path, labels: Sequence[str], log: Sequence[str], path: Pat
 
 
 def _space_lines(
-    parameters: Mapping[str, Parameter], mixtures: Sequence[Mixture], path: Path
+    parameters: Mapping[str, Mapping[str, Any]], constraints: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     lines: list[str] = []
-    for name, parameter in parameters.items():
-        lines += [f"[parameters.{toml_key(name)}]", *_lines(parameter)]
-        described = getattr(parameter, "features", None)
-        if described is not None:  # the numbers are read from the file again
-            lines.append(f"features = {toml_value(_from(Path(described.source), path))}")
-        lines.append("")
+    for name, entry in parameters.items():
+        lines += [f"[parameters.{toml_key(name)}]"]
+        lines += [*(f"{key} = {toml_value(entry[key])}" for key in entry), ""]
     return [
         *lines,
         "# Known constraints, as many as there are:",
@@ -429,7 +454,7 @@ def _space_lines(
         '# when = {solvent = "THF"}  # or rules = "rules.csv", a table of such rules',
         "# then = {T = {high = 60}}",
         "",
-        *mixture_lines(mixtures),
+        *toml_lines(constraints),
     ]
 
 
@@ -473,17 +498,3 @@ def _from(file: Path, path: Path) -> str:
     """The path of a file that the settings name, relative to their folder."""
     here = path.absolute().parent
     return os.path.relpath(file.absolute(), here)
-
-
-def _lines(parameter: Parameter) -> Sequence[str]:
-    """The lines of a parameter's table: the fields that are not as they are by default."""
-    entry = parameter.describe()
-    kind, made = entry.pop("kind"), type(parameter)
-    if entry.pop("features", None) is not None:  # which leave no order to tell
-        del entry["ordered"]
-    keys = inspect.signature(made).parameters
-    told = [key for key in entry if entry[key] != keys[key].default]
-    # The order of options is by default what they are; false is said where it is not.
-    if entry.get("ordered") is False and made(**{**entry, "ordered": None}) == parameter:
-        told.remove("ordered")
-    return [f'type = "{kind}"', *(f"{key} = {toml_value(entry[key])}" for key in told)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from covey.cli.output import ExitCode, Stop
 from covey.errors import SpaceError, did_you_mean, sentence
 
 if TYPE_CHECKING:
-    from covey.space import Linear, Mixture, Parameter
+    from covey.space import Linear, Mixture
 
 HOW = "--mixture 'water+ethanol+glycerol=1:parts=1-2:least=0.05:step=0.01'"
 _KEYS = ("parts", "least", "step")
@@ -33,65 +32,59 @@ _MIXTURE: dict[str, Any] = {
 }
 
 
-def mixtures_from(words: Sequence[str]) -> list[Mixture]:
-    """The mixtures of flags, each NAME+NAME=TOTAL with parts=, least= and step= after it."""
+def mixtures_from(words: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of covey.toml that flags give: NAME+NAME=TOTAL with parts=, least= and step=."""
     found = []
     for word in words:
         try:
-            found.append(_mixture(word))
+            row = _row(word)
+            _mixture(row)  # is refused, if it is none
         except SpaceError as error:
             raise Stop(ExitCode.USAGE, f"{word!r}: {sentence(error)} Write {HOW}.") from error
+        found.append(row)
     return found
 
 
 def with_parts(
-    parameters: Mapping[str, Parameter], mixtures: Sequence[Mixture]
-) -> dict[str, Parameter]:
-    """The parameters, and those parts of mixtures that are none yet: each from 0 to the total."""
+    parameters: Mapping[str, Mapping[str, Any]], mixtures: Sequence[Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """The tables of parameters, and of the parts of mixtures: each from 0 to the total."""
     found = dict(parameters)
-    for mixture in mixtures:
-        for name in mixture.names:
-            found.setdefault(name, covey.Real(0.0, mixture.total))
+    for row in mixtures:
+        for name in row["mixture"]:
+            found.setdefault(name, {"type": "real", "low": 0.0, "high": row["total"]})
     return found
 
 
-def mixture_lines(mixtures: Sequence[Mixture]) -> list[str]:
-    """Mixtures as rows of covey.toml."""
-    lines = []
-    for mixture in mixtures:
-        row = mixture.describe()
-        row["mixture"] = row.pop("names")
-        keys = ("mixture", "total", *_KEYS)
-        lines += ["[[constraints]]"]
-        lines += [f"{key} = {_in_toml(row[key])}" for key in keys if key in row]
-        lines += [""]
-    return lines
-
-
-def _in_toml(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _mixture(word: str) -> Mixture:
+def _row(word: str) -> dict[str, Any]:
     names, equals, rest = word.partition("=")
     total, *more = rest.split(":")
     if not equals:
         raise SpaceError("a mixture is its parts with + between them, and = what they sum to.")
-    given: dict[str, Any] = {"total": _number(total, "the total")}
+    given: dict[str, Any] = {
+        "mixture": [name.strip() for name in names.split("+")],
+        "total": _number(total, "the total"),
+    }
     for one in more:
         key, _, value = one.partition("=")
         if key not in _KEYS or key in given:
             hint = did_you_mean(key, _KEYS)
             raise SpaceError(f"after the total come parts=, least= and step=, got {one!r}.{hint}")
         given[key] = _parts(value) if key == "parts" else _number(value, key)
-    return covey.Mixture([name.strip() for name in names.split("+")], **given)
+    return {key: given[key] for key in _MIXTURE if key in given}
 
 
-def _parts(text: str) -> tuple[int, int]:
+def _mixture(row: Mapping[str, Any]) -> Mixture:
+    parts = row.get("parts")
+    said = {**row, "parts": tuple(parts) if isinstance(parts, list) else parts}
+    return covey.Mixture(said.pop("mixture"), **said)
+
+
+def _parts(text: str) -> list[int]:
     match = _PARTS.fullmatch(text)
     if match is None:
         raise SpaceError(f"parts is a number, or two such as 1-2, got {text!r}.")
-    return int(match[1]), int(match[2] or match[1])
+    return [int(match[1]), int(match[2] or match[1])]
 
 
 def _number(text: str, what: str) -> float:
@@ -108,11 +101,7 @@ def constraint_of(row: Any, typed: Any) -> Linear | Mixture:
     """
     where = "[[constraints]]"
     if isinstance(row, Mapping) and "mixture" in row:
-        given = typed(row, _MIXTURE, where)
-        parts = given.get("parts")
-        if isinstance(parts, list):
-            given["parts"] = tuple(parts)
-        return covey.Mixture(given.pop("mixture"), **given)
+        return _mixture(typed(row, _MIXTURE, where))
     known = _LINEAR if isinstance(row, Mapping) and "weights" in row else {**_LINEAR, **_MIXTURE}
     given = typed(row, known, where)
     if "weights" not in given:

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import covey
 from covey.cli.ask import reasons_of
-from covey.cli.init import parameters_of, require_one_space, space_lines
+from covey.cli.init import (
+    parameters_in_tables,
+    parameters_of,
+    require_one_space,
+    space_lines,
+)
 from covey.cli.mixtures import mixtures_from, with_parts
 from covey.cli.options import (
     FILE,
@@ -42,7 +46,7 @@ from covey.cli.options import (
 )
 from covey.cli.output import ExitCode, Output, Stop, put_exactly, put_json, say
 from covey.cli.rules import rules_from
-from covey.cli.settings import Settings, read_settings
+from covey.cli.settings import Settings, read_settings, space_of
 from covey.cli.show import rehearsal_of
 from covey.cli.tell import say_notes, tables_in
 from covey.errors import several
@@ -55,8 +59,7 @@ from covey.tables import SheetTable
 
 if TYPE_CHECKING:
     from covey.history import Trial
-    from covey.space import Parameter, Pool, Space
-    from covey.space.constraints import Constraint
+    from covey.space import Pool, Space
     from covey.study import Study
 
 
@@ -125,11 +128,16 @@ def next(
     covey next --pool candidates.csv --batch 3
     covey next --pool candidates.csv --label id --batch 3
     """
-    named = {"labels": tuple(label), "log": tuple(log)}
     mixtures = mixtures_from(mixture)
     parameters = with_parts(parameters_of(real, integer, choice, features), mixtures)
-    where: list[Constraint] = [*mixtures, *rules_from(rule, parameters, pool)]
-    settings = _settings(parameters, where, pool, named, config)
+    rules = rules_from(rule, parameters_in_tables(parameters, FILE), pool)
+    require_one_space(parameters, pool, label, log)
+    given: dict[str, Any] = {}
+    if parameters:
+        given = {"parameters": parameters, "constraints": [*mixtures, *rules]}
+    elif pool is not None:
+        given = {"pool": {"file": str(pool), "labels": label, "log": log}}
+    settings = _settings(given, config)
     wanted = {
         "goal": None if goal is None else goal.value,
         "batch": batch,
@@ -221,19 +229,10 @@ def _asked(study: Study, planned: Intake, settings: Settings) -> list[Trial]:
     return trials
 
 
-def _settings(
-    parameters: dict[str, Parameter],
-    where: Sequence[Constraint],
-    pool: Path | None,
-    roles: Mapping[str, Sequence[str]],
-    config: Path,
-) -> Settings:
-    """Settings from the flags, from a pool, or from covey.toml."""
-    require_one_space(parameters, pool, **roles)
-    if parameters:
-        return Settings(config, covey.Space(parameters, where=where), seed=0)
-    if pool is not None:
-        return Settings(config, covey.Pool(pool, **roles), seed=0)
+def _settings(given: Mapping[str, Any], config: Path) -> Settings:
+    """Settings from the tables that flags give, or from covey.toml."""
+    if given:
+        return Settings(config, space_of(given, FILE), seed=0)
     settings = read_settings(config)
     if settings.outcomes is not None:
         raise Stop(

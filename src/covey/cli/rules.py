@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from covey.errors import SpaceError, sentence
 
 if TYPE_CHECKING:
     from covey.space import Parameter
-    from covey.space.rules import Implies
 
 HOW = "--rule 'solvent=THF: T<=60' or --rule 'solvent=DMF|water: base=KOH|NaOH, T>=40'"
 _BETWEEN = re.compile(r"(?P<low>[^<>=]+)<=(?P<name>[^<>=]+)<=(?P<high>[^<>=]+)")
@@ -44,26 +43,26 @@ def _require_parameters(
 
 def rules_from(
     words: Sequence[str], parameters: Mapping[str, Parameter], pool: Path | None = None
-) -> list[Implies]:
-    """The rules of flags, each NAME=VALUE: and what holds then; checked against the parameters.
+) -> list[dict[str, Any]]:
+    """The rows of covey.toml that flags give; checked against the parameters.
 
     >>> solvent = covey.Choice(["THF", "DMF"])
-    >>> print(rules_from(["solvent=THF: T<=60"], {"solvent": solvent, "T": covey.Real(20, 120)})[0])
-    when solvent is 'THF': T <= 60
+    >>> rules_from(["solvent=THF: T<=60"], {"solvent": solvent, "T": covey.Real(20, 120)})
+    [{'when': {'solvent': 'THF'}, 'then': {'T': {'high': 60.0}}}]
     """
     _require_parameters(words, parameters, pool)
     found = []
     for word in words:
         try:
-            rule = _rule(word, parameters)
-            rule.validate(parameters)
+            row = _row(word, parameters)
+            covey.Implies(**row).validate(parameters)
         except SpaceError as error:
             raise Stop(ExitCode.USAGE, f"{word!r}: {sentence(error)} Write {HOW}.") from error
-        found.append(rule)
+        found.append(row)
     return found
 
 
-def _rule(word: str, parameters: Mapping[str, Parameter]) -> Implies:
+def _row(word: str, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     before, colon, after = word.partition(":")
     if not colon or not before.strip() or not after.strip():
         raise SpaceError("a rule is when it applies, a colon, and what holds then.")
@@ -83,7 +82,8 @@ def _rule(word: str, parameters: Mapping[str, Parameter]) -> Implies:
             raise SpaceError(f"{name!r} is said twice after the colon.")
         else:
             said.update(given)
-    return covey.Implies(when, then)
+    plain = {name: values[0] if len(values) == 1 else values for name, values in when.items()}
+    return {"when": plain, "then": then}
 
 
 def _consequence(
@@ -128,19 +128,11 @@ def _number(text: str) -> float:
     return number_from_text(text.strip())
 
 
-def rule_lines(rules: Sequence[Implies]) -> list[str]:
-    """Rules as rows of covey.toml."""
+def toml_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Rows [[constraints]] of covey.toml."""
     lines = []
-    for rule in rules:
-        row = rule.describe()
-        then = {
-            name: {end: x for end, x in given.items() if x is not None}
-            if isinstance(given, Mapping)
-            else given
-            for name, given in row["then"].items()
-        }
-        lines += ["[[constraints]]", f"when = {toml_value(row['when'])}"]
-        lines += [f"then = {toml_value(then)}", ""]
+    for row in rows:
+        lines += ["[[constraints]]", *(f"{key} = {toml_value(row[key])}" for key in row), ""]
     return lines
 
 

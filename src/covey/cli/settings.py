@@ -241,7 +241,7 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     journal = path.parent / study.pop("journal", "covey.jsonl")
     if "prior" in study:
         study["prior"] = [path.parent / str(one) for one in study["prior"]]
-    space = _space(tables, path)
+    space = space_of(tables, path)
     named = [row["rules"] for row in tables.get("constraints", []) if "rules" in row]
     rules = tuple(path.parent / name for name in named)
     found = Settings(path, space, journal=journal, run=_run_settings(tables), rules=rules, **study)
@@ -292,7 +292,8 @@ def with_plates(settings: Settings, plate: Any, dispense: Any) -> Settings:
     return replace(settings, plate=plate, dispense=tuple(dispense))
 
 
-def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:
+def space_of(tables: Mapping[str, Any], path: Path) -> Space | Pool:
+    """Return the space of [parameters] and [[constraints]], or of [pool], in a file's tables."""
     if ("pool" in tables) == ("parameters" in tables):
         raise SpaceError("give either a table [parameters.NAME] for each parameter, or [pool].")
     if "pool" in tables:
@@ -316,6 +317,14 @@ def _space(tables: Mapping[str, Any], path: Path) -> Space | Pool:
 
 
 def _parameter(name: str, entry: Mapping[str, Any], folder: Path) -> Parameter:
+    try:
+        return parameter_of(entry, folder)
+    except SpaceError as error:
+        raise SpaceError(f"[parameters.{name}]: {error}") from error
+
+
+def parameter_of(entry: Mapping[str, Any], folder: Path) -> Parameter:
+    """Return the parameter that a table describes; its files are named relative to a folder."""
     from covey.space.parameters import kinds, registered
 
     kind = entry.get("type")
@@ -323,21 +332,18 @@ def _parameter(name: str, entry: Mapping[str, Any], folder: Path) -> Parameter:
     if made is None:
         *others, last = (f'"{known}"' for known in kinds())
         raise SpaceError(
-            f"[parameters.{name}]: type must be {', '.join(others)} or {last}, got {kind!r}."
+            f"type must be {', '.join(others)} or {last}, got {kind!r}."
             f"{did_you_mean(kind, kinds())}"
         )
     keys = inspect.signature(made).parameters
     given = {key: value for key, value in entry.items() if key != "type"}
-    _require_known(given, keys, f"[parameters.{name}]")
+    _require_known(given, keys, "it")
     needed = [key for key, one in keys.items() if one.default is one.empty]
     if not given.keys() >= set(needed):
-        raise SpaceError(f"[parameters.{name}]: a {kind} needs {' and '.join(needed)}.")
+        raise SpaceError(f"a {kind} needs {' and '.join(needed)}.")
     if isinstance(given.get("features"), str):  # as all paths, relative to the file
         given["features"] = folder / given["features"]
-    try:
-        return made(**given)
-    except SpaceError as error:
-        raise SpaceError(f"[parameters.{name}]: {error}") from error
+    return made(**given)
 
 
 def _rules(

@@ -64,7 +64,8 @@ PARAMETERS = {
     ],
 )
 def test_other_ways_to_write_one(word, when, then):
-    assert rules_from([word], PARAMETERS) == [covey.Implies(when, then)]
+    (row,) = rules_from([word], PARAMETERS)
+    assert covey.Implies(**row) == covey.Implies(when, then)
 
 
 @pytest.mark.parametrize(

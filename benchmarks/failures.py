@@ -10,17 +10,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
 from covey import Integer, Real, Space, Study, Trial
-from covey.gp import success
 
 Fails = Callable[[Mapping[str, Any], np.random.Generator], bool]
 
@@ -33,7 +30,7 @@ NETS = Space(
         "lr": Real(1e-5, 0.1, log=True),
     }
 )
-WAYS = ("learnt", "before", "penalty", "ignored")
+WAYS = ("learnt", "penalty", "ignored")
 
 
 def cube(d: int) -> Space:
@@ -166,14 +163,6 @@ AT_RANDOM = (
 CASES = {case.name: case for case in (*BORDERS, *AT_RANDOM)}
 
 
-@contextmanager
-def way(name: str) -> Iterator[None]:
-    """Failures as Covey takes them now, or as it did before they were modelled."""
-    enough = success.ENOUGH if name == "learnt" else 10**9
-    with mock.patch.object(success, "ENOUGH", enough):
-        yield
-
-
 def settle(study: Study, broken: list[Trial], how: str, told: list[float]) -> None:
     """Record trials that failed; ``told`` are the values so far."""
     if how == "penalty" and told:
@@ -189,22 +178,21 @@ def one_run(case: Case, how: str, seed: int, strategy: str) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     study = Study(case.space, strategy=strategy, seed=seed)
     failed, regrets, best = [], [], -math.inf
-    with way(how):
-        for _ in range(ROUNDS):
-            failed.append(0)
-            broken = []
-            for trial in study.ask(BATCH):
-                if case.fails(trial.point, rng):
-                    failed[-1] += 1
-                    broken.append(trial)
-                else:
-                    value = case.f(trial.point)
-                    best = max(best, value)
-                    study.tell(trial, value)
-            told = [t.value for t in study.history.told if t.value is not None]
-            if broken:
-                settle(study, broken, how, told)
-            regrets.append(case.most - best)
+    for _ in range(ROUNDS):
+        failed.append(0)
+        broken = []
+        for trial in study.ask(BATCH):
+            if case.fails(trial.point, rng):
+                failed[-1] += 1
+                broken.append(trial)
+            else:
+                value = case.f(trial.point)
+                best = max(best, value)
+                study.tell(trial, value)
+        told = [t.value for t in study.history.told if t.value is not None]
+        if broken:
+            settle(study, broken, how, told)
+        regrets.append(case.most - best)
     return {"case": case.name, "way": how, "seed": seed, "failed": failed, "regrets": regrets}
 
 

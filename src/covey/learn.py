@@ -19,7 +19,6 @@ from covey.errors import HistoryError, SpaceError
 from covey.gp import (
     GP,
     Bound,
-    Failures,
     Model,
     Observations,
     Posterior,
@@ -102,7 +101,7 @@ def understand(
     """The posterior after all results.
 
     With ``waiting``, as for choosing a batch, the covariance is also conditioned on pending and
-    failed points, and the mean is lowered around failed ones while these are too few to model.
+    failed points.
     ``recall`` of the last posterior saves time and changes nothing else.
     """
     data, models = _standing(history, recipe) or _fitted(history, recipe, rng)
@@ -119,10 +118,7 @@ def understand(
     failed = [t.point for t in history.failed if not t.excluded]
     if len(failed) >= success.ENOUGH:
         return replace(posterior, success=_success(history, recipe, failed))
-    if pending is None or not history.failed:
-        return posterior
-    lowering = Failures.among(data.at, pending[len(history.pending) :], float(data.values.min()))
-    return replace(posterior, failures=lowering)
+    return posterior
 
 
 def _success(history: History, recipe: Recipe, failed: Sequence[Mapping[str, Any]]) -> Success:

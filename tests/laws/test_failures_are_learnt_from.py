@@ -11,7 +11,7 @@ import pytest
 
 import covey
 from covey import Pool
-from covey.gp import Failures, Success, success
+from covey.gp import Success, success
 
 SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 BRANIN = covey.Space({"x": covey.Real(-5.0, 10.0), "y": covey.Real(0.0, 15.0)})
@@ -57,8 +57,6 @@ def test_a_failing_region_that_looks_good_takes_few_trials(fails, most, seed):
 def test_if_failures_taught_nothing_all_later_trials_would_fail(monkeypatch):
     """The control."""
     monkeypatch.setattr(success, "ENOUGH", 10**9)
-    monkeypatch.setattr(Failures, "lowered", lambda self, mean, at: mean)
-    monkeypatch.setattr(Failures, "climbed", lambda self, mean, slope, at: (mean, slope))
     assert len(run(hill, half_plane).history.failed) > 45
 
 
@@ -111,7 +109,7 @@ def test_a_border_is_learnt_where_half_of_the_space_fails(seed):
 
 @pytest.mark.parametrize("seed", [100, 101, 102])
 def test_without_a_model_of_it_more_would_fail(seed, monkeypatch):
-    """The control: the mean lowered around failures, and no more."""
+    """The control."""
     monkeypatch.setattr(success, "ENOUGH", 10**9)
     assert failing_share(seed) > 0.25
 
@@ -199,8 +197,7 @@ def study():
 
 def test_without_failures_nothing_of_this_is_done(study, monkeypatch):
     """Pending, cancelled and lost trials leave every batch as it was, to the last bit."""
-    monkeypatch.setattr(Failures, "among", None)  # a call would raise
-    monkeypatch.setattr(Success, "among", None)
+    monkeypatch.setattr(Success, "among", None)  # a call would raise
     study.ask(1)
     study.cancel(study.ask(1))
     (lost,) = study.ask(1)

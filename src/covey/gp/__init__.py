@@ -1,6 +1,5 @@
 """An exact Gaussian process: results in, a `Posterior` out; README.md says which file does what."""
 
-from covey.gp.failures import Failures
 from covey.gp.fit import fit, fit_best, informative, outgrown
 from covey.gp.likelihood import Likelihood
 from covey.gp.model import GP, PRIORS, Model, Priors
@@ -14,7 +13,6 @@ __all__ = [
     "GP",
     "PRIORS",
     "Bound",
-    "Failures",
     "Likelihood",
     "Model",
     "Observations",

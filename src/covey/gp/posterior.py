@@ -12,7 +12,6 @@ import numpy as np
 
 from covey.arrays import MEMORY, Array, cholesky, like, plus_diagonal, solve_lower, to_numpy
 from covey.belief import LEAST_VARIANCE, Belief, Gaussian
-from covey.gp.failures import Failures
 from covey.gp.fit import MANY
 from covey.gp.prior_mean import climbed_trend, trend
 from covey.kernels import KernelMatrix, squared_distance
@@ -33,16 +32,15 @@ if TYPE_CHECKING:
 class Posterior:
     """Fitted models conditioned on observations and on pending locations.
 
-    ``failures`` lower the mean around them; ``success`` says how likely a point is to succeed,
-    which becomes the weight of candidates. ``known`` is the mean and standard deviation of f at
-    the observations (`Recall.told`), which beliefs carry along. ``sources`` are earlier studies,
-    whose means, weighted as each model says, are part of its prior mean.
+    ``success`` says how likely a point is to succeed, which becomes the weight of candidates.
+    ``known`` is the mean and standard deviation of f at the observations (`Recall.told`), which
+    beliefs carry along. ``sources`` are earlier studies, whose means, weighted as each model says,
+    are part of its prior mean.
     """
 
     models: tuple[Model, ...]
     evidence: tuple[Evidence, ...]  # one per model
     data: Observations
-    failures: Failures | None = None
     success: Success | None = None
     known: tuple[Array, Array] | None = None
     sources: tuple[SourceMean, ...] = ()
@@ -72,7 +70,7 @@ class Posterior:
             mean = mean + trend(self.sources, model.earlier, at)
         return Gaussian(
             prior=KernelMatrix(model.kernel, at),
-            mean=mean if self.failures is None else self.failures.lowered(mean, at),
+            mean=mean,
             explained=ExplainedCovariance((survey.layer,), survey.squares, memory),
             noise=model.noise,
             evidence=seen,
@@ -145,16 +143,13 @@ class Posterior:
             # ∂μ = Σ_i w_i ∂k_i and ∂σ = -Σ_i (K⁻¹k)_i ∂k_i / σ, with ∂k_i = 2k' (x - x_i)/ℓ².
             fall = solve_lower(seen.factor, white, transposed=True) * (width / std)
             weights = seen.weights[:, None]
-            if self.failures is None and not any(model.earlier):
-                rise = _moved(at, seen.at, slope * (weights - fall), kernel.lengths)
-            else:
-                rise = _moved(at, seen.at, slope * weights, kernel.lengths)
-                if any(model.earlier):
-                    more, steeper = climbed_trend(self.sources, model.earlier, at)
-                    mean, rise = mean + more, rise + steeper
-                if self.failures is not None:
-                    mean, rise = self.failures.climbed(mean, rise, at)
+            if any(model.earlier):
+                more, steeper = climbed_trend(self.sources, model.earlier, at)
+                mean = mean + more
+                rise = _moved(at, seen.at, slope * weights, kernel.lengths) + steeper
                 rise = rise - _moved(at, seen.at, slope * fall, kernel.lengths)
+            else:
+                rise = _moved(at, seen.at, slope * (weights - fall), kernel.lengths)
             value += share * (mean + width * std)
             gradient += share * rise
         return value, gradient
@@ -283,9 +278,7 @@ class Recall:
         for model, seen, noise in zip(models, posterior.evidence, noises, strict=True):
             left = noise - np.square(noise) * self._factor(model, seen).precision[: len(data)]
             variances.append(np.maximum(left, LEAST_VARIANCE * model.kernel.variance))
-            mean = data.values - noise * seen.weights[: len(data)]
-            failures = posterior.failures
-            means.append(mean if failures is None else failures.lowered(mean, data.at))
+            means.append(data.values - noise * seen.weights[: len(data)])
         spread = np.mean(variances, axis=0) + np.var(means, axis=0)
         return np.mean(means, axis=0), np.sqrt(spread)
 

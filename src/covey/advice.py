@@ -18,7 +18,7 @@ from covey.learn import Recipe, reachable_trials, understand_several
 from covey.outcomes import PLAIN, Outcomes, complete
 from covey.policies import weighed
 from covey.space import Pool
-from covey.space.extending import former_spaces, without_absent
+from covey.space.covering import CoveringPool, without_absent
 
 
 class _Moments(NamedTuple):
@@ -81,7 +81,7 @@ def recommend_told(posterior: Posterior, recipe: Recipe, history: History) -> Re
     the point of best mean in the space as it is now.
     """
     told = history.ended
-    if isinstance(recipe.space, Pool) and not former_spaces(recipe.space):
+    if isinstance(recipe.space, Pool) and not isinstance(recipe.space, CoveringPool):
         places = recipe.space.locate([trial.point for trial in told])
         told = tuple(t for t, place in zip(told, places, strict=True) if place >= 0) or told
     else:

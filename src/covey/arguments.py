@@ -27,6 +27,7 @@ from covey.outcomes import Outcomes, refuse_parameters
 from covey.selection import Strategy
 from covey.space import Frame, Pool, Space, records_of
 from covey.space.constraints import enforce
+from covey.space.covering import searched
 
 _LONGEST = 1e9  # seconds of a time budget
 _MOST_POINTS = 10**5  # of a batch: their coordinates are drawn at once
@@ -173,6 +174,7 @@ class StudyArguments:
 
     def __post_init__(self) -> None:
         _require_kind(self.space)  # first: what is wrong with outcomes comes after it
+        object.__setattr__(self, "space", searched(self.space))
         require_space(self.space, self.outcomes)
 
     @cached_property

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from covey.arrays import Array
     from covey.gp import GP, Observations
     from covey.learn import Recipe
-    from covey.space import Parameter
 
 MOST = 300  # results of an earlier study that are kept: the best of them, and others at random
 _BEST = 100
@@ -176,35 +175,21 @@ def _searched(space: Space | Pool) -> tuple[str, ...]:
 
 
 def _coordinates(space: Space | Pool, name: str, values: Sequence[Any]) -> Array:
-    """Coordinates (n, width) of values of one parameter; nan where a value has none.
-
-    Numbers outside the range, or between steps, lie where its scale goes on.
-    """
+    """Coordinates (n, width) of values of one parameter; nan where a value has none."""
     columns = space.columns_of(name)
     width = columns.stop - columns.start
     at = np.full((len(values), width), np.nan)
     whole = space.point(0) if isinstance(space, Pool) else {}
-    for i, value in enumerate(values):
-        try:
+    for i, written in enumerate(values):
+        value = written
+        with suppress(SpaceError):  # a value without a place is left out
             if isinstance(space, Pool):
                 at[i] = space.encode([{**whole, name: value}])[0, columns]
-            else:
-                at[i] = space.parameters[name].encode([space.parameters[name].from_json(value)])
-        except SpaceError:
-            if isinstance(space, Space) and space.parameters[name].numeric and is_finite(value):
-                at[i] = _beyond(space.parameters[name], float(value))
+                continue
+            with suppress(SpaceError):  # a number outside is as it was written
+                value = space.parameters[name].from_json(written)
+            at[i] = space.parameters[name].place([value])
     return at
-
-
-def _beyond(parameter: Parameter, x: float) -> float:
-    """The coordinate of a number that is no value of a parameter; nan if its scale has none."""
-    low, high = parameter.span
-    ends = parameter.encode([parameter.check(low), parameter.check(high)])[:, 0]
-    log = parameter.scale == "log"
-    if low == high or (log and x <= 0.0):
-        return math.nan
-    low, high, x = (math.log(v) if log else v for v in (low, high, x))
-    return float(ends[0] + (x - low) / (high - low) * (ends[1] - ends[0]))
 
 
 def _spread(values: Sequence[Any]) -> Array:

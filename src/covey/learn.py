@@ -42,7 +42,7 @@ from covey.history.wells import mean_and_error
 from covey.hypervolume import EXACT, Front, front_of
 from covey.outcomes import Outcomes, Sense, goal_values, history_of_outcome
 from covey.space import Pool, Space
-from covey.space.extending import reachable, some_inside
+from covey.space.covering import reachable, some_inside
 
 if TYPE_CHECKING:
     from covey.earlier import Earlier
@@ -66,6 +66,7 @@ class Recipe:
     resolution: float | None = None  # share of a range within which points are copies; None: 1 %
     outcomes: Outcomes | None = None  # goals and limits by name; None: one plain value
     earlier: tuple[Earlier, ...] = ()  # studies whose means are a prior
+    passed: tuple[Space | Pool, ...] = ()  # the spaces that were searched before, oldest first
 
     @property
     def alike(self) -> float:

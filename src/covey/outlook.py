@@ -35,7 +35,7 @@ from covey.learn import (
 )
 from covey.outcomes import Outcomes, complete, history_of_outcome
 from covey.policies import counting
-from covey.space.extending import reachable
+from covey.space.covering import reachable
 
 _SAMPLES = 16  # draws of the hyper-parameters: the most probable ones alone are too sure
 _FEW = 300  # results up to which they are drawn; from more they are known well, and take long

@@ -59,7 +59,7 @@ from covey.selection import (
     laxer,
 )
 from covey.space import Pool, Space
-from covey.space.extending import reachable
+from covey.space.covering import reachable
 
 _log = logging.getLogger("covey")
 _STANDS = "stands for candidates that no other point is near"

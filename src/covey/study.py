@@ -28,6 +28,7 @@ from covey.plates.asking import OnPlates
 from covey.propose import Proposer, Request, propose
 from covey.selection import Strategy
 from covey.space import Pool, Space
+from covey.space.covering import are_alike, covering
 
 if TYPE_CHECKING:
     from covey.run.api import Objective, Result, Workers
@@ -95,6 +96,8 @@ class Study(OnPlates):
         self._computing, self._lock = Mutex(), Mutex()  # _lock is held for moments only
         self._diagnostics: Diagnostics | None = None
         self._begun, self._log = opened.recipe, opened.book
+        # The recipe in the state of the log that was last looked at.
+        self._covering: tuple[LogState | None, Recipe] = (None, opened.recipe)
         self._model = LastModel(opened.recipe)
         self._name, self._strategy = opened.name, opened.strategy
         self._resources = Resources(**options)  # type: ignore[misc] # the rest is popped
@@ -517,9 +520,19 @@ class Study(OnPlates):
         raise JournalError(arguments.UNCOPIED)
 
     def _in(self, state: LogState) -> Recipe:
-        """The recipe with the space as it is, or was, in this state of the log."""
-        begun = self._begun
-        return begun if state.space is begun.space else replace(begun, space=state.space)
+        """The recipe with the space as it is, or was, in this state of the log.
+
+        After an extension it covers the points so far.
+        """
+        if not state.passed:
+            return self._begun
+        last, recipe = self._covering
+        if last is not state:
+            seen = covering(state.space, [trial.point for trial in state.history.trials])
+            if not are_alike(seen, recipe.space):  # else the model is kept
+                recipe = replace(self._begun, space=seen, passed=state.passed)
+            self._covering = (state, recipe)
+        return recipe
 
     @property
     def _recipe(self) -> Recipe:

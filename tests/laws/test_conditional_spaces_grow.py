@@ -9,7 +9,7 @@ from tests.play import points_of
 import covey
 from covey import Choice, Integer, Real, Space
 from covey.errors import HistoryError, SpaceError
-from covey.space.extending import grown
+from covey.space.covering import covering
 
 TREE = {"model": "tree"}
 NET = {"model": "net"}
@@ -71,17 +71,23 @@ def test_extending_and_taking_it_back_is_the_identity(other, tmp_path):
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_points_of_the_new_space_have_the_coordinates_of_any_space(other):
-    now = grown(other, OLD, {})
+    now = covering(other, OLD.decode(np.random.default_rng(1).random((40, OLD.width))))
     rows = other.snap(np.random.default_rng(0).random((40, other.width)))
     points = other.decode(rows)
-    assert np.array_equal(now.encode(points), other.encode(points))
+    at = now.encode(points)
+    assert np.array_equal(at[:, : other.width], other.encode(points))
+    assert not at[:, other.width :].any()
+    assert np.array_equal(at, now.snap(at))
 
 
 def test_a_branch_that_is_gone_stays_in_the_model_without_what_it_alone_had():
-    u = grown(FEWER, OLD, {}).encode(
-        [{"model": "tree", "depth": 3}, {"model": "tree", "depth": 9}, {"model": "net", "lr": 1.0}]
-    )
-    assert u.tolist() == [[0.0, 0.5], [0.0, 0.5], [1.0, 1.0]]
+    points = [
+        {"model": "tree", "depth": 3},
+        {"model": "tree", "depth": 9},
+        {"model": "net", "lr": 1.0},
+    ]
+    u = covering(FEWER, points).encode(points)
+    assert u.tolist() == [[0.0, 0.5, 1.0], [0.0, 0.5, 1.0], [1.0, 1.0, 0.0]]
     study = some()
     study.extend(FEWER, "nets only")
     assert study.recommend().point["model"] == "net"
@@ -162,12 +168,13 @@ def test_a_parameter_that_becomes_conditional_leaves_the_model_where_it_is_absen
         assert only.check(trial.point) == dict(trial.point)
 
 
-def test_encode_still_refuses_what_never_was():
-    now = grown(BRANCH, OLD, {})
-    with pytest.raises(SpaceError, match="'k' is present only when model is 'knn'"):
-        now.encode([{"model": "net", "lr": 0.1, "k": 3}])
+def test_a_point_that_lacks_a_parameter_has_no_coordinates():
     with pytest.raises(SpaceError, match="'lr'"):
-        now.encode([{"model": "net"}])
+        covering(BRANCH, []).encode([{"model": "net"}])
+    study = some()
+    study.extend(BRANCH, "neighbours")
+    with pytest.raises(SpaceError, match="'k' is present only when model is 'knn'"):
+        study.predict([{"model": "net", "lr": 0.1, "k": 3}])
 
 
 def test_pending_trials_that_would_be_impossible_are_named():

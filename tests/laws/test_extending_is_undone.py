@@ -10,6 +10,7 @@ import covey
 from covey.errors import HistoryError, JournalMismatch, SpaceError, StrategyError
 from covey.history import Asked
 from covey.learn import understand, understand_several
+from covey.log.extension import extensions_in_words
 from covey.propose import compared
 
 REALS = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(1e-3, 1.0, log=True)})
@@ -27,7 +28,42 @@ OTHER = covey.Space(
 )
 POOL = covey.Pool([{"x": i / 40, "c": "abc"[i % 3]} for i in range(41)])
 ROWS = covey.Pool([{"x": i / 20, "c": "bd"[i % 2]} for i in range(10, 41)])
-PAIRS = [(REALS, WIDER), (MIXED, OTHER), (POOL, ROWS)]
+NUMBERS = {name: [ord(name) % 5, ord(name) % 3] for name in "abcdefg"}
+
+
+def described(*names):
+    return covey.Space({"x": covey.Real(0, 1), "c": covey.Choice(names, features=NUMBERS)})
+
+
+SIZES = covey.Space(
+    {
+        "x": covey.Real(0, 1),
+        "n": covey.Real(0, 4),
+        "c": covey.Choice(["xs", "s", "l", "xl"], ordered=True),
+    }
+)
+FEWER_SIZES = covey.Space(
+    {
+        "x": covey.Choice([0.5]),
+        "n": covey.Real(0, 2),
+        "c": covey.Choice(["s", "m", "l"], ordered=True),
+    }
+)
+PAIRS = {
+    "reals": (REALS, WIDER),
+    "mixed": (MIXED, OTHER),
+    "pool": (POOL, ROWS),
+    "descriptors": (described(*"abcdef"), described(*"bcdg")),
+    "order": (SIZES, FEWER_SIZES),
+}
+
+IN_BOTH = {
+    "reals": {"x": 0.5, "y": 0.5},
+    "mixed": {"x": 0.3, "n": 1, "c": "a"},
+    "pool": {"x": 0.7, "c": "b"},
+    "descriptors": {"x": 0.5, "c": "b"},
+    "order": {"x": 0.5, "n": 1.0, "c": "s"},
+}
 
 
 def value(point):
@@ -44,7 +80,7 @@ def some(space, strategy="auto", **options):
     return study
 
 
-@pytest.mark.parametrize(("space", "other"), PAIRS, ids=["reals", "mixed", "pool"])
+@pytest.mark.parametrize(("space", "other"), PAIRS.values(), ids=PAIRS)
 @pytest.mark.parametrize("strategy", ["auto", "ucb-dpp-max"])
 def test_extending_and_taking_it_back_is_the_identity(space, other, strategy, tmp_path):
     path = tmp_path / "run.jsonl"
@@ -78,7 +114,41 @@ def test_after_asks_in_between_hyper_parameters_are_those_of_the_space():
     assert study.history.models == theirs
 
 
-@pytest.mark.parametrize(("space", "other"), PAIRS, ids=["reals", "mixed", "pool"])
+@pytest.mark.parametrize(("space", "other"), PAIRS.values(), ids=PAIRS)
+def test_the_way_to_a_space_does_not_matter(space, other, tmp_path):
+    """What a model sees depends on the space as it is and on what was told, on no other space."""
+    path = tmp_path / "run.jsonl"
+    straight, around = some(space), some(space, journal=path)
+    straight.extend(other, "at once")
+    for step in (other, space, other):
+        around.extend(step, "to and fro")
+    points = [trial.point for trial in around.history]
+    seen = [study.recipe.space.encode(points) for study in (straight, around)]
+    np.testing.assert_allclose(seen[1], seen[0], atol=1e-9)
+    expected = points_of(straight.ask(4))
+    assert points_of(covey.Study.load(path, other).ask(4)) == expected
+
+
+def test_what_changed_is_said_of_the_spaces_themselves():
+    study = some(POOL)
+    study.extend(ROWS, "another catalogue")
+    (said,) = extensions_in_words(study.history, study.recipe)
+    assert "31 candidates (were 41), 39 gone" in said
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_what_is_told_meanwhile_is_as_if_it_had_been_told_without_extending(pair):
+    space, other = PAIRS[pair]
+    untouched, back = some(space), some(space)
+    back.extend(other, "another range")
+    for study in (untouched, back):
+        study.add([IN_BOTH[pair]], [3.0])
+        study.exclude(1, "spilt")
+    back.extend(space, "as it was")
+    assert points_of(back.ask(4)) == points_of(untouched.ask(4))
+
+
+@pytest.mark.parametrize(("space", "other"), PAIRS.values(), ids=PAIRS)
 def test_a_batch_is_of_the_space_as_it_is_now(space, other):
     study = some(space)
     study.extend(other, "another range")
@@ -137,6 +207,23 @@ def test_an_option_with_features_that_trials_had_may_go(tmp_path):
     again = covey.Study.load(tmp_path / "run.jsonl")  # the log needs no file
     assert again.space == study.space
     assert len(again.history.told) == 3
+    points = [trial.point for trial in study.history]
+    np.testing.assert_array_equal(
+        again.recipe.space.encode(points), study.recipe.space.encode(points)
+    )
+
+
+def test_options_that_are_gone_do_not_blur_each_other():
+    """Each result of them tells something about the other parameters, whatever its option did."""
+    space = covey.Space({"x": covey.Real(0, 1), "c": covey.Choice(list("abcde"))})
+    off = dict(zip("abcde", (0.0, 0.5, 5.0, -5.0, 2.0), strict=True))
+    study = covey.Study(space, seed=0)
+    points = [{"x": (i * 7 % 30) / 29, "c": "abcde"[i % 5]} for i in range(30)]
+    study.add(points, [np.sin(6 * p["x"]) + off[p["c"]] for p in points])
+    study.extend(covey.Space({**space.parameters, "c": covey.Choice(["a", "b"])}), "sold out")
+    at = [{"x": x, "c": "a"} for x in np.linspace(0, 1, 9)]
+    expected = np.sin(6 * np.linspace(0, 1, 9))
+    assert np.abs(study.predict(at).mean - expected).max() < 0.2
 
 
 def test_a_reason_to_extend_needs_a_space(tmp_path):

@@ -22,7 +22,7 @@ from covey.history import codec
 from covey.log import journal
 from covey.log import journal as lines
 from covey.log.journal import Journal
-from covey.log.log import Logbook, LogState
+from covey.log.log import Logbook
 
 Patch = pytest.MonkeyPatch
 DEFECTS: dict[str, Callable[[Patch], None]] = {}
@@ -363,8 +363,7 @@ def _(patch: Patch) -> None:
             return real(self, event, key, since)
         except JournalError as error:
             if type(error) is JournalError:
-                history, seq, space = self.state
-                self.state = LogState(history.then(event), seq, space)
+                self.state = self.state._replace(history=self.history.then(event))
             raise
 
     patch.setattr(Logbook, "_append", append)

@@ -102,7 +102,7 @@ def standing_lines(study: Study) -> Iterator[str]:
     """How the space was extended, the limits, and the trials that are told in part."""
     from covey.log.extension import extensions_in_words
 
-    yield from extensions_in_words(study.history, study.space)
+    yield from extensions_in_words(study.history, study.recipe)
     if study.outcomes.limits:
         kept = sum(study.outcomes.keeps(t.values) for t in study.history.told)
         limits = ", ".join(map(str, study.outcomes.limits))
@@ -118,7 +118,7 @@ def extended_fields(study: Study) -> list[dict[str, Any]]:
 
     return [
         {"reason": event.reason, "batches": rounds, "changes": said}
-        for event, rounds, said in changes(study.history, study.space)
+        for event, rounds, said in changes(study.history, study.recipe)
     ]
 
 

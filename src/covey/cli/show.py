@@ -51,10 +51,8 @@ def look_back_at(settings: Settings, *, model: bool = False) -> Study:
 
     With ``model`` also its model is needed: candidates that are known by name only have none.
     """
-    from covey.space.extending import is_former
-
     study = look_at(settings, own=True)
-    if model and is_former(study.space):
+    if model and study.space.written is not None:
         return look_at(settings)  # which says what differs
     say_differences(settings, study)
     return study

@@ -16,13 +16,13 @@ from typing import Any, Self
 from covey import GP, Pool, Space, Study
 from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, HistoryError, JournalError, SpaceError, StrategyError
-from covey.history import Trial, event_from_json, event_to_json
+from covey.history import Extended, Trial, event_from_json, event_to_json
 from covey.log.header import header_of
 from covey.log.journal import Contents, event_line, header_line, parse
 from covey.selection import Strategy
 from covey.space import space_from_description
+from covey.space.covering import searched
 from covey.space.description import as_described
-from covey.space.extending import former_spaces
 from covey.space.names import is_finite, plain
 
 # Snapshots: a study as one journal in bytes.
@@ -42,17 +42,19 @@ def snapshot(study: Study, strategy: str | Strategy, notes: Mapping[str, Any]) -
         notes: what the host has to remember beside it, as JSON.
     """
     name, _ = strategy_of(strategy)
-    first = [*former_spaces(study.space), study.space][0]  # later ones are in the events
+    spaces = [*study.recipe.passed, searched(study.space)]  # the later ones are in the events
     named = {"name": name, "object": not isinstance(strategy, str)}
     header = {
-        **header_of(replace(study.recipe, space=first), named),
+        **header_of(replace(study.recipe, space=spaces[0]), named),
         "notes": dict(notes),
-        "pickle": _pickled(first),
+        "pickle": _pickled(spaces[0]),
     }
     history, lines = study.history, [header_line(header)]
     firsts = {batch.place: batch.first for batch in history.batches}  # event -> its first id
     for place, (event, at) in enumerate(zip(history.events, history.times, strict=True)):
-        written = event_to_json(event, study.space.to_json, firsts.get(place, 0))
+        if isinstance(event, Extended) and event.changes:
+            del spaces[0]
+        written = event_to_json(event, spaces[0].to_json, firsts.get(place, 0))
         when = {} if at is None else {"at": at.isoformat(timespec="milliseconds")}
         lines.append(event_line(place + 1, {**when, **written}))
     return b"".join(lines)

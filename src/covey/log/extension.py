@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,61 +14,54 @@ from covey.history import Extended, History, Point, Trial
 from covey.space import Choice, Mixture, Parameter, Pool, Space, space_from_description
 from covey.space.changes import differences, one_value, require_compatible
 from covey.space.constraints import Constraint
-from covey.space.description import as_described, constraint_from, parameter_from
-from covey.space.extending import (
-    FormerPool,
-    FormerSpace,
-    GrownSpace,
+from covey.space.covering import (
+    CoveringPool,
+    CoveringSpace,
     allows,
-    former_spaces,
-    grown,
-    is_former,
-    is_present,
-    written_conditions,
+    covering,
+    remembering,
+    searched,
 )
+from covey.space.description import as_described, constraint_from, parameter_from
 from covey.space.names import is_scalar
+
+if TYPE_CHECKING:
+    from covey.learn import Recipe
 
 _FARTHEST = 1e100  # of a coordinate: squares must not overflow
 _NAMED = 8  # trials in a message
 _ROUNDING = 1e-6  # of a total
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A space that a log went through: its description, and why and when it came."""
+def stages(
+    header: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """The spaces that a log went through, oldest first: its header and its extensions.
 
-    description: Mapping[str, Any] = field(repr=False)
-    fingerprint: str
-    reason: str = ""  # empty: the study began with it
-    at: str = ""
-
-
-def stages(header: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> list[Stage]:
-    """The spaces of a log, oldest first; the last is the one that is searched now."""
-    found = [Stage(header["space"], header["fingerprint"])]
+    Each has a ``space`` (the description) and its ``fingerprint``.
+    """
+    found = [header]
     for line in lines:
-        if line.get("type") == "extended" and isinstance(line.get("space"), Mapping):
-            mark = str(line.get("fingerprint", ""))
-            if mark != found[-1].fingerprint:
-                reason, at = str(line.get("reason", "")), str(line.get("at", ""))[:10]
-                found.append(Stage(line["space"], mark, reason, at))
+        extends = line.get("type") == "extended" and isinstance(line.get("space"), Mapping)
+        if extends and line.get("fingerprint") != found[-1]["fingerprint"]:
+            found.append(line)
     return found
 
 
-def former_space(stage: Stage, like: Space | Pool) -> Space | Pool:
+def space_known_by(stage: Mapping[str, Any], like: Space | Pool) -> Space | Pool:
     """The space of a stage, as far as its description tells; ``like`` is a later one.
 
-    Functions of the point are lost, objects among the options come from ``like``, and a pool whose
-    file has changed is known by name only.
+    Functions of the point are lost, objects among the options come from ``like``, and of a pool
+    whose file has changed nothing is known but the description.
     """
-    description = stage.description
+    description, fingerprint = stage["space"], stage["fingerprint"]
     if description.get("kind") == "pool":
         try:
             return space_from_description(description)
         except SpaceError:
             if not isinstance(like, Pool):
                 raise
-            return FormerPool.of(like, description, stage.fingerprint)
+            return _standing_in(like, description, fingerprint)
     if not description.get("opaque", False):
         return space_from_description(description)
     try:
@@ -75,7 +69,16 @@ def former_space(stage: Stage, like: Space | Pool) -> Space | Pool:
         rules = [rule for entry in description["where"] for rule in _rules(entry)]
     except (KeyError, TypeError) as error:
         raise SpaceError(f"the description of a space is damaged: {error!r}") from error
-    return FormerSpace.of(Space(parameters, where=rules), description, stage.fingerprint)
+    return _standing_in(Space(parameters, where=rules), description, fingerprint)
+
+
+def _standing_in(
+    space: Space | Pool, description: Mapping[str, Any], fingerprint: str
+) -> Space | Pool:
+    """A copy of a space under the name that a log has for another."""
+    made = copy(space)
+    made.__dict__.update(written=description, fingerprint=fingerprint)
+    return made
 
 
 def _parameter(entry: Mapping[str, Any], like: Space | Pool) -> Parameter:
@@ -105,7 +108,7 @@ def space_after(event: Extended, now: Space | Pool, given: Space | Pool) -> Spac
         if known.fingerprint == event.fingerprint:
             return known
     try:
-        return former_space(Stage(event.space, event.fingerprint, event.reason), given)
+        return space_known_by({"space": event.space, "fingerprint": event.fingerprint}, given)
     except SpaceError as error:
         raise _unknown_space(event.reason) from error
 
@@ -113,12 +116,12 @@ def space_after(event: Extended, now: Space | Pool, given: Space | Pool) -> Spac
 def extended(event: Extended, now: Space | Pool, given: Space | Pool) -> Space | Pool:
     """The space to search after an event."""
     space = space_after(event, now, given)
-    return now if space is now else grown(space, now, event.values or {})
+    return now if space is now else remembering(space, now)
 
 
 def require_known(space: Space | Pool, given: Space | Pool, reason: str) -> None:
     """Raise JournalMismatch if a log went on to a space that it cannot hold."""
-    if is_former(space) and space.fingerprint != given.fingerprint:
+    if space.written is not None and space.fingerprint != given.fingerprint:
         raise _unknown_space(reason)
 
 
@@ -141,7 +144,7 @@ def extension(
 
     ``values`` are those that trials so far had of new parameters.
     """
-    space = as_described(space, now.describe())
+    space = as_described(searched(space), now.describe())
     require_compatible(now, space)
     if values is not None and not isinstance(values, Mapping):
         raise SpaceError(f"values is a dict such as {{'pressure': 1.0}}, got {values!r}")
@@ -184,25 +187,41 @@ def require_possible(
         return
     require_compatible(now, after)
     values: Mapping[str, Any] = event.values or {}
-    if isinstance(now, Space) and isinstance(after, GrownSpace):
+    if isinstance(now, Space) and isinstance(after, Space):
         _require_written(now, after)
         _require_branches_gone(now, after, trials)
-        _require_values(now, after, values, trials)
+    seen, full = _seen(after, trials, event)
+    if isinstance(now, Space) and isinstance(seen, CoveringSpace):
+        _require_values(now, seen, full)
     for name in values:
         after.check({name: values[name]}, partial=True)
     if isinstance(after, Space):
         _require_sums(after, values, trials)
-    _require_places(after, trials)
-    _require_pending(now, after, [trial for trial in trials if trial.status == "pending"])
+    _require_places(seen, trials, full)
+    _require_pending(now, after, trials, full)
+
+
+def _seen(
+    after: Space | Pool, trials: Sequence[Trial], event: Extended
+) -> tuple[CoveringSpace | CoveringPool, list[Mapping[str, Any]]]:
+    """The space that covers trials after an extension, and their points with the values of it."""
+    seen = covering(after, [trial.point for trial in trials])
+    if isinstance(seen, CoveringPool) or event.values is None:
+        return seen, [trial.point for trial in trials]
+    return seen, [seen.completed(trial.point, event.values) for trial in trials]
 
 
 def completed_by(event: Extended, after: Space | Pool, history: History) -> Extended:
     """The event with the trials that have each value of a conditional parameter."""
-    if event.values is None or not isinstance(after, GrownSpace) or not after.conditions:
+    seen, full = _seen(after, history.trials, event)
+    if event.values is None or isinstance(seen, CoveringPool) or not seen.conditions:
         return event
-    found = [(t.id, after.completed(t.point, event.values), t.point) for t in history.trials]
     having = {
-        name: [i for i, full, point in found if name in full and name not in point]
+        name: [
+            trial.id
+            for trial, point in zip(history.trials, full, strict=True)
+            if name in point and name not in trial.point
+        ]
         for name in event.values
     }
     return replace(event, having=having)
@@ -216,26 +235,30 @@ def _conditional(space: Space | Pool) -> list[str]:
 
 def _require_written(now: Space, after: Space) -> None:
     """Raise if a condition names objects, which a log cannot hold to read old trials by."""
-    for space in (now, after):
-        for name, needed in written_conditions(space).items():
-            for parent, values in needed.items():
-                if not all(map(is_scalar, values)):
-                    raise SpaceError(
-                        f"{name!r} is present under options of {parent!r} that are objects, which "
-                        "a log cannot hold; let names stand for them, and extend the space then, "
-                        "or start another study, and pass it what you know with study.add"
-                    )
+    for name, parameter in (*now.parameters.items(), *after.parameters.items()):
+        for parent, values in (parameter.when or {}).items():
+            if not all(map(is_scalar, values)):
+                raise SpaceError(
+                    f"{name!r} is present under options of {parent!r} that are objects, which "
+                    "a log cannot hold; let names stand for them, and extend the space then, "
+                    "or start another study, and pass it what you know with study.add"
+                )
 
 
 def _require_branches_gone(now: Space, after: Space, trials: Sequence[Trial]) -> None:
     """Raise if a conditional parameter is gone, and its branch is not: results depend on it."""
-    conditions = written_conditions(now)
+    then = CoveringSpace.of(now, ())
     for name in now.names:
         if name in after.parameters:
             continue
+        parents = now.parameters[name].when or {}
         for trial in trials:
-            had = name in trial.point and is_present(now, trial.point, name, conditions)
-            if had and not _is_gone(trial.point, conditions[name], after):
+            had = name in trial.point and then.has(trial.point, name)
+            # A parent that is gone itself is looked at alone.
+            if had and all(
+                parent in after.parameters and after.parameters[parent].allows(trial.point[parent])
+                for parent in parents
+            ):
                 raise SpaceError(
                     f"the parameter {name!r} is gone, and its branch is not: trial {trial.id} had "
                     f"{trial.point[name]!r} of it. Keep it with the only value that it shall have, "
@@ -243,27 +266,8 @@ def _require_branches_gone(now: Space, after: Space, trials: Sequence[Trial]) ->
                 )
 
 
-def _is_gone(point: Mapping[str, Any], parents: Iterable[str], after: Space) -> bool:
-    """Whether a parent has no such value any more; one that is gone itself is looked at alone."""
-    return any(
-        parent not in after.parameters or not _is_value(after.parameters[parent], point[parent])
-        for parent in parents
-    )
-
-
-def _is_value(parameter: Parameter, value: Any) -> bool:
-    try:
-        parameter.check(value)
-    except SpaceError:
-        return False
-    return True
-
-
-def _require_values(
-    now: Space, after: GrownSpace, values: Mapping[str, Any], trials: Sequence[Trial]
-) -> None:
-    """Raise if trials lack a parameter that is present in them from now on."""
-    full = [after.completed(trial.point, values) for trial in trials]
+def _require_values(now: Space, after: CoveringSpace, full: Sequence[Mapping[str, Any]]) -> None:
+    """Raise if completed points lack a parameter that is present in them from now on."""
     for name in after.names:
         count = sum(name not in point and after.has(point, name) for point in full)
         if not count:
@@ -272,7 +276,7 @@ def _require_values(
         those = several(count, "trial")
         said = (
             f"is new: say which value the {those} so far had of it"
-            if new and count == len(trials)
+            if new and count == len(full)
             else f"is present now in {those} of before that lack it: say which value they had of it"
         )
         raise SpaceError(
@@ -303,29 +307,46 @@ def _require_sums(after: Space, values: Mapping[str, Any], trials: Sequence[Tria
                     )
 
 
-def _require_places(after: Space | Pool, trials: Sequence[Trial]) -> None:
-    """Raise unless every trial has coordinates in the new space."""
-    for trial in trials:
-        try:
-            far = np.abs(after.encode([trial.point])).max(initial=0.0)
-        except SpaceError as error:
-            raise SpaceError(
-                f"trial {trial.id} at {dict(trial.point)} has no place in the new space: {error}. "
-                "Nothing was written"
-            ) from error
-        if not far <= _FARTHEST:
-            raise SpaceError(
-                f"trial {trial.id} at {dict(trial.point)} would lie {far:.0e} ranges away from the "
-                "new space; choose a wider range, or start another study"
-            )
+def _require_places(
+    seen: CoveringSpace | CoveringPool, trials: Sequence[Trial], full: Sequence[Mapping[str, Any]]
+) -> None:
+    """Raise unless every trial, whose completed point is in ``full``, has a place to the model."""
+    try:
+        far = np.abs(seen.encode(full)).max(axis=1, initial=0.0)
+    except SpaceError:
+        far = np.array([_distance(seen, *pair) for pair in zip(trials, full, strict=True)])
+    for i in np.flatnonzero(~(far <= _FARTHEST)).tolist():
+        raise SpaceError(
+            f"trial {trials[i].id} at {dict(trials[i].point)} would lie {far[i]:.0e} ranges away "
+            "from the new space; choose a wider range, or start another study"
+        )
 
 
-def _require_pending(now: Space | Pool, after: Space | Pool, pending: Sequence[Trial]) -> None:
+def _distance(seen: CoveringSpace | CoveringPool, trial: Trial, point: Mapping[str, Any]) -> float:
+    """The largest coordinate of a trial, or an error that names it if it has none."""
+    try:
+        return float(np.abs(seen.encode([point])).max(initial=0.0))
+    except SpaceError as error:
+        raise SpaceError(
+            f"trial {trial.id} at {dict(trial.point)} has no place in the new space: {error}. "
+            "Nothing was written"
+        ) from error
+
+
+def _require_pending(
+    now: Space | Pool,
+    after: Space | Pool,
+    trials: Sequence[Trial],
+    full: Sequence[Mapping[str, Any]],
+) -> None:
     """Raise if trials that are under way, and possible so far, would not be any more."""
-    points = [trial.point for trial in pending]
-    was = np.ones(len(points), bool) if is_former(now) else _possible(now, points)
-    stays = _possible(after, points)
-    bad = [trial for trial, a, b in zip(pending, was, stays, strict=True) if a and not b]
+    bad = [
+        trial
+        for trial, point in zip(trials, full, strict=True)
+        if trial.status == "pending"
+        and (now.written is not None or _is_possible(now, trial.point))
+        and not _is_possible(after, point)
+    ]
     if bad:
         ids = ", ".join(str(trial.id) for trial in bad[:_NAMED])
         more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
@@ -337,10 +358,11 @@ def _require_pending(now: Space | Pool, after: Space | Pool, pending: Sequence[T
         )
 
 
-def _possible(space: Space | Pool, points: Sequence[Mapping[str, Any]]) -> Sequence[bool]:
+def _is_possible(space: Space | Pool, point: Mapping[str, Any]) -> bool:
+    """Whether a point may be proposed in a space: it keeps all rules, or is a row of a pool."""
     if isinstance(space, Pool):
-        return [bool(place >= 0) for place in space.locate(points)] if points else []
-    return [allows(space, point) for point in points]
+        return bool(CoveringPool.of(space, [point]).locate([point])[0] >= 0)
+    return allows(space, point)
 
 
 def preview(
@@ -353,17 +375,21 @@ def preview(
     event, space = extension(now, space, "preview", values or None)
     after = extended(event, now, space)
     require_possible(event, now, after, history.trials)
-    kept = _possible(after, [trial.point for trial in history.told])
-    outside = [trial.id for trial, one in zip(history.told, kept, strict=True) if not one]
+    _, full = _seen(after, history.told, event)
+    outside = [
+        trial.id
+        for trial, point in zip(history.told, full, strict=True)
+        if not _is_possible(after, point)
+    ]
     return differences(now, space), outside
 
 
 # What happened to the space of a study, in words.
 
 
-def changes(history: History, space: Space | Pool) -> list[tuple[Extended, int, list[str]]]:
+def changes(history: History, recipe: Recipe) -> list[tuple[Extended, int, list[str]]]:
     """Every extension, the number of batches asked for before it, and what it changed."""
-    passed = [*former_spaces(space), space]
+    passed = [*recipe.passed, searched(recipe.space)]
     found: list[tuple[Extended, int, list[str]]] = []
     for place, event in enumerate(history.events):
         if isinstance(event, Extended) and event.changes:
@@ -373,10 +399,10 @@ def changes(history: History, space: Space | Pool) -> list[tuple[Extended, int, 
     return found
 
 
-def extensions_in_words(history: History, space: Space | Pool) -> list[str]:
+def extensions_in_words(history: History, recipe: Recipe) -> list[str]:
     """Every extension in a sentence, oldest first."""
     return [
         f"the space was extended after {several(rounds, 'batch')}: {'; '.join(said)}. Reason: "
         f"{event.reason}"
-        for event, rounds, said in changes(history, space)
+        for event, rounds, said in changes(history, recipe)
     ]

@@ -11,7 +11,7 @@ from covey.earlier import Earlier
 from covey.errors import CoveyError, JournalError, JournalMismatch, SpaceError, StrategyError
 from covey.gp import GP
 from covey.learn import Recipe
-from covey.log.extension import Stage, former_space, stages
+from covey.log.extension import space_known_by, stages
 from covey.log.journal import Journal, read
 from covey.log.log import Log, Logbook, ReadOnlyLog, checked_path, exists, no_collector
 from covey.outcomes import PLAIN, Outcomes
@@ -99,12 +99,12 @@ def recipe_in(
     It was started with all of it but the space, which ``lines``, its events, may have extended.
     """
     passed = stages(header, lines)
-    given = replace(given, space=as_described(given.space, passed[-1].description))
+    given = replace(given, space=as_described(given.space, passed[-1]["space"]))
     made = Recipe(given.space, given.goal, gp_in(header), header["seed"], header.get("resolution"))
     earlier = tuple(map(Earlier.from_description, header.get("prior", ())))
     made = replace(made, outcomes=outcomes_in(header), earlier=earlier)
     for what, written, now in (
-        ("space", passed[-1].fingerprint, given.space.fingerprint),
+        ("space", passed[-1]["fingerprint"], given.space.fingerprint),
         *_outcomes(header, given),
         ("seed", header["seed"], header["seed"] if seed is None else seed),
         ("gp", made.gp, made.gp if gp is None else gp),
@@ -141,18 +141,19 @@ def _outcomes(header: Mapping[str, Any], given: Recipe) -> Iterator[tuple[str, A
         yield name, header.get(name), now.get(name, header.get(name))
 
 
-def _other_space(passed: Sequence[Stage], given: Space | Pool) -> JournalMismatch:
+def _other_space(passed: Sequence[Mapping[str, Any]], given: Space | Pool) -> JournalMismatch:
     """The error for a space that is not the one a journal is searching now."""
     last = passed[-1]
-    if any(stage.fingerprint == given.fingerprint for stage in passed):
-        when = f" on {last.at}" if last.at else ""
-        said = "; ".join(differences(given, former_space(last, given)))
+    if any(stage["fingerprint"] == given.fingerprint for stage in passed):
+        when = f" on {str(last['at'])[:10]}" if last.get("at") else ""
+        said = "; ".join(differences(given, space_known_by(last, given)))
         return JournalMismatch(
-            f"the space of this study was extended since{when} ({last.reason}): {said}. Go on with "
+            f"the space of this study was extended since{when} ({last.get('reason', '')}): "
+            f"{said}. Go on with "
             "the space as it is now: Study.load(journal) has it, and in covey.toml write the same. "
             "To change it back: Study.load(journal, space, extend=reason), or `covey extend`."
         )
-    if isinstance(given, Pool) != (last.description.get("kind") == "pool"):
+    if isinstance(given, Pool) != (last["space"].get("kind") == "pool"):
         said = "; ".join(_differences(last, given))  # which says that this cannot be gone on with
         return JournalMismatch(f"the journal belongs to a study with another space: {said}.")
     began = "started with" if len(passed) == 1 else "extended to"
@@ -165,10 +166,10 @@ def _other_space(passed: Sequence[Stage], given: Space | Pool) -> JournalMismatc
     )
 
 
-def _differences(last: Stage, given: Space | Pool) -> list[str]:
+def _differences(last: Mapping[str, Any], given: Space | Pool) -> list[str]:
     """What is different in words, as far as the log can tell."""
     try:
-        said = differences(former_space(last, given), given)
+        said = differences(space_known_by(last, given), given)
     except SpaceError:  # what was there cannot be built again
         said = []
     return said or ["what a log cannot hold, such as a function or an object"]
@@ -213,8 +214,8 @@ class OpenedLog:
         """
         last = stages(self.log.header, self.lines)[-1]
         if like is None:
-            return space_from_description(last.description)
-        return former_space(last, like)
+            return space_from_description(last["space"])
+        return space_known_by(last, like)
 
 
 def open_study(

@@ -32,18 +32,17 @@ from covey.history import (
     event_to_json,
 )
 from covey.log.extension import (
-    Stage,
     completed_by,
     extended,
     extension,
-    former_space,
     require_known,
     require_possible,
     space_after,
+    space_known_by,
 )
 from covey.log.journal import Contents, event_line, header_line, parse, parse_events
 from covey.space import Pool, Space
-from covey.space.extending import former_spaces
+from covey.space.covering import covering
 
 if TYPE_CHECKING:
     from covey.propose import Request
@@ -195,6 +194,12 @@ class LogState(NamedTuple):
     history: History
     seq: int
     space: Space | Pool  # as it is after these events
+    passed: tuple[Space | Pool, ...] = ()  # the spaces that it was before, oldest first
+
+    def after(self, history: History, seq: int, space: Space | Pool) -> LogState:
+        """The state after more events; a space that is left has passed."""
+        passed = self.passed if space is self.space else (*self.passed, self.space)
+        return LogState(history, seq, space, passed)
 
 
 class Message(NamedTuple):
@@ -377,7 +382,7 @@ class Logbook:
             require_possible(event, self._space, after, changed)
             event = completed_by(event, after, self.history)
             return replace(event, before=self._space.fingerprint)
-        if isinstance(event, Enqueued | Added | Moved) and former_spaces(self._space):
+        if isinstance(event, Enqueued | Added | Moved) and self.state.passed:
             # They may have been checked in the space that there was before.
             return replace(event, points=tuple(Point(self._space.check(p)) for p in event.points))
         return event
@@ -399,29 +404,34 @@ class Logbook:
             if trial.status not in free
             and (trial.id >= len(then) or then.trial(trial.id).status in free)
         ]
-        encode = self._space.encode
-        return bool(taken) and bool(among(encode(asked.points), encode(taken)).any())
+        if not taken:
+            return False
+        encode = covering(self._space, taken).encode
+        return bool(among(encode(asked.points), encode(taken)).any())
 
     def _append(self, event: Event, key: str | None, chosen_from_seq: int) -> list[Trial]:
-        history, seq, before = self.state
+        history, seq, before, _ = self.state
         if isinstance(event, Asked) and event.after is None and chosen_from_seq != seq:
             event = replace(event, after=chosen_from_seq)
         space = extended(event, before, self._given) if isinstance(event, Extended) else before
         at = now()
-        line = {"at": at, **event_to_json(event, space.to_json, len(history))}
+        # Values of an extension one by one, since conditional parameters may exclude each other.
+        write = covering(space, ()).to_json if isinstance(event, Extended) else space.to_json
+        line = {"at": at, **event_to_json(event, write, len(history))}
         seq = self._log.append(line if key is None else {**line, "key": key}, seq)
         after = history.then_checked(event, time_of(at))
         made = range(len(history), len(after))
         if key is not None:
             self._messages[key] = Message(event, made, before)
-        self.state = LogState(after, seq, space)
+        self.state = self.state.after(after, seq, space)
         return [after.trial(i) for i in made]
 
     def _replayed(self, lines: Iterable[Mapping[str, Any]]) -> LogState:
-        history, seq, space = self.state
         lines, reason = list(lines), ""
-        if not seq:
-            space = self._first_space(lines)
+        state = self.state
+        if not state.seq:
+            state = state._replace(space=self._first_space(lines))
+        history, seq, space, _ = state
         events, times, count = [], [], len(history)
         for line in lines:
             seq += 1
@@ -432,6 +442,7 @@ class Logbook:
             if isinstance(event, Extended):
                 event = self._decoded(event, space)
                 space, reason = extended(event, space, self._given), event.reason
+                state = state.after(history, seq, space)
             events.append(event)
             times.append(time_of(line.get("at")))
             made = len(event.points) if isinstance(event, Asked | Enqueued | Added) else 0
@@ -440,19 +451,18 @@ class Logbook:
             count += made
         require_known(space, self._given, reason)
         if not self.state.seq:  # all at once, which is quicker for a long log
-            return LogState(History(events, times), seq, space)
+            return state.after(History(events, times), seq, space)
         for event, at in zip(events, times, strict=True):
             history = history.then(event, at)
-        return LogState(history, seq, space)
+        return state.after(history, seq, space)
 
     def _first_space(self, lines: Iterable[Mapping[str, Any]]) -> Space | Pool:
         """The space that the study began with, whose points the log holds first."""
         header = self._log.header
         if not any(line.get("type") == "extended" for line in lines) or "space" not in header:
             return self._space
-        first = Stage(header["space"], header["fingerprint"])
-        known = first.fingerprint == self._given.fingerprint
-        return self._given if known else former_space(first, self._given)
+        known = header["fingerprint"] == self._given.fingerprint
+        return self._given if known else space_known_by(header, self._given)
 
     def _decoded(self, event: Extended, now: Space | Pool) -> Extended:
         if event.values is None:

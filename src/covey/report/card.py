@@ -45,7 +45,7 @@ from covey.report.slices import Diversity, Edge, Slice, diversity, edges, model_
 from covey.report.tradeoff import TradeOff, front_headline, trade_off
 from covey.report.trainings import Trainings, trainings_of
 from covey.space import Space
-from covey.space.extending import allows, former_spaces
+from covey.space.covering import CoveringSpace, allows
 
 if TYPE_CHECKING:
     from covey.gp import Posterior
@@ -337,7 +337,7 @@ def _card(history: History, recipe: Recipe, commands: Commands, best: Trial | No
         edges=() if best is None else _edges(recipe.space, best, batch),
         commands=commands,
         notes=(
-            *(f"{_said(one)}." for one in extensions_in_words(history, recipe.space)),
+            *(f"{_said(one)}." for one in extensions_in_words(history, recipe)),
             *_notes(batches, window, len(history.counted)),
             *sentences_about(recipe, history),
         ),
@@ -353,7 +353,7 @@ def _edges(
     space: Space | Pool, best: Trial, batch: Sequence[Mapping[str, Any]]
 ) -> tuple[Edge, ...]:
     """Ends at which the best point sits; none if it is outside a space that was narrowed."""
-    outside = former_spaces(space) and isinstance(space, Space) and not allows(space, best.point)
+    outside = isinstance(space, CoveringSpace) and not allows(space, best.point)
     return () if outside else edges(space, best.point, batch)
 
 

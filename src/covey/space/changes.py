@@ -10,7 +10,7 @@ from covey.errors import SpaceError
 from covey.space.choice import Choice
 from covey.space.conditions import Condition, shown_when
 from covey.space.constraints import Constraint, Predicate, describe_rule, title
-from covey.space.extending import FormerPool, GrownPool
+from covey.space.covering import CoveringPool
 from covey.space.names import listed
 from covey.space.parameters import Parameter
 from covey.space.pool import Pool
@@ -69,7 +69,7 @@ def _require_same_columns(before: Pool, after: Pool) -> None:
                 f"{listed(now[what])}; a pool is extended by rows, not by columns. Keep its "
                 "columns, with `inputs` and `labels` as they were"
             )
-    if isinstance(before, FormerPool):
+    if before.written is not None:
         return
     for name, feature in after._features.items():
         if not isinstance(feature, type(before._features[name])):
@@ -169,9 +169,9 @@ def _rows_in_words(before: Pool, after: Pool) -> Iterator[str]:
     then, now = before.describe(), after.describe()
     if then["sha256"] != now["sha256"]:
         rows = f"{after.size} candidates (were {then['n']})"
-        if not isinstance(before, FormerPool):
+        if before.written is None:
             old = [before.point(i) for i in range(before.size)] if before.size <= _FEW_ROWS else []
-            gone = int(np.sum(GrownPool.of(after, before).locate(old) < 0)) if old else 0
+            gone = int(np.sum(CoveringPool.of(after, old).locate(old) < 0)) if old else 0
             rows += f", {gone} gone" if gone else ""
         yield rows
     if then.get("log") != now.get("log"):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from covey.errors import SpaceError, did_you_mean
 from covey.space.conditions import Condition, described, shown_when
-from covey.space.features import FeatureRows, Features, features_of
+from covey.space.features import FeatureRows, Features, carried_over, features_of
 from covey.space.names import (
     is_finite,
     is_number,
@@ -178,18 +178,22 @@ class Choice(Parameter):
 
         A number finds an equal number of another type when there is only one: 1 finds 1.0.
         """
-        value = plain(value)
-        found = self._exact(value, among=self.size)
-        if found is not None:
+        if (found := self.find(value)) is not None:
             return found
-        if is_number(value):
-            equal = [i for i, o in enumerate(self.options) if is_number(o) and o == value]
-            if len(equal) == 1:
-                return equal[0]
+        value = plain(value)
         raise SpaceError(
             f"{value!r} is not an option; the options are {listed(map(repr, self.options))}."
             f"{did_you_mean(value, self.options)}"
         )
+
+    def find(self, value: Any) -> int | None:
+        """Position of an option as of `index`; None if the value is none."""
+        value = plain(value)
+        found = self._exact(value, among=self.size)
+        if found is None and is_number(value):
+            equal = [i for i, o in enumerate(self.options) if is_number(o) and o == value]
+            return equal[0] if len(equal) == 1 else None
+        return found
 
     def check(self, value: Any) -> Any:
         """The option that equals ``value``, or an error."""
@@ -198,6 +202,47 @@ class Choice(Parameter):
     def encode(self, values: Sequence[Any]) -> Array:
         """Coordinates (n, width) of n values."""
         return self._coordinates(np.array([self.index(value) for value in values], dtype=np.intp))
+
+    def place(self, values: Sequence[Any]) -> Array:
+        """Coordinates (n, width) of options, and of numbers among options that are a scale."""
+        others = [value for value in values if self.find(value) is None]
+        if not others or not all(map(self.holds, others)):
+            return self.encode(values)  # which raises where one has no place
+        options = np.array(self.options, dtype=np.float64)
+        x = np.array([float(value) for value in values])
+        if self.size == 1:
+            return 0.5 + (x - options)[:, None]
+        sign = np.sign(options[1] - options[0])
+        low = np.clip(np.searchsorted(sign * options, sign * x) - 1, 0, self.size - 2)
+        ranks = low + (x - options[low]) / (options[low + 1] - options[low])
+        return ((ranks + 0.5) / self.size)[:, None]
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value is an option, or a number and the options are numbers in order."""
+        if self.find(value) is not None or not self.numeric or not is_finite(plain(value)):
+            return self.find(value) is not None
+        ups = np.diff(np.array(self.options, dtype=np.float64))
+        return bool((ups > 0.0).all() or (ups < 0.0).all())
+
+    def middle(self, value: Any) -> Array:
+        """Coordinates (width,) of a value that is no option and has no place among them."""
+        if self.features is not None:
+            return self.features.place_of(value)
+        return np.full(self.width, 0.5 if self.ordered else 0.0)
+
+    def after(self, then: Parameter) -> Choice:
+        """The same, with the places of options that have features in an earlier choice only."""
+        mine, theirs = self.features, then.features if isinstance(then, Choice) else None
+        if mine is None or theirs is None or not isinstance(then, Choice):
+            return self
+        ranks = [then.find(option) for option in self.options]
+        shared = [(rank, i) for i, rank in enumerate(ranks) if rank is not None]
+        known = [*zip(then.options, theirs.described, strict=True), *theirs.gone]
+        gone = [(option, at) for option, at in known if self.find(option) is None]
+        if not shared or not gone:
+            return self
+        places = tuple((option, carried_over(theirs, mine, shared, at)) for option, at in gone)
+        return Choice(self.options, features=replace(mine, gone=places), when=self.when)
 
     def _coordinates(self, ranks: Indices) -> Array:
         if self.features is not None:

@@ -153,17 +153,24 @@ class Presence:
     slices: Mapping[str, slice]
     order: tuple[str, ...]  # every parameter after those that decide on it
     needs: Mapping[str, Mapping[str, tuple[Any, ...]]]
+    more: int = 0  # columns behind those of the parameters
 
     @staticmethod
-    def of(parameters: Parameters, slices: Mapping[str, slice]) -> Presence | None:
-        """The presence in a space; None if every parameter is always present."""
+    def of(
+        parameters: Parameters, slices: Mapping[str, slice], *, every: bool = False
+    ) -> Presence | None:
+        """The presence in a space; None if every parameter is always present.
+
+        With ``every`` also conditions that hold for all values there are: a value that is gone is
+        none of them, though all of these are named.
+        """
         when = {n: c for n, p in parameters.items() if (c := Condition.of(p.when)) is not None}
         if not when:
             return None
         order = _ordered(parameters, when)
         needs: dict[str, dict[str, tuple[Any, ...]]] = {}
         for name in order:
-            found = _needed(name, when[name], parameters, needs) if name in when else {}
+            found = _needed(name, when[name], parameters, needs, every) if name in when else {}
             if found:  # what always holds is no condition
                 needs[name] = found
         return Presence(parameters, slices, order, needs) if needs else None
@@ -311,7 +318,7 @@ class Presence:
         None if a parameter is continuous, or there are more than ``limit``.
         """
         held, left = self.implied(fixed)
-        u = np.empty((1, sum(p.width for p in self.parameters.values())))
+        u = np.zeros((1, sum(p.width for p in self.parameters.values()) + self.more))
         for name, parameter in self.parameters.items():
             u[:, self.slices[name]] = neutral(parameter)
         for name in self.order:
@@ -438,12 +445,13 @@ def _needed(
     condition: Condition,
     parameters: Parameters,
     needs: Mapping[str, Mapping[str, tuple[Any, ...]]],
+    every: bool,
 ) -> dict[str, tuple[Any, ...]]:
-    """All that a parameter needs, of its parents and of theirs, less what always holds."""
+    """All that a parameter needs, of its parents and of theirs; if not ``every``, that decides."""
     found: dict[str, tuple[Any, ...]] = {}
     for parent, given in condition.items():
         values = _values(name, parent, parameters[parent], given)
-        if len(values) < (parameters[parent].size or 0):
+        if every or len(values) < (parameters[parent].size or 0):
             found[parent] = _shared(values, found.get(parent, values))
         for above, more in needs.get(parent, {}).items():
             found[above] = _shared(more, found.get(above, more))

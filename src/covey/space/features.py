@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from covey.errors import SpaceError, did_you_mean, several
-from covey.space.names import is_finite, listed, plain
+from covey.space.names import is_finite, listed, plain, same
 from covey.space.reading import Frame, read_rows, require_file
 from covey.space.reading_csv import first_record
 from covey.spreadsheets import number_from_text
@@ -32,7 +32,7 @@ _FLAT = 1e-9  # standard deviation, as a share of the largest value, of a column
 _DECIMALS = 9  # of a coordinate, so that a log from another machine agrees
 # Descriptors do not say all: each of so many options has a direction of its own, so far from others
 # as this share of the range of the features (our choice, decision 25).
-_OWN, _OWN_DIRECTIONS = 0.3, 100
+OWN, _OWN_DIRECTIONS = 0.3, 100
 _CLOSE = 1e-6  # coordinates that differ by less come from the same numbers
 _CELLS = 2**20  # differences held at a time
 
@@ -47,6 +47,8 @@ class Features:
     at: Array  # (options, columns), in [0, 1], no two rows equal
     words: str  # where the columns come from
     source: str | None = field(default=None, repr=False)  # path of the file, if it was one
+    # Options that are gone, and where their numbers are among these; no part of a description.
+    gone: tuple[tuple[Any, Array], ...] = field(default=(), repr=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Features):
@@ -88,6 +90,14 @@ class Features:
             for i in range(0, len(columns), step)
         ]
         return np.concatenate([np.zeros(0, dtype=np.intp), *parts]).astype(np.intp)
+
+    def place_of(self, value: Any) -> Array:
+        """Coordinates (width,) of an option that is gone; in the middle if nothing describes it."""
+        placed = np.zeros(self.width)
+        columns = self.described
+        known = [at for option, at in self.gone if same(option, value)]
+        placed[: columns.shape[1]] = known[0] if known else columns.mean(axis=0)
+        return placed
 
     def near(self, other: Features) -> bool:
         """Whether both come from the same numbers, up to rounding on another machine."""
@@ -326,28 +336,24 @@ def with_own_directions(at: Array) -> Array:
     """
     if not 1 < len(at) <= _OWN_DIRECTIONS:
         return at
-    return np.hstack([at, _OWN * np.eye(len(at))])
+    return np.hstack([at, OWN * np.eye(len(at))])
 
 
 def carried_over(
-    then: Features, now: Features, shared: Sequence[tuple[int, int]], gone: int
+    then: Features, now: Features, shared: Sequence[tuple[int, int]], gone: Array
 ) -> Array:
-    """Coordinates (width,) among ``now`` of an option that only ``then`` describes.
+    """The columns from numbers (c,) among ``now`` of an option that only ``then`` describes.
 
     Both are the same numbers, standardised over other options, so what is ``shared``, the places
-    of options in both, says how one becomes the other. It has no direction of its own.
+    of options in both, says how one becomes the other. ``gone`` are its columns in ``then``.
     """
     pairs = np.array(shared, dtype=np.intp)
     old, new = then.described[pairs[:, 0]], now.described[pairs[:, 1]]
-    away = then.described[gone] - old.mean(axis=0)
-    placed = np.zeros(now.width)
+    away = gone - old.mean(axis=0)
     if len(now.at) == 1:  # no scale of its own: as far away as it was
-        return placed + new[0] + float(np.sqrt(np.square(away).sum()))
+        return new[0] + float(np.sqrt(np.square(away).sum()))
     old, middle = old - old.mean(axis=0), new.mean(axis=0)
-    new = new - middle
-    columns = now.described.shape[1]
-    placed[:columns] = middle + away @ _map_between(old, new)
-    return placed
+    return middle + away @ _map_between(old, new - middle)
 
 
 def _map_between(old: Array, new: Array) -> Array:

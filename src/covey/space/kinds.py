@@ -48,6 +48,18 @@ class Parameter(Protocol):
     def examples(self, most: int) -> list[Any]:
         """At most ``most`` distinct values in order, from end to end if they are numbers."""
 
+    def allows(self, value: Any) -> bool:
+        """Whether it is a value."""
+        try:
+            self.check(value)
+        except SpaceError:
+            return False
+        return True
+
+    def place(self, values: Sequence[Any]) -> Array:
+        """Coordinates (n, width) of values that need not be its own, if its scale has them."""
+        return self.encode(values)
+
     def snap(self, columns: Array) -> Array:
         """Coordinates of the values at ``columns``: encode(decode(columns)), to the last bit."""
         return self.encode(self.decode(columns))

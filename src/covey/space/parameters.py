@@ -89,6 +89,30 @@ class Numeric(Parameter):
         """Coordinates (n, 1) of n values."""
         return self._axis.columns(np.array([self.check(value) for value in values], dtype=float))
 
+    def place(self, values: Sequence[Any]) -> Array:
+        """Coordinates (n, 1) of numbers: outside the range, or between steps, its scale goes on."""
+        inside = np.array([self.allows(value) for value in values], dtype=np.bool_)
+        at = np.empty((len(values), 1))
+        at[inside] = self.encode([values[i] for i in np.flatnonzero(inside).tolist()])
+        others = [number(values[i], "a value") for i in np.flatnonzero(~inside).tolist()]
+        if others:
+            at[~inside] = self._beyond(np.array(others))[:, None]
+        return at
+
+    def _beyond(self, x: Array) -> Array:
+        """Coordinates (n,) of numbers that are no values, in a line with those of the ends."""
+        low, high = self.span
+        if low == high:
+            return 0.5 + (x - low) / (self.step or 1.0)
+        first, last = self.encode([self.check(low), self.check(high)])[:, 0]
+        if not self.log:
+            return np.asarray(first + (x - low) / (high - low) * (last - first))
+        if x.min() <= 0.0:
+            raise SpaceError("a number this small has no place on a log scale; leave log out")
+        # One by one: NumPy's logs may depend on their neighbours.
+        low, high, *logs = map(math.log, (low, high, *x.tolist()))
+        return np.asarray(first + (np.array(logs) - low) / (high - low) * (last - first))
+
     def numbers(self, columns: Array) -> Array:
         """Values (n,) at coordinates (n, 1), never outside the range."""
         return self._axis.numbers(columns)

@@ -302,6 +302,9 @@ class Pool:
         """The candidates' coordinates (n, d), read only."""
         return self._rows
 
+    # The description of a pool by a log, while its file holds other candidates by now.
+    written: Mapping[str, Any] | None = None
+
     # What a `Space` may have and a pool never does: its rows are all that is allowed.
     groups: ClassVar[None] = None  # each column has a length-scale of its own
     presence: ClassVar[None] = None  # no input of a pool may be absent
@@ -410,15 +413,17 @@ class Pool:
 
     def to_json(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The point as JSON holds it; a label that is no JSON scalar is left out."""
-        checked = self.check(point, partial=True)
-        return {name: value for name, value in checked.items() if is_scalar(value)}
+        held = {name: plain(point[name]) for name in self.names if name in point}
+        return {name: value for name, value in held.items() if is_scalar(value)}
 
     def from_json(self, obj: Mapping[str, Any], partial: bool = False) -> dict[str, Any]:
         """The point that :meth:`to_json` wrote; labels come back from the pool."""
-        return self.check(obj, partial=partial)
+        return self.check(obj, partial=partial) if self.written is None else dict(obj)
 
     def describe(self) -> dict[str, Any]:
         """Its description in JSON; ``opaque`` unless its rows come from a file."""
+        if self.written is not None:
+            return dict(self.written)
         path = self._table.path
         return {
             "kind": "pool",
@@ -456,6 +461,12 @@ class Pool:
         Raises:
             SpaceError: it has changed, or can no longer be read.
         """
+        if self.written is not None:
+            raise SpaceError(
+                f"{self.path} holds other candidates than those of this study. Put the file back "
+                "as it was, or go on with the new ones: study.extend(pool, reason), or "
+                "`covey extend`."
+            )
         source = self._table.source
         if source is None:
             return

@@ -258,7 +258,7 @@ class Space:
         )
         for name, parameter in self._parameters.items():
             rows = [i for i, point in enumerate(points) if name in point]
-            u[rows, self._slices[name]] = parameter.encode([points[i][name] for i in rows])
+            u[rows, self._slices[name]] = parameter.place([points[i][name] for i in rows])
         return self.snap(u)
 
     def _column(self, points: Sequence[Mapping[str, Any]], name: str) -> tuple[list[Any], Any]:
@@ -293,7 +293,7 @@ class Space:
     def snap(self, u: Array) -> Array:
         """Coordinates (n, d) of the points at ``u``: encode(decode(u)) without the points."""
         u = self._coordinates(u)
-        snapped = np.empty_like(u)
+        snapped = np.zeros_like(u)
         for name, parameter in self._parameters.items():
             columns = self._slices[name]
             snapped[:, columns] = parameter.snap(u[:, columns])
@@ -404,7 +404,7 @@ class Space:
             return None if rows is None else rows[self.feasible(rows)]
         if size is None or size > limit:
             return None
-        rank, u = np.arange(size), np.empty((size, self.width))
+        rank, u = np.arange(size), np.zeros((size, self.width))
         for columns, level in reversed(self._factors(fixed)):
             # Mixed radix; np.unravel_index stops at 64 parameters.
             rank, place = np.divmod(rank, len(level))
@@ -459,6 +459,8 @@ class Space:
 
     def describe(self) -> dict[str, Any]:
         """What JSON needs to build it again; ``opaque`` if a part cannot be written down."""
+        if self.written is not None:
+            return dict(self.written)
         return {
             "kind": "space",
             "parameters": [
@@ -475,6 +477,8 @@ class Space:
         """The sha256 of the description; functions of the point enter by name only."""
         return digest(self.describe())
 
+    # The description of a space by a log that does not hold all of it, such as functions.
+    written: Mapping[str, Any] | None = None
     path: ClassVar[None] = None  # the file of a pool; a space is written down
 
     def verify_source(self) -> None:

@@ -1,5 +1,7 @@
 """What the model predicted before each value was told, and how that came out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -239,3 +241,20 @@ def test_nothing_to_compare():
 
 def test_an_error_of_a_sure_forecast_is_finite():
     assert error_of(Forecast(1.0, 0.0, (1.0, 1.0), (1.0, 1.0)), 1.0) == 0.0
+
+
+def test_forecasts_of_hyper_parameters_of_other_coordinates_are_left_out():
+    """Versions before this one had no column for an option that is gone."""
+    space = covey.Space({"x": covey.Real(0, 1), "c": covey.Choice(["a", "b", "z"])})
+    study = covey.Study(space, seed=0)
+    study.add(
+        [{"x": i / 9, "c": "abz"[i % 3]} for i in range(10)], [float(i % 4) for i in range(10)]
+    )
+    study.extend(covey.Space({"x": covey.Real(0, 1), "c": covey.Choice(["a", "b"])}), "sold out")
+    study.ask(2)
+    assert past_forecasts(study.history, study.recipe, study.history.batches).keys() == {10, 11}
+    *others, asked = study.history.events
+    models = tuple({**model, "lengths": model["lengths"][:-1]} for model in asked.models)
+    older = replace(asked, models=models)
+    history = History([*others, older])
+    assert past_forecasts(history, study.recipe, history.batches) == {}

@@ -28,6 +28,7 @@ from covey.log.header import gp_in, header_of, recipe_in, require_study, strateg
 from covey.log.journal import Journal, read
 from covey.log.log import Logbook, MemoryLog, ReadOnlyLog
 from covey.propose import Request
+from covey.space.covering import covering
 from covey.testing import LogContract
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
@@ -83,6 +84,7 @@ def test_a_space_that_was_extended_is_gone_on_with_by_every_reader(path):
         assert reader.history.events == book.history.events
         assert reader.state.space == wider
         assert reader.state.space.encode([{"x": 1.5}]) == 0.75
+        assert reader.state.passed == (SPACE,)
 
 
 def test_points_of_an_extended_space_are_read_in_the_space_of_their_time(path):
@@ -94,7 +96,8 @@ def test_points_of_an_extended_space_are_read_in_the_space_of_their_time(path):
     book.commit(Asked((Point(x=0.5, p=3),), "random"))
     again = Logbook(narrow, Journal.open(path))
     assert [dict(t.point) for t in again.history] == [{"x": 0.1, "p": 2}, {"x": 0.5, "p": 3}]
-    at = again.state.space.encode([t.point for t in again.history])
+    points = [t.point for t in again.history]
+    at = covering(again.state.space, points).encode(points)
     np.testing.assert_allclose(at, [[-1.5, 0.5], [0.5, 2.5 / 3]])
 
 
@@ -310,7 +313,7 @@ def test_an_extension_is_checked_against_what_is_new_and_not_against_all_trials_
     monkeypatch.setattr(
         extension,
         "_require_places",
-        lambda after, trials: checked.append(len(trials)) or check(after, trials),
+        lambda seen, trials, full: checked.append(len(trials)) or check(seen, trials, full),
     )
     busy.extend(covey.Space({"x": covey.Real(0.0, 2.0)}), "warmer")
     assert checked == [MANY + 2, *[1] * ROUNDS]

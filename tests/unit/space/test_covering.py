@@ -7,14 +7,14 @@ import covey
 from covey.errors import SpaceError
 from covey.space import Choice, Integer, Linear, Mixture, Pool, Real, Space
 from covey.space.changes import differences, require_compatible
-from covey.space.extending import (
-    GrownPool,
-    GrownSpace,
+from covey.space.covering import (
+    CoveringPool,
+    CoveringSpace,
     allows,
-    as_given,
-    former_spaces,
-    grown,
+    are_alike,
+    covering,
     reachable,
+    remembering,
     searched,
 )
 
@@ -35,11 +35,11 @@ def test_beyond_a_linear_range_coordinates_go_on_in_a_straight_line(parameter):
 def test_beyond_a_log_range_coordinates_go_on_in_the_logs():
     real = Real(1e-2, 1.0, log=True)
     np.testing.assert_allclose(by_a_line(real, [1e-4, 1e-2, 1.0, 100.0]), [-1, 0, 1, 2], atol=1e-12)
-    # An integer's are those of a wider one, up to a line.
-    narrow, wide = Integer(4, 8, log=True), Integer(2, 20, log=True)
-    a, b = by_a_line(narrow, range(2, 21)), by_a_line(wide, range(2, 21))
-    line = np.polyfit(b, a, 1)
-    np.testing.assert_allclose(np.polyval(line, b), a, atol=1e-9)
+    # An integer's go on in the logs that its ends have, and inside are those of their bins.
+    narrow = Integer(4, 16, log=True)
+    beyond = by_a_line(narrow, [1, 2, 4, 16, 32, 64])
+    np.testing.assert_allclose(np.diff(beyond)[[0, 1, 3, 4]], np.diff(beyond)[2] / 2, atol=1e-9)
+    assert (np.diff(by_a_line(narrow, range(1, 65))) > 0.0).all()
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
@@ -54,13 +54,51 @@ def test_a_value_off_the_steps_lies_between_its_neighbours():
     assert low < beyond(steps, 2.0)[0] < high
 
 
-def test_an_option_that_is_gone_is_as_far_from_each_that_is_left():
-    space = GrownSpace.of(
-        Space({"c": Choice(["a", "b"])}), Space({"c": Choice(["a", "b", "z"])}), {}
-    )
-    at = space.encode([{"c": "a"}, {"c": "b"}, {"c": "z"}])
-    assert np.linalg.norm(at[2] - at[0]) == np.linalg.norm(at[2] - at[1]) == 1.0
-    assert space.condensed(at)[:, 0].tolist() == [0, 1, -1]  # and is taken for none of them
+def test_options_that_are_gone_are_as_far_from_each_other_as_those_that_are_left():
+    points = [{"c": option} for option in "abzyz"]
+    space = covering(Space({"c": Choice(["a", "b"])}), points)
+    at = space.encode(points)
+    far = np.linalg.norm(at[:4, None] - at[:4], axis=2)
+    np.testing.assert_allclose(far, np.sqrt(2.0) * (1.0 - np.eye(4)))
+    assert (at[4] == at[2]).all()
+    assert space.condensed(at)[:, 0].tolist() == [0, 1, -1, -1, -1]  # none of those left
+    assert reachable(space, at).tolist() == [True, True, False, False, False]
+
+
+def test_no_candidate_is_an_option_that_is_gone():
+    points = [{"c": "z", "x": 0.5, "n": 9}]
+    space = Space({"c": Choice(["a", "b"]), "x": Real(0, 1), "n": Choice(["s", "l"], ordered=True)})
+    seen = covering(space, points)
+    rows = seen.snap(np.random.default_rng(0).random((40, seen.width)))
+    assert all(space.check(point) == point for point in seen.decode(rows))
+    assert not rows[:, 4:].any()
+    assert seen.grid(10, {"x": 0.5}).shape == (4, 6)
+    np.testing.assert_array_equal(seen.encode(seen.decode(rows)), rows)
+
+
+def test_of_very_many_values_that_are_gone_the_last_share_a_column():
+    points = [{"c": f"z{i}"} for i in range(50)]
+    for space in (Space({"c": Choice(["a", "b"])}), Pool([{"c": "a"}, {"c": "b"}])):
+        seen = covering(space, points)
+        assert seen.width == 2 + 32
+        at = seen.encode(points)
+        assert len(np.unique(at, axis=0)) == 32
+        assert (at[31:] == at[31]).all()
+
+
+def test_what_it_covers_is_all_that_coordinates_depend_on():
+    space = Space({"c": Choice(["a", "b"]), "x": Real(0, 1)})
+    told = [{"c": "z", "x": 2.0}, {"c": "y", "x": 0.5}]
+    seen = covering(space, told)
+    assert searched(seen) is space
+    assert are_alike(covering(seen, [*told, {"c": "a", "x": 3.0}]), seen)
+    assert not are_alike(covering(space, told[:1]), seen)
+    assert not are_alike(covering(space, told), covering(Space(space.parameters), told))
+    again = pickle.loads(pickle.dumps(seen))
+    np.testing.assert_array_equal(again.encode(told), seen.encode(told))
+    assert again == space
+    assert again.fingerprint == space.fingerprint
+    assert again.describe() == space.describe()
 
 
 def test_options_with_features_may_come():
@@ -71,23 +109,22 @@ def test_options_with_features_may_come():
         )
 
     three, four = described("a", "b", "c"), described("a", "b", "c", "d")
-    now = grown(Space({"c": four}), Space({"c": three}), {})
     points = [{"c": option} for option in "abc"]
+    now = covering(remembering(Space({"c": four}), Space({"c": three})), points)
     np.testing.assert_array_equal(now.encode(points), Space({"c": four}).encode(points))
-    plain = Space({"c": Choice(["a", "b", "c", "d"])})
-    with pytest.raises(SpaceError, match=r"'c': 'd'.*`where`"):
-        grown(Space({"c": three}), plain, {}).encode([{"c": "d"}])
+    # What nothing describes lies in the middle of all others, with a direction of its own.
+    told = [*points, {"c": "d"}]
+    at = covering(Space({"c": three}), told).encode(told)
+    np.testing.assert_allclose(at[3], [*three.features.described.mean(axis=0), 0, 0, 0, 0.3])
     assert differences(Space({"c": three}), Space({"c": Choice(["a", "b", "c"])})) == [
         "c: one of 'a', 'b', 'c'"
     ]
 
 
-def beyond(parameter, value, older=()):
-    """Coordinates of a value that may be none of the parameter, the oldest of ``older`` last."""
-    space = Space({"p": older[-1] if older else parameter})
-    for one in (*reversed(older[:-1]), parameter):
-        space = grown(Space({"p": one}), space, {})
-    return space.encode([{"p": value}])[0]
+def beyond(parameter, value, *others):
+    """Coordinates of a value that may be none of the parameter, where others were told, too."""
+    points = [{"p": one} for one in (value, *others)]
+    return covering(Space({"p": parameter}), points).encode(points[:1])[0]
 
 
 def described(names, numbers):
@@ -99,14 +136,33 @@ def test_an_option_with_features_that_is_gone_lies_where_its_numbers_are():
     numbers = np.random.default_rng(0).normal(size=(6, 3)) * [1.0, 50.0, 0.01]
     names = list("abcdef")
     then, now = described(names, numbers), described(names[:-1], numbers[:-1])
-    space = grown(Space({"c": now}), Space({"c": then}), {})
-    at = space.encode([{"c": name} for name in names])
+    points = [{"c": name} for name in names]
+    space = covering(remembering(Space({"c": now}), Space({"c": then})), points)
+    at = space.encode(points)
     z = (numbers - numbers[:-1].mean(axis=0)) / numbers[:-1].std(axis=0)
     expected = (z - z[:-1].min(axis=0)) / np.ptp(z[:-1], axis=0).max()
     np.testing.assert_allclose(at[:, :3], expected, atol=1e-7)
-    assert not at[-1, 3:].any()  # no direction of its own
+    assert at[-1, 3:].tolist() == [0.0] * 5 + [0.3]  # a direction of its own
     assert space.condensed(at)[:, 0].tolist() == [0, 1, 2, 3, 4, -1]  # and none of the others
     assert reachable(space, at).tolist() == [True] * 5 + [False]
+
+
+def placed(then, now, names):
+    points = [{"c": name} for name in names]
+    return covering(remembering(Space({"c": now}), Space({"c": then})), points).encode(points)
+
+
+def test_where_an_option_was_is_remembered_over_several_changes():
+    numbers = np.random.default_rng(2).normal(size=(8, 3))
+    names = list("abcdefgh")
+    kinds = [described(names[:n], numbers[:n]) for n in (8, 7, 6)]
+    first, second, third = (Space({"c": kind}) for kind in kinds)
+    points = [{"c": name} for name in names]
+    now = covering(remembering(third, remembering(second, first)), points).encode(points)
+    np.testing.assert_allclose(now, covering(remembering(third, first), points).encode(points))
+    back = remembering(first, remembering(third, first))
+    assert back == first
+    np.testing.assert_array_equal(covering(back, points).encode(points), first.encode(points))
 
 
 @pytest.mark.parametrize("columns", [2, 20])
@@ -116,7 +172,7 @@ def test_an_option_that_is_gone_stays_next_to_the_one_that_is_like_it(columns):
     numbers[-1] = numbers[4] + 0.01 * rng.normal(size=columns)
     names = [f"m{i}" for i in range(12)]
     then, now = described(names, numbers), described(names[:-1], numbers[:-1])
-    at = grown(Space({"c": now}), Space({"c": then}), {}).encode([{"c": n} for n in names])
+    at = placed(then, now, names)
     at = at[:, : now.features.described.shape[1]]
     far = np.linalg.norm(at[:-1] - at[-1], axis=1)
     assert np.argmin(far) == 4
@@ -126,62 +182,52 @@ def test_an_option_that_is_gone_stays_next_to_the_one_that_is_like_it(columns):
 def test_one_option_left_has_those_gone_as_far_away_as_they_were():
     numbers = np.array([[0.0, 5.0], [1.0, 1.0], [9.0, 3.0]])
     then, now = described(list("abc"), numbers), described(["a"], numbers[:1])
-    at = grown(Space({"c": now}), Space({"c": then}), {}).encode([{"c": n} for n in "abc"])
+    at = placed(then, now, "abc")
     far = np.linalg.norm(then.features.described - then.features.described[0], axis=1)
     np.testing.assert_allclose(at[:, 0], 0.5 + far)
 
 
-def test_an_ordered_option_that_is_gone_lies_between_those_that_were_its_neighbours():
-    then = Choice(["xs", "s", "m", "n", "l", "xl"], ordered=True)
-    now = Choice(["s", "l"], ordered=True)
-    at = [float(beyond(now, size, [then])[0]) for size in then.options]
-    assert at == sorted(at)
-    assert len(set(at)) == 6
-    assert at[1:5:3] == now.encode(["s", "l"])[:, 0].tolist()
+def test_an_ordered_option_that_is_gone_and_no_number_has_a_column_of_its_own():
+    points = [{"p": size} for size in ("s", "l", "m", "xl")]
+    at = covering(Space({"p": Choice(["s", "l"], ordered=True)}), points).encode(points)
+    assert at.tolist() == [[0.25, 0, 0], [0.75, 0, 0], [0.5, 1, 0], [0.5, 0, 1]]
 
 
 def test_options_that_are_numbers_keep_their_distances():
     now = Choice([1.0, 2.0, 4.0])
     at = [float(beyond(now, x)[0]) * 3 - 0.5 for x in (0.0, 1.0, 1.5, 3.0, 8.0)]
     assert at == pytest.approx([-1.0, 0.0, 0.5, 1.5, 4.0])
+    down = Choice([4.0, 2.0, 1.0], ordered=True)
+    at = [float(beyond(down, x)[0]) * 3 - 0.5 for x in (8.0, 3.0, 1.5, 0.0)]
+    assert at == pytest.approx([-2.0, 0.5, 1.5, 3.0])
 
 
-def test_a_parameter_of_one_number_tells_others_apart_in_units_of_the_range_it_had():
-    now, then = Choice([1.0]), Real(0, 4)
-    assert beyond(now, 1.0, [then])[0] == 0.5
-    assert beyond(now, 3.0, [then])[0] == pytest.approx(1.0)
+def test_a_parameter_of_one_number_tells_others_apart_in_units_of_the_range_told():
+    assert beyond(Choice([1.0]), 1.0, 3.0)[0] == 0.5
+    assert beyond(Choice([1.0]), 3.0, 2.0)[0] == pytest.approx(1.5)
+    assert beyond(Choice([1.0]), 2.0, 3.0, -1.0)[0] == pytest.approx(0.75)
 
 
 def test_points_inside_have_the_coordinates_of_the_space_itself():
     space = Space({"x": Real(0, 1), "n": Integer(1, 5), "c": Choice(["a", "b"])})
-    after = GrownSpace.of(space, Space({"x": Real(0, 9), "n": Integer(1, 50)}), {"c": "b"})
+    after = covering(space, [{"x": 9.0, "n": 10, "c": "b"}])
+    assert isinstance(after, CoveringSpace)
     rng = np.random.default_rng(0)
     points = space.decode(rng.random((50, space.width)))
     np.testing.assert_array_equal(after.encode(points), space.encode(points))
     assert after == space
     assert after.fingerprint == space.fingerprint
-    np.testing.assert_allclose(after.encode([{"x": 9.0, "n": 10}]), [[9.0, 1.9, 0.0, 1.0]])
+    far = {"x": 9.0, "n": 10, "c": "b"}
+    np.testing.assert_allclose(after.encode([far]), [[9.0, 1.9, 0.0, 1.0]])
     with pytest.raises(SpaceError, match=r"'x': 9\.0.*\[0\.0, 1\.0\]"):
         after.check({"x": 9.0, "n": 1, "c": "a"})
-    assert after.to_json({"x": 9.0, "n": 10}) == {"x": 9.0, "n": 10}
-
-
-def test_a_grown_space_survives_pickling_and_knows_what_it_was():
-    first, second, third = (Space({"x": Real(0, high)}) for high in (1, 2, 3))
-    now = grown(third, grown(second, first, {}), {})
-    again = pickle.loads(pickle.dumps(now))
-    assert list(former_spaces(again)) == [first, second]
-    assert type(as_given(again)) is Space
-    at = [float(then.encode([{"x": 0.9}])[0, 0]) for then in searched(again)]
-    assert at == pytest.approx([0.9, 0.45, 0.3])
+    assert after.to_json({"x": 9.0, "n": 10, "gone": "q"}) == {"x": 9.0, "n": 10, "gone": "q"}
 
 
 def test_which_points_may_still_be_proposed():
     rule = Linear({"x": 1.0}, upper=0.5)
-    now = grown(
-        Space({"x": Real(0, 1), "n": Integer(1, 3)}, [rule]), Space({"x": Real(0, 4)}), {"n": 2}
-    )
-    points = [{"x": 0.4}, {"x": 0.8}, {"x": 3.0}, {"x": 0.4, "n": 9}]
+    points = [{"x": x, "n": n} for x, n in ((0.4, 2), (0.8, 2), (3.0, 2), (0.4, 9))]
+    now = covering(Space({"x": Real(0, 1), "n": Integer(1, 3)}, [rule]), points)
     assert reachable(now, now.encode(points)).tolist() == [True, False, False, False]
     assert [allows(now, point) for point in points] == [True, False, False, False]
     assert not reachable(now, now.encode(points[1:])).any()
@@ -191,15 +237,22 @@ def test_which_points_may_still_be_proposed():
 
 def test_a_pool_finds_rows_that_are_gone_no_more_and_still_has_a_place_for_them():
     old = Pool([{"t": 10.0, "s": "a"}, {"t": 20.0, "s": "b"}])
-    now = grown(Pool([{"t": 20.0, "s": "b"}, {"t": 40.0, "s": "c"}]), old, {})
-    assert isinstance(now, GrownPool)
-    points = [old.point(0), old.point(1)]
-    np.testing.assert_allclose(now.encode(points), [[-0.5, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    left = Pool([{"s": "b", "t": 20.0, "u": "q"}, {"s": "c", "t": 40.0, "u": "q"}])
+    points = [{**old.point(i), "u": "q"} for i in range(2)]
+    now = covering(left, points)
+    assert isinstance(now, CoveringPool)
+    expected = [[0.0, 0.0, -0.5, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0, 0.0]]
+    np.testing.assert_allclose(now.encode(points), expected)
+    np.testing.assert_array_equal(now.rows, now.encode([now.point(0), now.point(1)]))
+    assert now.matching({"s": "c"}).tolist() == [False, True]
     assert now.locate(points).tolist() == [-1, 0]
     assert reachable(now, now.encode(points)).tolist() == [False, True]
     assert now.to_json(points[0]) == points[0]
-    with pytest.raises(SpaceError, match=r"'s': 'a'.*'b'"):
-        now.check(points[0])
+    for strange in (points[0], {**points[1], "u": True}):
+        with pytest.raises(SpaceError, match=r"is not in the pool; this column has '(b|q)'"):
+            now.check(strange)
+    with pytest.raises(SpaceError, match="'d' is not in the pool"):
+        now.encode([{**points[0], "s": "d"}])
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from covey.gp import Posterior
 from covey.history import History, Trial
 from covey.hypervolume import chebyshev, nondominated
 from covey.learn import Recipe, reachable_trials, understand_several
-from covey.outcomes import PLAIN, Outcomes, complete
+from covey.outcomes import Outcomes, complete
 from covey.policies import weighed
 from covey.space import Pool
 from covey.space.covering import CoveringPool, without_absent
@@ -154,12 +154,12 @@ def recommend_by_weights(
     Raises:
         HistoryError: No told trial keeps the limits.
     """
-    outcomes = recipe.outcomes or Outcomes({PLAIN: recipe.goal})
+    outcomes = recipe.outcomes
     told = complete(history, outcomes)
     trials = None if anywhere else reachable_trials(recipe.space, told)
     points: Sequence[Mapping[str, Any]]
     if trials is None or (told and not trials):
-        points, trials = _likely_points(recipe, history, outcomes), None
+        points, trials = _likely_points(recipe, history), None
     else:
         points = [without_absent(recipe.space, trial.point) for trial in trials]
     if not points:
@@ -183,12 +183,10 @@ def recommend_by_weights(
     return Recommendation(points[i], *only, None if trials is None else trials[i], expected)
 
 
-def _likely_points(
-    recipe: Recipe, history: History, outcomes: Outcomes
-) -> Sequence[Mapping[str, Any]]:
+def _likely_points(recipe: Recipe, history: History) -> Sequence[Mapping[str, Any]]:
     """Promising points of the whole space that are likelier than not to keep the limits."""
     rng = np.random.default_rng(recipe.seed)
-    posteriors = understand_several(history, recipe, outcomes, rng)
+    posteriors = understand_several(history, recipe, rng)
     where = candidate_set(recipe.space, {}, Exclusions((), recipe.seed, 0))
     candidates = where.promising(1, posteriors, rng)
     chance = posteriors.kept(candidates.at)

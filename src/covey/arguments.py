@@ -21,7 +21,7 @@ from covey.errors import (
     sentence,
 )
 from covey.gp import GP
-from covey.history import History, Trial, checks
+from covey.history import History, Point, Trial
 from covey.learn import Goal, Recipe
 from covey.outcomes import Outcomes, refuse_parameters
 from covey.selection import Strategy
@@ -178,20 +178,18 @@ class StudyArguments:
         require_space(self.space, self.outcomes)
 
     @cached_property
-    def outcomes(self) -> Outcomes | None:
-        """Goals, limits and records, if they have names."""
+    def outcomes(self) -> Outcomes:
+        """Goals, limits and records."""
         return Outcomes.of(self.goal, self.limits, self.record, self.worst)
 
     @property
     def recipe(self) -> Recipe:
         """The recipe of a new study."""
-        gp, seed, named = checked_gp(self.gp), checked_seed(self.seed), self.outcomes
-        goal: Goal = "min" if self.goal == "min" else "max"
-        goal = goal if named is None else next(iter(named.goals.values()))
+        gp, seed = checked_gp(self.gp), checked_seed(self.seed)
         resolution = checked_resolution(self.resolution)
-        earlier = earlier_studies(self.prior, goal, named)
-        made = Recipe(self.space, goal, gp, seed, resolution, named, earlier)
-        for name in ("",) if named is None else named.names:
+        earlier = earlier_studies(self.prior, self.outcomes)
+        made = Recipe(self.space, self.outcomes, gp, seed, resolution, earlier)
+        for name in self.outcomes.names:
             _ = made.of(name).sources  # refuses a study that has too little in common
         return made
 
@@ -216,13 +214,12 @@ def _require_kind(space: object) -> None:
         raise SpaceError(f"a study needs a covey.Space or a covey.Pool; got {type(space)!r}.")
 
 
-def require_space(space: Space | Pool, outcomes: Outcomes | None) -> None:
+def require_space(space: Space | Pool, outcomes: Outcomes) -> None:
     """Raise unless a study with these outcomes can search the space."""
     _require_kind(space)
     if isinstance(space, Space):
         _refuse_too_wide(space)
-    if outcomes is not None:
-        refuse_parameters(outcomes, space.names)
+    refuse_parameters(outcomes, space.names)
 
 
 def require_space_to_extend(space: Space | Pool | None, extend: str | None) -> None:
@@ -268,25 +265,19 @@ class Results(NamedTuple):
 
 
 def results_of(
-    values: Sequence[Any], ids: Sequence[int], history: History, outcomes: Outcomes | None
+    values: Sequence[Any], ids: Sequence[int], history: History, outcomes: Outcomes
 ) -> Results:
     """The results of trials; an outcome that was told before need not be told again."""
     whose = [f"trial {id}" for id in ids]
-    if outcomes is None:
-        refuse_names(values, whose)
-        return Results(tuple(values))
     known = [
         history.trial(id).values if is_whole(id, 0) and id < len(history) else {} for id in ids
     ]
     return _named(values, whose, known, outcomes)
 
 
-def new_results(values: Sequence[Any], count: int, outcomes: Outcomes | None) -> Results:
+def new_results(values: Sequence[Any], count: int, outcomes: Outcomes) -> Results:
     """The results of so many points from elsewhere."""
     whose = [f"point {i} of {count}" for i in range(1, count + 1)]
-    if outcomes is None:
-        refuse_names(values, whose)
-        return Results(tuple(values))
     return _named(values, whose, [{}] * count, outcomes)
 
 
@@ -300,44 +291,31 @@ def _named(
         return Results(tuple(values))  # the event says what is wrong
     checked = [outcomes.checked(*one) for one in zip(values, whose, known, strict=True)]
     points = tuple(point for point, _ in checked)
-    goal = outcomes.only if any(outcomes.only in point for point in points) else ""
-    return Results(points, tuple(beside for _, beside in checked), goal)
+    return Results(points, tuple(beside for _, beside in checked), outcomes.goal_in(points))
 
 
-def correction(value: Any, whose: str, outcomes: Outcomes | None) -> Any:
+def correction(value: Any, whose: str, outcomes: Outcomes) -> Point:
     """A corrected value, or those by name that change."""
-    if outcomes is None:
-        refuse_names([value], [whose])
-        return value
     point, beside = outcomes.checked(value, whose, outcomes.names)
     if beside:
         raise HistoryError(f"{whose}: {', '.join(beside)} is only recorded; amend outcomes.")
     return point
 
 
-def refuse_names(values: Iterable[Any], whose: Iterable[str]) -> None:
-    """Raise if values are given by name: the log can hold them, but a study has one outcome."""
-    for value, name in zip(values, whose, strict=False):  # the lengths are compared later
-        if isinstance(value, Mapping):
-            checks.finite_value(value, name, "")  # raises
-
-
-def each(
-    sem: Any, count: int, outcomes: Outcomes | None = None, values: Sequence[Any] = ()
-) -> tuple[Any, ...]:
+def each(sem: Any, count: int, outcomes: Outcomes, values: Sequence[Any] = ()) -> tuple[Any, ...]:
     """Standard errors for ``count`` values of the only goal; one number stands for all.
 
     ``values`` by name have to include the goal's where there is a standard error of it.
     """
     if sem is None:
         return ()
-    if outcomes is not None and not outcomes.only:
+    if not outcomes.only:
         raise HistoryError(
             f"sem belongs to one goal, and there are {', '.join(outcomes.goals)}; leave it out."
         )
     sems = (sem,) * count if _is_single(sem) else tuple(sem)
     for one, value in zip(sems, values, strict=False):  # the event compares the lengths
-        if outcomes is not None and one is not None and outcomes.only not in value:
+        if one is not None and outcomes.only not in value:
             raise HistoryError(
                 f"sem is {one!r} for a result without {outcomes.only!r}, to which it belongs; tell "
                 "both together. Of several results give a list, with None in this place."

@@ -20,9 +20,9 @@ from covey.errors import JournalError, SpaceError, did_you_mean
 from covey.gp import condition, fit_best, observe
 from covey.gp.observations import Warp
 from covey.gp.prior_mean import SourceMean
-from covey.history import History, event_from_json
+from covey.history import PLAIN, History, event_from_json
 from covey.log.journal import read
-from covey.outcomes import PLAIN, Outcomes
+from covey.outcomes import Outcomes
 from covey.space import Pool, Space
 from covey.space.names import is_finite, is_scalar, listed
 
@@ -205,9 +205,7 @@ def _spread(values: Sequence[Any]) -> Array:
 # Reading earlier studies.
 
 
-def earlier_studies(
-    given: PriorStudies | None, goal: Any, outcomes: Outcomes | None
-) -> tuple[Earlier, ...]:
+def earlier_studies(given: PriorStudies | None, outcomes: Outcomes) -> tuple[Earlier, ...]:
     """The earlier studies at these paths, matched with the outcomes of a new study."""
     if given is None:
         return ()
@@ -215,7 +213,7 @@ def earlier_studies(
         raise JournalError(
             f"prior is a list of paths of journals, such as ['last-year.jsonl']; got {given!r}."
         )
-    wanted = {PLAIN: goal} if outcomes is None else _senses(outcomes)
+    wanted = _senses(outcomes)
     found: list[Earlier] = []
     for path in given:
         if not isinstance(path, str | os.PathLike):
@@ -226,7 +224,7 @@ def earlier_studies(
                 f"prior names two files called {study.name}; rename one, so that reports can tell "
                 "them apart."
             )
-        found.append(_matched(study, wanted, single=outcomes is None or outcomes.single))
+        found.append(_matched(study, wanted, single=outcomes.single))
     return tuple(found)
 
 
@@ -243,14 +241,14 @@ def _read(path: Path) -> Earlier:
     contents = read(path)
     header = contents.header
     try:
-        goal, fingerprint = header["goal"], str(header["fingerprint"])
-        outcomes = Outcomes.of(goal, header.get("limits"), header.get("record"))
+        outcomes = Outcomes.of(header["goal"], header.get("limits"), header.get("record"))
+        fingerprint = str(header["fingerprint"])
     except (KeyError, ValueError) as error:
         raise JournalError(f"{path} is not the journal of a study, so it is no prior.") from error
     read_back = (event_from_json(line, dict) for line in contents.events)
     events = [event for event in read_back if event is not None]
     trials = [trial for trial in History(events).told if not trial.excluded]
-    senses = {PLAIN: goal} if outcomes is None else _senses(outcomes)
+    senses = _senses(outcomes)
     first = next(iter(senses))
     scores = [(1.0 if senses[first] == "max" else -1.0) * t.values.get(first, 0.0) for t in trials]
     kept = _picked(np.array(scores))
@@ -320,10 +318,10 @@ def counts_of(
     found: dict[str, list[Count]] = {study.name: [] for study in recipe.earlier}
     at = recipe.space.encode([trial.point for trial in history.told if not trial.excluded])
     for model in models:
-        outcome = model.get("outcome", "")
-        mine = [study for study in recipe.earlier if not outcome or outcome in study.goal]
+        outcome = model.get("outcome", PLAIN)
+        mine = [study for study in recipe.earlier if outcome in study.goal]
         for study, weight in zip(mine, model.get("earlier", ()), strict=False):
-            mean = (study.of(outcome) if outcome else study).mean_in(recipe.space, recipe.gp)
+            mean = study.of(outcome).mean_in(recipe.space, recipe.gp)
             spread = float(np.std(mean.mean(at))) if weight > 0.0 else 0.0
             found[study.name].append(Count(float(weight), weight * spread))
     return {

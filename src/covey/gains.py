@@ -257,13 +257,8 @@ def _improvement(ahead: Outlook, recipe: Recipe) -> float | None:
     if len(batches) <= _LATEST:
         return None
     latest = {i for batch in batches[-_LATEST:] for i in batch.ids}
-    named = recipe.outcomes if recipe.outcomes and not recipe.outcomes.single else None
-    if named is None:
-        trials = [t for t in reachable_trials(recipe.space, history.ended) if t.value is not None]
-        values = ahead.sign * np.array([[t.value for t in trials]], dtype=float).T
-    else:
-        trials = reachable_trials(recipe.space, complete(history, named))
-        values = goal_values(trials, named.in_order)
+    trials = reachable_trials(recipe.space, complete(history, recipe.outcomes))
+    values = goal_values(trials, recipe.outcomes.in_order)
     old = np.array([trial.id not in latest for trial in trials], dtype=bool)
     if not old.any():
         return None

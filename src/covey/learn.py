@@ -37,10 +37,10 @@ from covey.gp import (
     without_shifts,
 )
 from covey.gp.fit import MANY
-from covey.history import Asked, History, PlateRecord, Point, Trial
+from covey.history import Asked, History, PlateRecord, Point, Trial, models_of
 from covey.history.wells import mean_and_error
 from covey.hypervolume import EXACT, Front, front_of
-from covey.outcomes import Outcomes, Sense, goal_values, history_of_outcome
+from covey.outcomes import Outcomes, Sense, goal_values
 from covey.space import Pool, Space
 from covey.space.covering import reachable, some_inside
 
@@ -60,11 +60,10 @@ class Recipe:
     """Everything about a study that its history does not say."""
 
     space: Space | Pool
-    goal: Goal
+    outcomes: Outcomes
     gp: GP
     seed: int
     resolution: float | None = None  # share of a range within which points are copies; None: 1 %
-    outcomes: Outcomes | None = None  # goals and limits by name; None: one plain value
     earlier: tuple[Earlier, ...] = ()  # studies whose means are a prior
     passed: tuple[Space | Pool, ...] = ()  # the spaces that were searched before, oldest first
 
@@ -74,16 +73,20 @@ class Recipe:
         return RESOLUTION if self.resolution is None else self.resolution
 
     @property
+    def goal(self) -> Goal:
+        """Which way is better; of several goals, the first."""
+        return next(iter(self.outcomes.goals.values()))
+
+    @property
     def sign(self) -> float:
-        """Turns the user's values into something to maximise, and back."""
+        """Turns values of the goal into something to maximise, and back."""
         return 1.0 if self.goal == "max" else -1.0
 
     def of(self, name: str) -> Recipe:
         """The recipe of a study of this outcome alone."""
-        if self.outcomes is None:
-            return self
         earlier = tuple(study.of(name) for study in self.earlier if name in study.goal)
-        return replace(self, goal=self.outcomes.sense(name), outcomes=None, earlier=earlier)
+        alone = Outcomes({name: self.outcomes.sense(name)})
+        return replace(self, outcomes=alone, earlier=earlier)
 
     @property
     def sources(self) -> tuple[SourceMean, ...]:
@@ -99,12 +102,13 @@ def understand(
     waiting: bool = True,
     recall: Recall | None = None,
 ) -> Posterior:
-    """The posterior after all results.
+    """The posterior of the only outcome after all results.
 
     With ``waiting``, as for choosing a batch, the covariance is also conditioned on pending and
     failed points.
     ``recall`` of the last posterior saves time and changes nothing else.
     """
+    history = history.of_outcome(recipe.outcomes.only)
     data, models = _standing(history, recipe) or _fitted(history, recipe, rng)
     data = without_shifts(models, data) if waiting else data
     if data.penalties:
@@ -161,7 +165,8 @@ def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Mod
     models, gp = _last(history), recipe.gp
     if len(history.counted) <= MANY or len(models) != max(1, gp.samples):
         return None
-    before = History(history.events[: _fitted_at(history)])
+    outcome = recipe.outcomes.only
+    before = History(history.events[: _fitted_at(history, outcome)]).of_outcome(outcome)
     if not before.counted:
         return None
     now, then = (observations(h, recipe, bent=models[0].bent) for h in (history, before))
@@ -169,7 +174,7 @@ def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Mod
     return (now, models) if suited and not outgrown(now, then) else None
 
 
-def _fitted_at(history: History) -> int:
+def _fitted_at(history: History, outcome: str) -> int:
     """The number of events that were known when the present hyper-parameters were fitted.
 
     Results told while that ask was computed precede it in the log, but were not seen by it.
@@ -177,7 +182,7 @@ def _fitted_at(history: History) -> int:
     place = len(history.events)
     for i, event in reversed(list(enumerate(history.events))):
         if isinstance(event, Asked) and event.models is not None:
-            if event.models != history.models:
+            if models_of(event.models, outcome) != history.models:
                 if place < len(history.events):
                     break
                 continue  # of a space that was left again, whose models these are not
@@ -228,7 +233,7 @@ def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array, Sha
         again = " or include one again" if any(t.excluded for t in history.told) else ""
         raise HistoryError(f"{so_far}, so there is no model. Tell at least one value{again} first.")
     if history.plates.records:
-        return wells_measured(history, recipe.space, recipe.sign)
+        return wells_measured(history, recipe)
     ends = expected_ends(history, recipe.sign) if history.stopped else {}
     values = np.array([recipe.sign * ends.get(t.id, t.value) for t in told if t.value is not None])
     sems = np.array([np.nan if t.sem is None else t.sem for t in told])
@@ -238,23 +243,20 @@ def _results(history: History, recipe: Recipe) -> tuple[Array, Array, Array, Sha
 # Wells of plates: each reading is a result, and those of one plate share a shift.
 
 
-def wells_measured(
-    history: History, space: Space | Pool, sign: float
-) -> tuple[Array, Array, Array, Sharing | None]:
+def wells_measured(history: History, recipe: Recipe) -> tuple[Array, Array, Array, Sharing | None]:
     """Results as of `_results`: of trials on plates the readings that make up their value.
 
     A trial whose value was told or corrected by hand is one result, with the shifts that all its
     wells share. Controls that are points of the space are results, too, at the values that their
     plate shares; others tell about shifts only. Effects are those of the layouts.
     """
-    book = history.plates
+    book, space, sign, outcome = history.plates, recipe.space, recipe.sign, recipe.outcomes.only
     rows: list[tuple[Mapping[str, Any], float, float, tuple[str, str] | None]] = []
     for trial in history.counted:
-        found = book.readings_of(trial.id)
-        mean, error = mean_and_error([v for _, _, v in found]) if found else (None, None)
+        found = [(values[outcome], (p, w)) for p, w, values in book.readings_of(trial.id)]
+        mean, error = mean_and_error([value for value, _ in found]) if found else (None, None)
         if (trial.value, trial.sem) == (mean, error):
-            wells = [(plate, well, v) for plate, well, v in found if not isinstance(v, Point)]
-            rows += [(trial.point, float(v), np.nan, (p, w)) for p, w, v in wells]
+            rows += [(trial.point, value, np.nan, place) for value, place in found]
             continue
         # Of a value that was corrected by hand, the scatter of its wells is no standard error.
         sem = np.nan if trial.sem is None or trial.sem == error else trial.sem
@@ -262,8 +264,8 @@ def wells_measured(
     outside: list[tuple[str, float, tuple[str, str]]] = []
     for plate, record in book.records.items():
         for well, use in record.uses.items():  # in one order, however the readings came
-            name, value = use.control, record.readings.get(well)
-            if not name or value is None or well in record.marks or isinstance(value, Point):
+            name, value = use.control, record.readings.get(well, Point()).get(outcome)
+            if not name or value is None or well in record.marks:
                 continue
             point = _inside(record.point_of_control(name, history.trials), space)
             if point is not None:
@@ -338,37 +340,36 @@ _DRAWN = 64  # weightings of the goals that a batch goes through, where there ar
 
 
 def understand_each(
-    history: History, recipe: Recipe, outcomes: Outcomes, *, waiting: bool = True
+    history: History, recipe: Recipe, *, waiting: bool = True
 ) -> dict[str, Posterior]:
     """The posterior of every outcome; where one is not known yet, its trial is pending for it.
 
     Random numbers depend on the name of an outcome and not on its place among them; those of a
     single one are of a study that names none.
     """
-    found = {}
+    found, outcomes = {}, recipe.outcomes
     for name in outcomes.names:
         own_seed = [] if outcomes.single else [crc32(name.encode())]
         rng = np.random.default_rng([recipe.seed, history.asked_count, *own_seed])
-        own, plain, recall = history_of_outcome(history, name), recipe.of(name), Recall()
-        posterior = understand(own, plain, rng, waiting=waiting, recall=recall)
-        models = tuple(replace(model, outcome=name) for model in posterior.models)
+        recall = Recall()
+        posterior = understand(history, recipe.of(name), rng, waiting=waiting, recall=recall)
+        label = outcomes.label(name)
+        models = tuple(replace(model, outcome=label) for model in posterior.models)
         posterior = replace(posterior, known=recall.told(posterior))
         found[name] = replace(posterior, models=models)
     return found
 
 
-def understand_several(
-    history: History, recipe: Recipe, outcomes: Outcomes, rng: np.random.Generator
-) -> Posteriors:
+def understand_several(history: History, recipe: Recipe, rng: np.random.Generator) -> Posteriors:
     """The posteriors of all outcomes, and the front of the means of the goals at known points.
 
     Points under way join the front at their means, so that a batch does not repeat them. Goals and
     limits are in the order of their names, so that permuting them changes nothing.
     """
-    outcomes = outcomes.in_order
-    each = understand_each(history, recipe, outcomes)
+    recipe = replace(recipe, outcomes=recipe.outcomes.in_order)
+    outcomes, each = recipe.outcomes, understand_each(history, recipe)
     goals = tuple(each[name] for name in outcomes.goals)
-    limits = bounds_of(each, recipe, outcomes)
+    limits = bounds_of(each, recipe)
     every = [t for t in history.told if not t.excluded and outcomes.goals.keys() <= {*t.values}]
     told = reachable_trials(recipe.space, every)
     at = recipe.space.encode([trial.point for trial in told or every])
@@ -389,9 +390,7 @@ def understand_several(
     return replace(made, front=_awaited(made, recipe, waiting)) if waiting else made
 
 
-def bounds_of(
-    each: Mapping[str, Posterior], recipe: Recipe, outcomes: Outcomes
-) -> tuple[Bound, ...]:
+def bounds_of(each: Mapping[str, Posterior], recipe: Recipe) -> tuple[Bound, ...]:
     """The limits, on the posteriors of their outcomes."""
     signs = {name: recipe.of(name).sign for name in each}
     return tuple(
@@ -400,7 +399,7 @@ def bounds_of(
             signs[limit.name] * limit.bound,
             above=(limit.sign == ">=") == (signs[limit.name] > 0.0),
         )
-        for limit in outcomes.limits
+        for limit in recipe.outcomes.limits
     )
 
 
@@ -454,11 +453,11 @@ class LastModel:
         """Free the posterior, whose factor is large with many results: the log is about to grow."""
         self._kept = self._each = None
 
-    def each(self, history: History, outcomes: Outcomes) -> dict[str, Posterior]:
+    def each(self, history: History) -> dict[str, Posterior]:
         """The posterior of every outcome, after all results."""
         length = len(history.events)
         if self._each is None or self._each[0] != length:
-            found = understand_each(history, self.recipe, outcomes, waiting=False)
+            found = understand_each(history, self.recipe, waiting=False)
             self._each = (length, found)
         return self._each[1]
 

@@ -1,7 +1,6 @@
 """Outcomes by name: goals to trade off, limits to keep, and what is only recorded.
 
-`Outcomes` is what a user declares. `history_of_outcome` is the history of one outcome, as of a
-study that knows no other; `best_trial` and `front` answer by what was told.
+`Outcomes` is what a user declares; `best_trial` and `front` answer by what was told.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.errors import HistoryError, StrategyError, did_you_mean
-from covey.history import History, Measured, Point, Revised, Trial, checks, events
+from covey.history import PLAIN, History, Point, Trial
 from covey.hypervolume import chebyshev, nondominated
 
 Sense = Literal["max", "min"]
 SENSES = ("max", "min")
-PLAIN = "value"  # the outcome of a study that names none
 _SIGNS = ("<=", ">=")
 COLUMNS = (
     *("id", "status", "sem", "origin", "batch", "reason", "asked", "ended", "seconds"),
@@ -46,7 +44,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What a study measures: goals, limits and records by name.
+    """What a study measures: goals, limits and records by name; a plain number is "value".
 
     ``worst`` is the reference point of several goals: values no better than these are worth
     nothing. None: it is learnt.
@@ -62,15 +60,13 @@ class Outcomes:
     worst: Mapping[str, float] | None = field(default=None)
 
     @staticmethod
-    def of(goal: Any, limits: Any = None, record: Any = None, worst: Any = None) -> Outcomes | None:
-        """What a user declared, checked; None for one plain goal, "max" or "min".
+    def of(goal: Any, limits: Any = None, record: Any = None, worst: Any = None) -> Outcomes:
+        """What a user declared, checked; "max" or "min" is the goal of a plain number.
 
         Raises:
             StrategyError: It makes no sense.
         """
         if isinstance(goal, str) and goal in SENSES:
-            if not limits and not record and worst is None:
-                return None
             goal = {PLAIN: goal}
         made = Outcomes(_goals(goal), _limits(limits), _record(record))
         made = replace(made, worst=_worst(worst, made.goals))
@@ -92,6 +88,24 @@ class Outcomes:
     def single(self) -> bool:
         """Whether it is one goal without limits: then batches are those of a plain study."""
         return len(self.goals) == 1 and not self.limits
+
+    @property
+    def plain(self) -> bool:
+        """Whether results are plain numbers: there is nothing but the goal "value"."""
+        return self.single and self.only == PLAIN and not self.record and self.worst is None
+
+    def label(self, name: str) -> str:
+        """What hyper-parameters of an outcome are called in a log; a plain number has no name."""
+        return "" if self.plain else name
+
+    @property
+    def event_goal(self) -> str | None:
+        """What events call the only goal: empty if there are several; None for plain numbers."""
+        return None if self.plain else self.only
+
+    def goal_in(self, results: Iterable[Mapping[str, float]]) -> str | None:
+        """What an event with these results calls the only goal: empty, too, if none has it."""
+        return self.event_goal if any(self.only in one for one in results) else ""
 
     @property
     def in_order(self) -> Outcomes:
@@ -128,6 +142,8 @@ class Outcomes:
 
     def describe(self) -> dict[str, Any]:
         """Fields of the header of a log."""
+        if self.plain:
+            return {"goal": self.goals[PLAIN]}
         found: dict[str, Any] = {"goal": dict(self.goals)}
         if self.limits:
             found["limits"] = {limit.name: [limit.sign, limit.bound] for limit in self.limits}
@@ -140,10 +156,11 @@ class Outcomes:
     ) -> tuple[Point, dict[str, Any] | None]:
         """The values of a result and what is to be recorded beside them.
 
-        Every outcome is named that was not ``told`` before; one that comes later is None.
+        Every outcome is named that was not ``told`` before; one that comes later is None. Values
+        are numbers: the event that they become sees to that.
 
         Raises:
-            HistoryError: A name is unknown or missing, or a value is no finite number.
+            HistoryError: A name is unknown or missing.
         """
         if not isinstance(given, Mapping):
             if self.names != (self.only,):
@@ -170,10 +187,8 @@ class Outcomes:
         values = {name: given[name] for name in self.names if given.get(name) is not None}
         if not values:
             raise HistoryError(f"{whose}: every outcome is None; tell it once one is known.")
-        hint = "Use None if it comes later, or study.fail if the run crashed."
-        checked = {n: checks.finite_value(v, f"{whose}, {n!r}", hint) for n, v in values.items()}
         beside = {name: given[name] for name in self.record if given.get(name) is not None}
-        return Point(checked), beside or None
+        return Point(values), beside or None
 
 
 # Checks of what a user declares.
@@ -274,8 +289,8 @@ def _refuse_twice(outcomes: Outcomes) -> None:
 
 
 def refuse_parameters(outcomes: Outcomes, names: Iterable[str]) -> None:
-    """Raise if an outcome has the name of a parameter."""
-    taken = {*names}
+    """Raise if an outcome has the name of a parameter; a plain number has no name in this."""
+    taken = set() if outcomes.plain else {*names}
     for limit in outcomes.limits:
         if limit.name in taken:
             raise StrategyError(
@@ -287,167 +302,6 @@ def refuse_parameters(outcomes: Outcomes, names: Iterable[str]) -> None:
             raise StrategyError(
                 f"{name!r} is a parameter and an outcome; give one of them another name."
             )
-
-
-# The history of one outcome, as of a study that knows no other.
-
-
-def history_of_outcome(history: History, name: str) -> History:
-    """The history with this outcome as the only value: trials that lack it are still pending.
-
-    Hyper-parameters are those that were logged for this outcome. Cost O(its length).
-    """
-    projection = _Projection(name, history)
-    for event in history.events:
-        projection.take(event)
-    return History(projection.events)
-
-
-class _Projection:
-    """Rewrites the events of a log, one after the other, for one of its outcomes."""
-
-    def __init__(self, name: str, history: History) -> None:
-        self._trials, self._plates = history.trials, history.plates.records
-        # Of a late result in part the rest is to come, though the trial once failed or the like.
-        late = (t.id for t in history.trials if t.status == "told" and name not in t.values)
-        self._late = frozenset(late)
-        self.events: list[events.Event] = []
-        self._name = name
-        self._count = 0  # trials so far
-        self._told: set[int] = set()  # those that have this outcome
-        self._excluded: set[int] = set()  # those that were excluded before they had it
-        self._places = [0]  # how many of the first events of the log are left
-
-    def take(self, event: events.Event) -> None:
-        """Append what an event means for this outcome, which may be nothing."""
-        self.events += self._rewritten(event)
-        if isinstance(event, events.Asked | events.Enqueued | events.Added):
-            self._count += len(event.points)
-        self._places.append(len(self.events))
-
-    def _rewritten(self, event: events.Event) -> list[events.Event]:
-        match event:
-            case events.Told():
-                return self._told_too(event)
-            case events.Asked(models=models):
-                after = _at(event, self._places)
-                return [replace(event, models=_of(models, self._name), after=after)]
-            case events.Added():
-                ids = range(self._count, self._count + len(event.points))
-                return _added(event, self._name, ids, self._told)
-            case events.Amended():
-                return _amended(event, self._name, self._trials[event.id].goal)
-            case events.Excluded() | events.Included():
-                return self._counted_or_not(event)
-            case _:
-                return self._ended_or_else(event)
-
-    def _measured(self, event: Measured | Revised) -> list[events.Event]:
-        """Readings of this outcome; the trials that have it then are told."""
-        uses = self._plates[event.plate].uses
-        done = (uses[well].trial for well in event.wells)
-        told = (i for i in done if i is not None)
-        self._told.update(i for i in told if self._name in self._trials[i].values)
-        if isinstance(event, Revised):
-            given = (event.values or {}).items()
-            right: dict[str, float | Point] = {
-                well: _value(v, self._name) for well, v in given if _has(v, self._name)
-            }
-            if not (right or event.marked or event.unmarked):
-                return []
-            return [replace(event, values=right or None, goal=None)]
-        values = tuple(None if v is None else _value(v, self._name) for v in event.values)
-        return [replace(event, values=values, goal=None)]
-
-    def _told_too(self, event: events.Told) -> list[events.Event]:
-        found: list[events.Event] = list(_told(event, self._name, self._told))
-        again = tuple(i for i in event.ids if i in self._excluded and i in self._told)
-        self._excluded.difference_update(again)
-        return [*found, events.Excluded(again, "as a whole")] if again else found
-
-    def _ended_or_else(self, event: events.Event) -> list[events.Event]:
-        if isinstance(event, Measured | Revised):
-            return self._measured(event)
-        if isinstance(event, events.Failed) and event.told:
-            return self._worthless(event)
-        if isinstance(event, events.Failed | events.Cancelled | events.Lost | events.Retried):
-            ids = tuple(i for i in event.ids if i not in self._late)
-            return [replace(event, ids=ids)] if ids else []
-        return [] if isinstance(event, events.Late) else [event]
-
-    def _worthless(self, event: events.Failed) -> list[events.Event]:
-        """Failures of what was told; a late result in part leaves the rest to come again."""
-        kept = tuple(i for i in event.ids if i not in self._late or i in self._told)
-        again = tuple(i for i in kept if i in self._late)
-        self._told.difference_update(event.ids)
-        self._excluded.difference_update(event.ids)
-        found: list[events.Event] = [replace(event, ids=kept)] if kept else []
-        return [*found, events.Retried(again)] if again else found
-
-    def _counted_or_not(self, event: events.Excluded | events.Included) -> list[events.Event]:
-        if isinstance(event, events.Excluded):
-            self._excluded.update(i for i in event.ids if i not in self._told)
-        else:
-            self._excluded.difference_update(event.ids)
-        ids = tuple(i for i in event.ids if i in self._told)
-        return [replace(event, ids=ids)] if ids else []
-
-
-def _at(asked: events.Asked, places: list[int]) -> int | None:
-    """The number of events that a batch was chosen from, among those that are left."""
-    return None if asked.after is None else places[min(asked.after, len(places) - 1)]
-
-
-def _of(models: tuple[dict[str, Any], ...] | None, name: str) -> tuple[dict[str, Any], ...] | None:
-    return tuple(m for m in models or () if m.get("outcome") == name) or None
-
-
-def _told(event: events.Told, name: str, told: set[int]) -> list[events.Told]:
-    """The results that have this outcome; their standard errors, if it is the only goal."""
-    has = [i for i, value in enumerate(event.values) if _has(value, name)]
-    if not has:
-        return []
-    ids = tuple(event.ids[i] for i in has)
-    told.update(ids)
-    return [events.Told(ids, *_results(event, name, has))]
-
-
-def _added(event: events.Added, name: str, ids: range, told: set[int]) -> list[events.Event]:
-    """Results from elsewhere: those that lack this outcome are pending."""
-    has = [i for i, value in enumerate(event.values) if _has(value, name)]
-    told.update(ids[i] for i in has)
-    if len(has) == len(event.points):
-        return [events.Added(event.points, *_results(event, name, has))]
-    pending = events.Enqueued(event.points)
-    if not has:
-        return [pending]
-    return [pending, events.Told(tuple(ids[i] for i in has), *_results(event, name, has))]
-
-
-def _results(
-    event: events.Told | events.Added, name: str, places: Sequence[int]
-) -> tuple[tuple[float, ...], tuple[float | None, ...], tuple[dict[str, Any] | None, ...]]:
-    """Values of an outcome; where it is the only goal, their errors and what is beside them."""
-    values = tuple(_value(event.values[i], name) for i in places)
-    mine = event.goal == name or not isinstance(event.values[0], Point)
-    sems = tuple(event.sems[i] if mine else None for i in places)
-    return values, sems, tuple(event.metrics[i] if mine else None for i in places)
-
-
-def _amended(event: events.Amended, name: str, goal: str) -> list[events.Event]:
-    """A correction of this outcome; a plain number corrects the only goal of the trial."""
-    if not (_has(event.value, name) if isinstance(event.value, Point) else name == goal):
-        return []
-    sem = None if isinstance(event.value, Point) else event.sem
-    return [events.Amended(event.id, _value(event.value, name), event.reason, sem)]
-
-
-def _has(value: float | Point, name: str) -> bool:
-    return name in value if isinstance(value, Point) else name == PLAIN
-
-
-def _value(value: float | Point, name: str) -> float:
-    return float(value[name]) if isinstance(value, Point) else value
 
 
 # Answers by what was told.

@@ -33,7 +33,7 @@ from covey.learn import (
     understand_each,
     understand_several,
 )
-from covey.outcomes import Outcomes, complete, history_of_outcome
+from covey.outcomes import Outcomes, complete
 from covey.policies import counting
 from covey.space.covering import reachable
 
@@ -72,8 +72,7 @@ class Outlook:
     @property
     def sign(self) -> float:
         """Turns values of the only goal into something to maximise, and back."""
-        named = self.recipe.outcomes
-        return self.recipe.sign if named is None else float(named.signs()[0])
+        return self.recipe.sign
 
     def rng(self) -> np.random.Generator:
         """The same random numbers for the same log."""
@@ -170,11 +169,9 @@ def outlook(history: History, recipe: Recipe) -> Outlook:
     """What is known, by hyper-parameters drawn from what is known of them, and is to be beaten."""
     few = len(history.counted) <= _FEW and not recipe.gp.samples
     drawn = replace(recipe, gp=replace(recipe.gp, samples=_SAMPLES)) if few else recipe
-    named = recipe.outcomes
-    if named is not None and not named.single:
-        return _of_several(history, recipe, drawn, named)
-    if named is not None:
-        history, drawn = history_of_outcome(history, named.only), drawn.of(named.only)
+    if not recipe.outcomes.single:
+        return _of_several(history, recipe, drawn)
+    drawn = drawn.of(recipe.outcomes.only)
     rng = np.random.default_rng([recipe.seed, history.asked_count])
     posterior = understand(history, drawn, rng, waiting=False)
     told = posterior.data.at[reachable(recipe.space, posterior.data.at)]
@@ -187,18 +184,19 @@ def outlook(history: History, recipe: Recipe) -> Outlook:
         worst=np.zeros(1),
         span=np.ones(1),
         told_at=_leading(told, (posterior,)),
-        open_at=_under_way(history, recipe, None),
+        open_at=_under_way(history, recipe),
         least=-np.inf if len(told) else _most_expected(posterior, recipe),
         search=replace(posterior, known=(belief.mean, belief.std)),
     )
 
 
-def _of_several(history: History, recipe: Recipe, drawn: Recipe, outcomes: Outcomes) -> Outlook:
+def _of_several(history: History, recipe: Recipe, drawn: Recipe) -> Outlook:
     """With the reference point and the candidates of an ask; one goal is measured as it stands."""
-    outcomes = outcomes.in_order
+    outcomes = recipe.outcomes.in_order
+    drawn = replace(drawn, outcomes=outcomes)
     rng = np.random.default_rng([recipe.seed, history.asked_count])
-    search = understand_several(history, recipe, outcomes, rng)
-    each = understand_each(history, drawn, outcomes, waiting=False)
+    search = understand_several(history, recipe, rng)
+    each = understand_each(history, drawn, waiting=False)
     goals = tuple(each[name] for name in outcomes.goals)
     trials = reachable_trials(recipe.space, complete(history, outcomes))
     at = recipe.space.encode([trial.point for trial in trials])
@@ -209,11 +207,11 @@ def _of_several(history: History, recipe: Recipe, drawn: Recipe, outcomes: Outco
         drawn,
         history,
         goals=goals,
-        limits=bounds_of(each, recipe, outcomes),
+        limits=bounds_of(each, drawn),
         worst=np.zeros(1) if alone else search.scale.low,
         span=np.ones(1) if alone else search.scale.span,
         told_at=_leading(told, goals),
-        open_at=_under_way(history, recipe, outcomes),
+        open_at=_under_way(history, recipe),
         least=0.0 if not alone else -np.inf if len(told) else lowest,
         search=search,
     )
@@ -232,15 +230,15 @@ def _leading(at: Array, goals: Sequence[Posterior]) -> Array:
     return np.asarray(at[picked])
 
 
-def _under_way(history: History, recipe: Recipe, outcomes: Outcomes | None) -> Array:
+def _under_way(history: History, recipe: Recipe) -> Array:
     """Points that were asked for, or of which an outcome is still to come, (p, d)."""
-    points = [t.point for t in history.trials if t.status == "pending" or _waits(t, outcomes)]
+    points = [trial.point for trial in history.trials if _waits(trial, recipe.outcomes)]
     return recipe.space.encode(points) if points else np.zeros((0, recipe.space.width))
 
 
-def _waits(trial: Trial, outcomes: Outcomes | None) -> bool:
-    told = outcomes is not None and trial.status == "told" and not trial.excluded
-    return told and outcomes is not None and bool(outcomes.lacks(trial))
+def _waits(trial: Trial, outcomes: Outcomes) -> bool:
+    told = trial.status == "told" and not trial.excluded
+    return trial.status == "pending" or (told and bool(outcomes.lacks(trial)))
 
 
 def _most_expected(posterior: Posterior, recipe: Recipe) -> float:

@@ -35,7 +35,6 @@ from covey.history import Asked, History, Point
 from covey.hypervolume import EXACT
 from covey.large.budget import Resources, TimeLimit, thin
 from covey.learn import Recipe, understand, understand_several
-from covey.outcomes import Outcomes, history_of_outcome
 from covey.plates.choosing import (
     Draft,
     PlateOrder,
@@ -209,23 +208,18 @@ def learnt(
     history: History, recipe: Recipe, rng: np.random.Generator, recall: Recall
 ) -> Posterior | Posteriors:
     """What the results say: about one outcome, or about each of several."""
-    named = recipe.outcomes
-    if named is not None and not named.single:
-        return understand_several(history, recipe, named, rng)
-    if named is not None:
-        history, recipe = history_of_outcome(history, named.only), recipe.of(named.only)
-    posterior = understand(history, recipe, rng, recall=recall)
-    posterior = replace(posterior, known=recall.told(posterior))
-    if named is None:
-        return posterior
-    return replace(
-        posterior, models=tuple(replace(m, outcome=named.only) for m in posterior.models)
-    )
+    outcomes = recipe.outcomes
+    if not outcomes.single:
+        return understand_several(history, recipe, rng)
+    posterior = understand(history, recipe.of(outcomes.only), rng, recall=recall)
+    label = outcomes.label(outcomes.only)
+    models = tuple(replace(model, outcome=label) for model in posterior.models)
+    return replace(posterior, known=recall.told(posterior), models=models)
 
 
 def noted(recipe: Recipe) -> str:
     """What a user should know of how several goals are traded off; empty if there is nothing."""
-    goals = {} if recipe.outcomes is None else recipe.outcomes.goals
+    goals = recipe.outcomes.goals
     if len(goals) <= EXACT:
         return ""
     return (
@@ -325,34 +319,33 @@ def with_neighbours(
 
 
 def ready(history: History, recipe: Recipe, strategy: Strategy) -> bool:
+    """Whether every outcome has results, and one of the goals as many as the strategy waits for.
+
+    Of one goal only, since another may well be the same everywhere so far.
+    """
+    outcomes, width = recipe.outcomes, recipe.space.width
+    each = {name: history.of_outcome(name) for name in outcomes.names}
+    whole = any(not trial.excluded and not outcomes.lacks(trial) for trial in history.told)
+    some = whole and all(own.counted for own in each.values())
+    return some and any(_enough(each[name], width, strategy) for name in outcomes.goals)
+
+
+def _enough(history: History, width: int, strategy: Strategy) -> bool:
     """Whether there are enough results for a model: any, or what the strategy `Waits` for.
 
     Failures that are modelled say as much as results, but no more than there are results.
     """
-    if recipe.outcomes is not None:
-        return _all_ready(history, recipe, recipe.outcomes, strategy)
     values = np.array([t.value for t in history.counted], dtype=float)
     if len(history.failed) >= success.ENOUGH:
         values = np.resize(values, len(values) + min(len(values), len(history.failed)))
     if not len(values) or not isinstance(strategy, Waits):
         return len(values) > 0
-    return strategy.ready(values, recipe.space.width)
+    return strategy.ready(values, width)
 
 
 def _counting(history: History) -> bool:
     """Whether there is any result that counts."""
     return any(not trial.excluded for trial in history.told)
-
-
-def _all_ready(history: History, recipe: Recipe, outcomes: Outcomes, strategy: Strategy) -> bool:
-    """Whether every outcome has results, and one of the goals as many as the strategy waits for.
-
-    Of one goal only, since another may well be the same everywhere so far.
-    """
-    each = {name: history_of_outcome(history, name) for name in outcomes.names}
-    told = [t for t in history.told if not t.excluded and not outcomes.lacks(t)]
-    plain = (ready(each[name], recipe.of(name), strategy) for name in outcomes.goals)
-    return bool(told) and all(h.counted for h in each.values()) and any(plain)
 
 
 def _without_model(

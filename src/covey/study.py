@@ -23,7 +23,7 @@ from covey.large.budget import ResourceOptions, Resources, progress_bar
 from covey.learn import Goal, LastModel, Recipe
 from covey.log.header import OpenedLog, open_study, reopen
 from covey.log.log import Log, LogState, Message, ReadOnlyLog, Requirement
-from covey.outcomes import PLAIN, Outcomes
+from covey.outcomes import Outcomes
 from covey.plates.asking import OnPlates
 from covey.propose import Proposer, Request, propose
 from covey.selection import Strategy
@@ -225,8 +225,8 @@ class Study(OnPlates):
         """
         ids = self._own_ids(trials)
         told = (values,) if arguments.is_one(trials) else arguments.sequence_of(values, "values")
-        found = arguments.results_of(told, ids, self.history, self._recipe.outcomes)
-        sems = arguments.each(sem, len(ids), self._recipe.outcomes, found.values)
+        found = arguments.results_of(told, ids, self.history, self.outcomes)
+        sems = arguments.each(sem, len(ids), self.outcomes, found.values)
         self._commit(events.Told(ids, found.values, sems, found.metrics, found.goal), key)
 
     def tell_sheet(  # noqa: PLR0913 - each answers another question about the rows
@@ -292,8 +292,8 @@ class Study(OnPlates):
         if not arguments.is_one(trial):
             raise HistoryError(f"amend takes one trial or its id; got {trial!r}.")
         (id,) = self._own_ids(trial)
-        corrected = arguments.correction(value, f"trial {id}", self._recipe.outcomes)
-        (error,) = arguments.each(sem, 1, self._recipe.outcomes, (corrected,)) or (None,)
+        corrected = arguments.correction(value, f"trial {id}", self.outcomes)
+        (error,) = arguments.each(sem, 1, self.outcomes, (corrected,)) or (None,)
         self._commit(events.Amended(id, corrected, reason, error), key)
 
     def exclude(self, trials: Trials, reason: str, *, key: str | None = None) -> None:
@@ -342,7 +342,7 @@ class Study(OnPlates):
     ) -> list[Trial]:
         """Record results from elsewhere; points outside a `Pool` only train the model."""
         checked = arguments.checked_points(points, self._space_for(key))
-        told, outcomes = arguments.sequence_of(values, "values"), self._recipe.outcomes
+        told, outcomes = arguments.sequence_of(values, "values"), self.outcomes
         found = arguments.new_results(told, len(checked), outcomes)
         sems = arguments.each(sem, len(checked), outcomes, found.values)
         added = events.Added(checked, found.values, sems, found.metrics, found.goal)
@@ -423,13 +423,13 @@ class Study(OnPlates):
     @property
     def goal(self) -> Goal | dict[str, Goal]:
         """Whether it maximises or minimises; of each goal, where they have names."""
-        outcomes = self._recipe.outcomes
-        return self._recipe.goal if outcomes is None else dict(outcomes.goals)
+        goal: Goal | dict[str, Goal] = self._recipe.outcomes.describe()["goal"]
+        return goal
 
     @property
     def outcomes(self) -> Outcomes:
-        """Goals, limits and records; of a plain study the one goal "value"."""
-        return self._recipe.outcomes or Outcomes({PLAIN: self._recipe.goal})
+        """Goals, limits and records; a plain number is the goal "value"."""
+        return self._recipe.outcomes
 
     @property
     def seed(self) -> int:
@@ -453,9 +453,7 @@ class Study(OnPlates):
         Raises:
             StrategyError: There are several goals, so there is no one best trial; see `front`.
         """
-        if self._recipe.outcomes is None:
-            return self.history.best(self._recipe.goal)
-        return outcomes.best_trial(self.history, self._recipe.outcomes)
+        return outcomes.best_trial(self.history, self.outcomes)
 
     @property
     def front(self) -> list[Trial]:
@@ -472,9 +470,9 @@ class Study(OnPlates):
         state = self._log.state
         wanted, recipe = arguments.checked_points(points, state.space), self._in(state)
         with self._computing, one_thread():
-            if recipe.outcomes is None:
+            if recipe.outcomes.plain:
                 return advice.predict(self._learnt(recipe).of(state.history), recipe, wanted)
-            each = self._learnt(recipe).each(state.history, self.outcomes)
+            each = self._learnt(recipe).each(state.history)
             return advice.predict_each(each, recipe, wanted)
 
     def recommend(
@@ -494,8 +492,8 @@ class Study(OnPlates):
         state = self._log.state
         history, recipe = state.history, self._in(state)
         with self._computing, one_thread():
-            if recipe.outcomes is not None:
-                each = self._learnt(recipe).each(history, self.outcomes)
+            if not recipe.outcomes.plain:
+                each = self._learnt(recipe).each(history)
                 return advice.recommend_by_weights(each, recipe, history, named, anywhere=anywhere)
             posterior = self._learnt(recipe).of(history)
             if anywhere:

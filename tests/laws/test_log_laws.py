@@ -96,10 +96,10 @@ class Model:
         if isinstance(event, Asked | Enqueued | Added):
             self.create(event)
         elif isinstance(event, Told):
-            for i, value, sem in zip(event.ids, event.values, event.sems, strict=True):
-                self.rows[i] |= {"status": "told", "value": value, "sem": sem}
+            for i, told, sem in zip(event.ids, event.values, event.sems, strict=True):
+                self.rows[i] |= {"status": "told", "value": told["value"], "sem": sem}
         elif isinstance(event, Amended):
-            self.rows[event.id]["value"] = event.value
+            self.rows[event.id]["value"] = event.value["value"]
             if event.sem is not None:
                 self.rows[event.id]["sem"] = event.sem
         else:
@@ -112,7 +112,8 @@ class Model:
             row = {"id": len(self.rows), "point": dict(point), "origin": kind}
             row |= {"status": "pending", "value": None, "sem": None}
             if kind == "added":
-                row |= {"status": "told", "value": event.values[k], "sem": event.sems[k]}
+                value = event.values[k]["value"]
+                row |= {"status": "told", "value": value, "sem": event.sems[k]}
             self.rows.append(row)
 
     def describes(self, history: History) -> bool:

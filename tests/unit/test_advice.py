@@ -6,6 +6,7 @@ from covey.advice import predict, recommend_anywhere, recommend_told
 from covey.gp import GP, Recall
 from covey.history import Added, History, Point
 from covey.learn import LastModel, Recipe, understand
+from covey.outcomes import Outcomes
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 
@@ -15,7 +16,7 @@ def test_advice_in_the_users_sign(goal, sign):
     xs = np.linspace(0.0, 1.0, 9)
     points = tuple(Point(x=float(x)) for x in xs)
     values = tuple(sign * (10.0 - (x - 0.4) ** 2) for x in xs)
-    recipe = Recipe(SPACE, goal, GP(), 0)
+    recipe = Recipe(SPACE, Outcomes.of(goal), GP(), 0)
     history = History().then(Added(points, values))
     posterior = understand(history, recipe, np.random.default_rng(0))
     assert predict(posterior, recipe, (points[3],)).mean[0] == pytest.approx(values[3], abs=0.01)
@@ -33,7 +34,7 @@ def test_with_noise_the_recommendation_is_not_the_luckiest():
     points = (*(Point(x=0.2),) * 6, *(Point(x=0.8),) * 6)
     values = (0.0, 0.1, -0.1, 0.05, -0.05, 1.6, 1.0, 1.1, 0.9, 1.05, 0.95, 1.0)
     history = History().then(Added(points, values))
-    recipe = Recipe(SPACE, "max", GP(), 0)
+    recipe = Recipe(SPACE, Outcomes.of("max"), GP(), 0)
     posterior = understand(history, recipe, np.random.default_rng(0))
     assert history.best("max").point == {"x": 0.2}
     assert recommend_told(posterior, recipe, history).point == {"x": 0.8}
@@ -42,13 +43,13 @@ def test_with_noise_the_recommendation_is_not_the_luckiest():
 def test_a_pool_recommends_one_of_its_rows():
     pool = covey.Pool([{"a": i / 9, "name": f"row {i}"} for i in range(10)], labels=["name"])
     history = History().then(Added((Point(a=0.0), Point(a=4 / 9), Point(a=1.0)), (0.0, 1.0, 0.2)))
-    recipe = Recipe(pool, "max", GP(), 0)
+    recipe = Recipe(pool, Outcomes.of("max"), GP(), 0)
     posterior = understand(history, recipe, np.random.default_rng(0))
     assert recommend_anywhere(posterior, recipe).point["name"].startswith("row ")
 
 
 def test_a_model_is_kept_until_the_log_grows():
-    recipe = Recipe(SPACE, "max", GP(), 0)
+    recipe = Recipe(SPACE, Outcomes.of("max"), GP(), 0)
     history = History().then(Added((Point(x=0.2), Point(x=0.7)), (0.0, 1.0)))
     last = LastModel(recipe)
     first = last.of(history)
@@ -59,7 +60,7 @@ def test_a_model_is_kept_until_the_log_grows():
 
 
 def test_a_shared_recall_changes_no_advice():
-    recipe = Recipe(SPACE, "max", GP(), 0)
+    recipe = Recipe(SPACE, Outcomes.of("max"), GP(), 0)
     alone, together = LastModel(recipe), LastModel(recipe)
     alone.recall, together.recall = Recall(many=5), Recall(many=5)
     points = tuple(Point(x=i / 11) for i in range(12))

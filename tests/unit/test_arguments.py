@@ -11,6 +11,7 @@ from covey.gp import GP
 from covey.history import Point, Trial
 from covey.log.journal import Journal
 from covey.log.log import checked_path
+from covey.outcomes import Outcomes
 from covey.policies import EI
 
 
@@ -21,9 +22,10 @@ def test_trials_and_ids_are_the_same_to_a_caller():
 
 
 def test_one_error_stands_for_all():
-    assert each(None, 3) == ()
-    assert each(0.1, 2) == (0.1, 0.1)
-    assert each([0.1, None], 2) == (0.1, None)
+    plain = Outcomes.of("max")
+    assert each(None, 3, plain) == ()
+    assert each(0.1, 2, plain) == (0.1, 0.1)
+    assert each([0.1, None], 2, plain) == (0.1, None)
 
 
 def test_several_values_are_a_sequence():

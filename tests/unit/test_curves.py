@@ -14,7 +14,6 @@ import covey
 from covey import learn
 from covey.curves import expected_ends
 from covey.history import Asked, Event, Excluded, History, Point, Reported, Told
-from covey.outcomes import history_of_outcome
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
 Values = Sequence[tuple[int, float]]  # steps and values
@@ -257,12 +256,12 @@ def test_the_only_goal_has_expected_ends_under_its_name_too():
     curves, _ = drawn(8)
     plain = history_of(curves, 27)
     named = History(
-        replace(e, values=tuple(Point(loss=v) for v in e.values), goal="loss")
+        replace(e, values=tuple(Point(loss=v["value"]) for v in e.values), goal="loss")
         if isinstance(e, Told)
         else e
         for e in plain.events
     )
-    own = history_of_outcome(named, "loss")
+    own = named.of_outcome("loss")
     assert expected_ends(own, 1.0) == expected_ends(plain, 1.0) != {}
 
 

@@ -10,6 +10,7 @@ import pytest
 import covey
 from covey.earlier import MOST, Earlier, _beyond, earlier_studies
 from covey.errors import JournalError, JournalMismatch, SpaceError
+from covey.outcomes import Outcomes
 from covey.report import card
 from covey.space import Choice, Integer, Pool, Real, Space
 
@@ -110,7 +111,7 @@ def test_spaces_may_differ(tmp_path):
 
     old = made(tmp_path / "old.jsonl", f, theirs, 40)
     ours = Space({"x": Real(0, 1), "kind": Choice(["b", "a"]), "w": Real(0, 1)})
-    (study,) = earlier_studies([old], "max", None)
+    (study,) = earlier_studies([old], Outcomes.of("max"))
     mean = study.mean_in(ours, covey.GP())
     grid = [{"x": x, "kind": k, "w": 0.2} for x in (0.0, 0.5, 1.0) for k in ("a", "b")]
     values = mean.mean(ours.encode(grid))
@@ -168,7 +169,7 @@ def test_outcomes_are_matched_by_name(tmp_path):
 
 def test_of_many_results_the_best_and_some_others_are_kept(tmp_path):
     old = made(tmp_path / "old.jsonl", count=400)
-    (study,) = earlier_studies([old], "max", None)
+    (study,) = earlier_studies([old], Outcomes.of("max"))
     assert (len(study.points), study.told) == (MOST, 400)
     every = sorted((summit(t.point) for t in covey.Study.load(old).history.told), reverse=True)
     kept = {values["value"] for values in study.values}

@@ -9,6 +9,7 @@ from covey.errors import ExhaustedError, HistoryError, StrategyError
 from covey.gains import expected_gains, sizes_up_to
 from covey.gp import GP
 from covey.learn import Recipe
+from covey.outcomes import Outcomes
 from covey.outlook import outlook
 
 SPACE = Space({"x": Real(0.0, 1.0), "y": Real(0.0, 1.0)})
@@ -70,7 +71,7 @@ def test_the_gain_agrees_with_brute_force():
     study = covey.Study(SPACE, seed=0, gp=GP(warp=False))
     points = [{"x": 0.1, "y": 0.1}]
     study.add(points, [0.5])
-    ahead = outlook(study.history, Recipe(SPACE, "max", GP(warp=False, noise=0.3), 0))
+    ahead = outlook(study.history, Recipe(SPACE, Outcomes.of("max"), GP(warp=False, noise=0.3), 0))
     new = [{"x": 0.3, "y": 0.2}]
     (gain,) = expected_gains(ahead, [new])
     (posterior,) = ahead.goals

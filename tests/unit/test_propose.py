@@ -22,10 +22,11 @@ from covey.history import (
     Told,
 )
 from covey.learn import observations, understand
+from covey.outcomes import Outcomes
 from covey.propose import Recipe, Request, Stopwatch, propose
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
-RECIPE = Recipe(SPACE, "max", GP(), seed=0)
+RECIPE = Recipe(SPACE, Outcomes.of("max"), GP(), seed=0)
 
 
 def request(k=3, name="auto", **fixed):
@@ -41,7 +42,7 @@ def told():
 
 def test_a_proposal_is_a_function_of_the_log(told):
     assert propose(told, RECIPE, request()).points == propose(told, RECIPE, request()).points
-    other = Recipe(SPACE, "max", GP(), seed=1)
+    other = Recipe(SPACE, Outcomes.of("max"), GP(), seed=1)
     assert propose(told, RECIPE, request()).points != propose(told, other, request()).points
 
 
@@ -54,7 +55,7 @@ def test_with_nothing_told_a_space_gets_the_sobol_design():
 
 def test_with_nothing_told_a_pool_gets_a_diverse_first_batch():
     rows = np.random.default_rng(0).random((60, 2))
-    recipe = Recipe(covey.Pool(rows), "max", GP(), seed=0)
+    recipe = Recipe(covey.Pool(rows), Outcomes.of("max"), GP(), seed=0)
     batch = propose(History(), recipe, request(4)).points
     at = np.array([[p["x0"], p["x1"]] for p in batch])
     nearest = min(np.linalg.norm(a - b) for i, a in enumerate(at) for b in at[:i])
@@ -69,7 +70,7 @@ def test_a_proposal_records_the_models_and_its_account(told):
 
 
 def test_sampled_hyper_parameters_give_several_models(told):
-    recipe = Recipe(SPACE, "max", GP(samples=3), seed=0)
+    recipe = Recipe(SPACE, Outcomes.of("max"), GP(samples=3), seed=0)
     made = propose(told, recipe, request())
     assert len(made.models) == 3
     assert len(made.points) == 3
@@ -88,9 +89,9 @@ def test_a_failed_point_is_as_good_as_pending_and_leaves_the_mean_alone(told):
 
 
 def test_minimising_turns_the_sign_once(told):
-    straight = Recipe(SPACE, "max", GP(warp=False), 0)
+    straight = Recipe(SPACE, Outcomes.of("max"), GP(warp=False), 0)
     assert observations(told, straight).values == pytest.approx(
-        -observations(told, Recipe(SPACE, "min", GP(warp=False), 0)).values
+        -observations(told, Recipe(SPACE, Outcomes.of("min"), GP(warp=False), 0)).values
     )
 
 
@@ -108,7 +109,7 @@ def test_an_excluded_result_is_out_of_the_model_and_its_point_is_not_proposed_ag
     )
     np.testing.assert_array_equal(observations(out, RECIPE).at, observations(five, RECIPE).at)
     assert propose(out, RECIPE, request()).points != propose(told, RECIPE, request()).points
-    pool = Recipe(covey.Pool([dict(p) for p in told.events[0].points]), "max", GP(), 0)
+    pool = Recipe(covey.Pool([dict(p) for p in told.events[0].points]), Outcomes.of("max"), GP(), 0)
     with pytest.raises(ExhaustedError):
         propose(out, pool, request(1))
 
@@ -126,7 +127,7 @@ def test_with_all_results_excluded_a_batch_is_the_design(told):
 def test_points_outside_a_pool_only_train_the_model():
     pool = covey.Pool([{"a": i / 9} for i in range(10)])
     history = History().then(Added((Point(a=0.55),), (1.0,)))
-    batch = propose(history, Recipe(pool, "max", GP(), 0), request(10)).points
+    batch = propose(history, Recipe(pool, Outcomes.of("max"), GP(), 0), request(10)).points
     assert sorted(p["a"] for p in batch) == [i / 9 for i in range(10)]
 
 
@@ -143,7 +144,7 @@ class TestManyResults:
     """More than 30 are many here."""
 
     POOL = covey.Pool(np.random.default_rng(0).random((120, 2)))
-    RECIPE = Recipe(POOL, "max", GP(), seed=0)
+    RECIPE = Recipe(POOL, Outcomes.of("max"), GP(), seed=0)
     SMALL = staticmethod(partial(Recall, many=30, block=8))
 
     @pytest.fixture(autouse=True)
@@ -235,7 +236,7 @@ class TestManyResults:
         assert len({str(e.models) for e in history.events if isinstance(e, Asked)}) > 1
 
     def test_sampled_hyper_parameters_stay_together(self):
-        recipe = Recipe(self.POOL, "max", GP(samples=2), seed=0)
+        recipe = Recipe(self.POOL, Outcomes.of("max"), GP(samples=2), seed=0)
         made = propose(self.started(), recipe, request())
         models = tuple(model.describe() for model in made.models)
         history = self.told(

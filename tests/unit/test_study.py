@@ -375,16 +375,16 @@ def test_a_trial_is_a_snapshot_and_the_history_has_the_newest(study):
     assert study.history.trial(trial.id).value == study.history[trial.id].value == 1.0
 
 
-def test_results_by_name_are_refused_until_a_study_has_more_than_one_goal(study):
+def test_a_plain_result_has_no_other_name_than_value(study):
     (trial,) = study.ask(1)
-    named = r"value must be a real number, got {'y': 1.0} \(dict\)"
+    named = "'y' was not declared; the outcomes are value"
     with pytest.raises(HistoryError, match=f"trial 0: {named}"):
         study.tell(trial, {"y": 1.0})
     with pytest.raises(HistoryError, match=f"trial 0: {named}"):
         study.tell([trial], [{"y": 1.0}])
     with pytest.raises(HistoryError, match=f"point 1 of 1: {named}"):
         study.add([trial.point], [{"y": 1.0}])
-    study.tell(trial, 2.0)
+    study.tell(trial, {"value": 2.0})
     with pytest.raises(HistoryError, match=f"trial 0: {named}"):
         study.amend(trial, {"y": 1.0}, "typo")
     assert study.history[0].values == {"value": 2.0}

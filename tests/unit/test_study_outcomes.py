@@ -7,7 +7,7 @@ import pytest
 
 import covey
 from covey.errors import HistoryError, JournalError, JournalMismatch, StrategyError
-from covey.outcomes import Outcomes, history_of_outcome
+from covey.outcomes import Outcomes
 
 GOALS = {"yield": "max", "cost": "min"}
 
@@ -115,7 +115,7 @@ def test_an_outcome_may_come_later():
     study.tell([0, 1], [{"yield": 1.0, "cost": None}, {"yield": 2.0, "cost": 3.0}])
     assert study.history[0].values == {"yield": 1.0}
     assert [t.id for t in study.front] == [1]
-    assert [t.id for t in history_of_outcome(study.history, "cost").pending] == [0]
+    assert [t.id for t in study.history.of_outcome("cost").pending] == [0]
     study.tell(0, {"cost": 0.5})
     assert study.history[0].values == {"yield": 1.0, "cost": 0.5}
     assert [t.id for t in study.front] == [0, 1]
@@ -181,12 +181,12 @@ def test_what_a_late_result_lacks_is_pending(ended):
     study.ask(3)
     getattr(study, ended)([0, 1])
     study.tell(0, {"yield": 1.0, "cost": None})
-    cost, gained = (history_of_outcome(study.history, name) for name in ("cost", "yield"))
+    cost, gained = (study.history.of_outcome(name) for name in ("cost", "yield"))
     assert [t.id for t in cost.pending] == [0, 2]
     assert cost[1].status == gained[1].status == study.history[1].status
     assert [t.id for t in gained.told] == [0]
     study.tell(0, {"cost": 2.0})
-    assert [t.id for t in history_of_outcome(study.history, "cost").told] == [0]
+    assert [t.id for t in study.history.of_outcome("cost").told] == [0]
 
 
 def test_a_late_result_in_part_after_a_retry_that_failed_too():
@@ -196,7 +196,7 @@ def test_a_late_result_in_part_after_a_retry_that_failed_too():
     study.retry(0)
     study.fail([0, 1])
     study.tell(0, {"yield": 1.0, "cost": None})
-    cost = history_of_outcome(study.history, "cost")
+    cost = study.history.of_outcome("cost")
     assert [t.status for t in cost] == ["pending", "failed"]
 
 
@@ -228,6 +228,16 @@ def test_a_standard_error_needs_the_value_it_belongs_to():
     assert len(study.history.pending) == 2
     study.tell([0, 1], told, sem=[0.1, None])
     assert [t.sem for t in study.history] == [0.1, None]
+
+
+def test_the_model_learns_the_standard_error_of_a_value_that_was_amended_by_its_name():
+    study = covey.Study(space(), goal={"yield": "max"}, limits={"ph": ("<=", 7.0)}, seed=0)
+    study.ask(1)
+    study.tell(0, {"yield": 60.0, "ph": 6.0}, sem=0.1)
+    study.amend(0, {"yield": 61.0}, "typo", sem=0.4)
+    (own,) = study.history.of_outcome("yield").counted
+    assert (own.value, own.sem) == (61.0, 0.4)
+    assert study.history.of_outcome("ph")[0].sem is None
 
 
 def test_a_standard_error_needs_one_goal():
@@ -464,11 +474,10 @@ def test_a_header_with_nonsense_is_refused(tmp_path):
 
 
 def test_results_in_part_and_their_corrections_are_those_of_each_outcome():
-    from covey.outcomes import history_of_outcome
 
     study = covey.Study(covey.Space({"x": covey.Real(0, 1)}), {"a": "max", "b": "min"}, seed=0)
     study.add([{"x": 0.1}, {"x": 0.9}], [{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": None}])
     study.amend(0, {"b": 2.5}, "a typo")
-    a, b = (history_of_outcome(study.history, name) for name in ("a", "b"))
+    a, b = (study.history.of_outcome(name) for name in ("a", "b"))
     assert [(t.status, t.value) for t in a.trials] == [("told", 1.0), ("told", 3.0)]
     assert [(t.status, t.value) for t in b.trials] == [("told", 2.5), ("pending", None)]

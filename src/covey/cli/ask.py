@@ -100,7 +100,7 @@ def ask(
 
 
 def _way_to_tell(study: Study, out: Path | None) -> str:
-    pair = "ID=VALUE" if study.recipe.outcomes is None else "ID:NAME=VALUE"
+    pair = "ID=VALUE" if study.outcomes.plain else "ID:NAME=VALUE"
     return f"covey tell {out or 'results.csv'}  or  covey tell {pair} ..."
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
 
@@ -313,7 +313,7 @@ def _parts(words: Sequence[str]) -> list[str]:
 
 
 def _amended(word: str, reason: str, sem: float | None) -> Amended:
-    from covey.history import Amended, Point
+    from covey.history import PLAIN, Amended, Point
 
     pair = _PAIR.fullmatch(word)
     if pair is None:
@@ -321,7 +321,7 @@ def _amended(word: str, reason: str, sem: float | None) -> Amended:
     row = SheetRow({"id": pair[1], "value": pair[3]}, word)
     hint = "; use `covey exclude` for a result that is worth nothing"
     value = row.number("value", hint)
-    return Amended(int(pair[1]), value if pair[2] is None else Point({pair[2]: value}), reason, sem)
+    return Amended(int(pair[1]), Point({pair[2] or PLAIN: value}), reason, sem)
 
 
 def _reading(word: str) -> tuple[str, str | None, float]:
@@ -349,9 +349,8 @@ def _is_known(event: Event, history: History) -> bool:
     if not isinstance(event, Amended):
         return False
     trial = history.trial(event.id)
-    if isinstance(event.value, Mapping):
-        return all(trial.values.get(name) == value for name, value in event.value.items())
-    return trial.value == event.value and event.sem in (None, trial.sem)
+    same = trial.called(event.value).items() <= trial.values.items()
+    return same and event.sem in (None, trial.sem)
 
 
 # What changed.

@@ -234,7 +234,7 @@ def _settings(given: Mapping[str, Any], config: Path) -> Settings:
     if given:
         return Settings(config, space_of(given, FILE), seed=0)
     settings = read_settings(config)
-    if settings.outcomes is not None:
+    if not settings.outcomes.plain:
         raise Stop(
             ExitCode.INVALID,
             f"{config} has outcomes by name, and `covey next` knows one value. Use `covey ask "

@@ -88,8 +88,7 @@ def worst_in_words(words: Sequence[str]) -> dict[str, float]:
 
 def value_columns(study: Study) -> list[str]:
     """The columns of a sheet that are to be filled in: outcomes, then records."""
-    named = study.recipe.outcomes
-    return ["value"] if named is None else [*named.names, *named.record]
+    return [*study.outcomes.names, *study.outcomes.record]
 
 
 def in_part(study: Study) -> list[Trial]:
@@ -124,18 +123,16 @@ def extended_fields(study: Study) -> list[dict[str, Any]]:
 
 def goal_words(study: Study) -> str:
     """The goal in words: max, or yield max, cost min."""
-    named = study.recipe.outcomes
-    if named is None:
+    if study.outcomes.plain:
         return study.recipe.goal
-    return ", ".join(f"{name} {sense}" for name, sense in named.goals.items())
+    return ", ".join(f"{name} {sense}" for name, sense in study.outcomes.goals.items())
 
 
 def named_fields(study: Study) -> dict[str, Any]:
     """What only a study has whose outcomes have names."""
-    named = study.recipe.outcomes
-    if named is None:
+    if study.outcomes.plain:
         return {}
-    described = {key: value for key, value in named.describe().items() if key != "goal"}
+    described = {n: value for n, value in study.outcomes.describe().items() if n != "goal"}
     part = [trial.id for trial in in_part(study)]
     return {**described, "front": [trial.id for trial in study.front], "told_in_part": part}
 
@@ -171,7 +168,7 @@ def rows_in_words(words: Sequence[str], study: Study) -> list[SheetRow] | None:
         row = found.setdefault(id, {"id": id})
         said.setdefault(id, []).append(word)
         if name in row:
-            what = f"trial {id}" if study.recipe.outcomes is None else f"{name} of trial {id}"
+            what = f"trial {id}" if study.outcomes.plain else f"{name} of trial {id}"
             raise SheetRow({}, word).error(f"{what} comes twice.")
         row[name] = text
     return [SheetRow(row, " ".join(said[id])) for id, row in found.items()]

@@ -312,19 +312,20 @@ def _preview(wells: Sequence[WellTold]) -> str:
     """A table of what each well is."""
     from covey.history.trial import value_in_words
 
-    shown = [None if w.value is None else value_in_words(w.value) for w in wells]
+    shown = [None if w.values is None else value_in_words(w.values) for w in wells]
     pairs = zip(wells, shown, strict=True)
     rows = [[w.well, w.kind, w.trial, value, w.says] for w, value in pairs]
     return text_table(["well", "is", "trial", "value", ""], rows)
 
 
 def _well_json(well: WellTold) -> dict[str, Any]:
-    value = dict(well.value) if isinstance(well.value, Mapping) else well.value
+    from covey.history.trial import as_told
+
     return {
         "well": well.well,
         "is": well.kind,
         "trial": well.trial,
-        "value": value,
+        "value": None if well.values is None else as_told(well.values),
         "says": well.says,
     }
 

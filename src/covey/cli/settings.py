@@ -91,8 +91,8 @@ class Settings:
     dispense: Sequence[Mapping[str, Any]] = ()  # the tables [[dispense]]
 
     @property
-    def outcomes(self) -> Outcomes | None:
-        """Goals, limits and records, if they have names."""
+    def outcomes(self) -> Outcomes:
+        """Goals, limits and records."""
         from covey.outcomes import Outcomes
 
         return Outcomes.of(self.goal, self.limits, self.record, self.worst)
@@ -225,6 +225,7 @@ def _require_sane(tables: Mapping[str, Any]) -> None:
 
 def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     from covey.catalog import strategy_of
+    from covey.outcomes import refuse_parameters
 
     known = ("study", "parameters", "constraints", "pool", "run", "plate", "dispense")
     _require_known(tables, known, "the file")
@@ -246,10 +247,7 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     rules = tuple(path.parent / name for name in named)
     found = Settings(path, space, journal=journal, run=_run_settings(tables), rules=rules, **study)
     found = with_plates(found, tables.get("plate"), tables.get("dispense", ()))
-    if found.outcomes is not None:
-        from covey.outcomes import refuse_parameters
-
-        refuse_parameters(found.outcomes, space.names)
+    refuse_parameters(found.outcomes, space.names)
     return found
 
 

@@ -236,8 +236,8 @@ def logs(
         }
         put_json("covey.logs/1", fields)
         return end(study)
-    named = ", ".join(f"{name} {value!r}" for name, value in found.values.items())
-    told = f"{found.value!r}" if found.named is None else named
+    named = ", ".join(f"{name} {value!r}" for name, value in found.named.items())
+    told = named or f"{found.value!r}"
     ended = f"told {told}" if found.status == "told" else found.status
     put(f"{trial_name(study, found)}: {ended}{', excluded' if found.excluded else ''}")
     for line in _trial_lines(study, found):
@@ -377,8 +377,6 @@ def _columns(study: Study, added: Mapping[str, str], rare: Sequence[str]) -> lis
 
 def _named_columns(study: Study) -> list[str]:
     """Columns of outcomes and records that have names of their own."""
-    if study.recipe.outcomes is None:
-        return []
     return [name for name in value_columns(study) if name not in COLUMNS]
 
 

@@ -304,8 +304,7 @@ def _preview(found: Intake) -> str:
 
     rows = []
     for one in found.entries:
-        alone = one.values["value"] if set(one.values) == {"value"} else one.values
-        rows.append([one.row.where, one.kind, one.trial, value_in_words(alone), one.says])
+        rows.append([one.row.where, one.kind, one.trial, value_in_words(one.values), one.says])
     return table(["row", "is", "trial", "values", ""], rows)
 
 

@@ -23,12 +23,13 @@ from covey.history.events import (
     Retried,
     Told,
 )
-from covey.history.history import History
+from covey.history.history import History, models_of
 from covey.history.rules import Correction
-from covey.history.trial import Batch, Origin, Point, Status, Trial
+from covey.history.trial import PLAIN, Batch, Origin, Point, Status, Trial
 from covey.history.wells import Measured, PlateRecord, Revised, Use
 
 __all__ = [
+    "PLAIN",
     "Added",
     "Amended",
     "Asked",
@@ -62,4 +63,5 @@ __all__ = [
     "Use",
     "event_from_json",
     "event_to_json",
+    "models_of",
 ]

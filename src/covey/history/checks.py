@@ -13,7 +13,7 @@ import numpy as np
 
 from covey.arrays import MOST
 from covey.errors import HistoryError, is_whole, several
-from covey.history.trial import Point
+from covey.history.trial import PLAIN, Point, is_plain
 
 _SURROGATE = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
 
@@ -52,38 +52,36 @@ def trial_value(value: object, trial: int) -> float:
     return finite_value(value, f"trial {trial}", f"Use study.fail({trial}) if the run crashed.")
 
 
-def trial_outcome(value: object, trial: int) -> float | Point:
-    """The value of a trial, or several by name."""
-    if type(value) is float and -MOST <= value <= MOST:  # the usual case, and quicker
-        return value
-    return outcome(value, f"trial {trial}", f"Use study.fail({trial}) if the run crashed.")
+def trial_values(values: object, trial: int) -> Point:
+    """The values of a trial, as of `outcome_values`."""
+    if type(values) is float and -MOST <= values <= MOST:  # the usual case, and quicker
+        return Point({PLAIN: values})
+    hint = f"Use study.fail({trial}) if the run crashed."
+    return outcome_values(values, f"trial {trial}", hint)
 
 
-def outcome(value: object, name: str, hint: str) -> float | Point:
-    """A value; or several by name, for goals and limits."""
-    if not isinstance(value, Mapping) or not value:
-        return finite_value(value, name, hint)
-    if not all(isinstance(key, str) and key for key in value):
-        raise HistoryError(f"{name}: values by name are {{name: number, ...}}, got {value!r}.")
-    return Point({key: finite_value(v, f"{name}, {key!r}", hint) for key, v in value.items()})
+def outcome_values(values: object, name: str, hint: str) -> Point:
+    """Values by name, for goals and limits; a plain number is that of "value"."""
+    if not isinstance(values, Mapping) or not values:
+        return Point({PLAIN: finite_value(values, name, hint)})
+    if not all(isinstance(key, str) and key for key in values):
+        raise HistoryError(f"{name}: values by name are {{name: number, ...}}, got {values!r}.")
+    if is_plain(values):
+        return Point({PLAIN: finite_value(values[PLAIN], name, hint)})
+    return Point({key: finite_value(v, f"{name}, {key!r}", hint) for key, v in values.items()})
 
 
-def checked_goal(
-    goal: object, values: Sequence[float | Point], sems: Sequence[float | None]
-) -> str | None:
-    """The name of the only goal among values by name; empty: several goals; None: not said."""
-    named = [value for value in values if isinstance(value, Point)]
-    if len(named) not in (0, len(values)):
-        raise HistoryError("some values have names and some have none; name all of them, or none.")
+def checked_goal(goal: object, values: Sequence[Point], sems: Sequence[float | None]) -> str | None:
+    """The name of the only goal among values; empty: several goals; None: not said."""
     if goal:
         # Where a value lacks it, it comes later.
-        if not any(goal in value for value in named):
+        if not any(goal in one for one in values):
             raise HistoryError(f"the goal {goal!r} has no value in {values[0]!r}; name it there.")
         return text(goal, "goal")
-    for value, sem in zip(values, sems, strict=True):
-        if sem is not None and isinstance(value, Point) and len(value) > 1:
+    for one, sem in zip(values, sems, strict=True):
+        if sem is not None and len(one) > 1:
             raise HistoryError(
-                f"a standard error belongs to one value, and {dict(value)} are several; leave it "
+                f"a standard error belongs to one value, and {dict(one)} are several; leave it "
                 "out, or say which of them is the goal."
             )
     return None if goal is None else text(goal, "goal")

@@ -28,9 +28,8 @@ from covey.history.events import (
     Reported,
     Retried,
     Told,
-    is_named,
 )
-from covey.history.trial import Point
+from covey.history.trial import PLAIN, Point, is_plain
 from covey.history.wells import Measured, Revised
 
 _VERSION = 1
@@ -74,7 +73,7 @@ def event_to_json(
     >>> event_to_json(Told(ids=(3,), values=(1.5,)), dict, first_id=4)
     {'type': 'told', 'v': 1, 'ids': [3], 'values': [1.5]}
     """
-    out: dict[str, Any] = {"type": _NAMES[type(event)], "v": _version(event)}
+    out: dict[str, Any] = {"type": _NAMES[type(event)], "v": _VERSION}
     if isinstance(event, _IGNORABLE):
         out["ignorable"] = True
     if isinstance(event, Asked | Enqueued | Added):
@@ -83,13 +82,14 @@ def event_to_json(
         out["points"] = [point_to_json(point) for point in event.points]
     if isinstance(event, Extended) and event.values is not None:
         out["values"] = point_to_json(event.values)
+    results = _results_of(event)
     for name in _FIELDS[type(event)]:
-        value = getattr(event, name)
+        value = results.get(name, getattr(event, name))
         if name not in out and not _is_empty(value):
             out[name] = list(value) if isinstance(value, tuple) else value
     if "reasons" in out:
         out["reasons"] = _said_once(out["reasons"])
-    return out
+    return out | {"v": _version(type(event), out)}
 
 
 def event_from_json(
@@ -124,11 +124,12 @@ def event_from_json(
         if "reasons" in given:
             given["reasons"] = _said_again(given["reasons"])
         event = kind(**given)
+        needed = _version(kind, given)
     except CoveyError:
         raise
     except (TypeError, ValueError, KeyError) as error:
         raise JournalError(f"a malformed event of type {name!r}: {error}.") from error
-    if version != _version(event):
+    if version != needed:
         raise JournalError(
             f"a malformed event of type {name!r}: version {version} has values "
             f"{'by' if version == _NAMED else 'without'} name."
@@ -136,8 +137,33 @@ def event_from_json(
     return event
 
 
-def _version(event: Event) -> int:
-    return _NAMED if is_named(event) else _VERSION
+def _results_of(event: Event) -> dict[str, Any]:
+    """The field of an event that holds results, if it has one, as JSON has them."""
+    match event:
+        case Told() | Added() | Measured():
+            return {"values": _shortened(event.values, event.goal)}
+        case Revised(values=dict() as right):
+            values = _shortened([*right.values()], event.goal)
+            return {"values": dict(zip(right, values, strict=True))}
+        case Amended(value=value):
+            return {"value": _shortened([value], None)[0]}
+        case _:
+            return {}
+
+
+def _shortened(values: Sequence[Point | None], goal: str | None) -> tuple[Any, ...]:
+    """Results as plain numbers, where the outcome of the study has no name."""
+    if goal is None and all(one is None or is_plain(one) for one in values):
+        return tuple(None if one is None else one[PLAIN] for one in values)
+    return tuple(values)
+
+
+def _version(kind: type[Event], obj: Mapping[str, Any]) -> int:
+    """The version of an event of this kind, which depends on whether its results have names."""
+    if kind not in _VERSIONS:
+        return _VERSION
+    results = obj["values"] if "values" in obj else [obj.get("value")]
+    return _NAMED if any(isinstance(one, dict) for one in results) else _VERSION
 
 
 def _is_empty(value: object) -> bool:

@@ -16,7 +16,7 @@ from covey.history.checks import (
     frozen_point,
     non_empty_prose,
     non_empty_text,
-    outcome,
+    outcome_values,
     plain_metrics,
     plain_models,
     plain_object,
@@ -27,8 +27,8 @@ from covey.history.checks import (
     standard_errors,
     text,
     trial_ids,
-    trial_outcome,
     trial_value,
+    trial_values,
     whole,
 )
 from covey.history.trial import Point
@@ -87,7 +87,7 @@ class Added:
     """These points were measured elsewhere; each becomes a told trial at once."""
 
     points: tuple[Point, ...]
-    values: tuple[float | Point, ...]  # as of `Told`
+    values: tuple[Point, ...]  # as of `Told`
     sems: tuple[float | None, ...] = ()  # () for none known
     metrics: tuple[dict[str, Any] | None, ...] = ()
     goal: str | None = None
@@ -98,7 +98,7 @@ class Added:
         names = [f"point {place} of {len(points)}" for place in places]
         given = sized(self.values, len(points), "point", "value")
         hint = "Leave out points without a result."
-        values = tuple(outcome(v, name, hint) for v, name in zip(given, names, strict=True))
+        values = tuple(outcome_values(v, name, hint) for v, name in zip(given, names, strict=True))
         sems = standard_errors(self.sems, places, "point")
         metrics = plain_metrics(self.metrics, places)
         goal = checked_goal(self.goal, values, sems)
@@ -109,13 +109,13 @@ class Added:
 class Told:
     """The results of these trials came in, in the user's sign.
 
-    A value is a number; or, where there are several goals or limits, an object {name: number}, and
-    ``goal`` names the only goal among them; it is empty if there are several. Those that are not
-    known yet come with a further event. What else is to be recorded is in ``metrics``.
+    Each has values by name; a plain number is that of "value". Where outcomes have names, ``goal``
+    is that of the only goal among them, and empty if there are several; else None. Values that are
+    not known yet come with a further event. What else is to be recorded is in ``metrics``.
     """
 
     ids: tuple[int, ...]
-    values: tuple[float | Point, ...]
+    values: tuple[Point, ...]
     sems: tuple[float | None, ...] = ()  # of the only goal's value; () for none known
     metrics: tuple[dict[str, Any] | None, ...] = ()
     goal: str | None = None
@@ -123,7 +123,7 @@ class Told:
     def __post_init__(self) -> None:
         ids = trial_ids(self.ids)
         given = sized(self.values, len(ids), "trial", "value")
-        values = tuple(trial_outcome(v, i) for v, i in zip(given, ids, strict=True))
+        values = tuple(trial_values(v, i) for v, i in zip(given, ids, strict=True))
         sems = standard_errors(self.sems, ids, "trial")
         metrics = plain_metrics(self.metrics, ids)
         goal = checked_goal(self.goal, values, sems)
@@ -162,10 +162,13 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class Amended:
-    """A told value was wrong and is corrected; ``sem=None`` keeps the standard error it had."""
+    """A told value was wrong and is corrected; ``sem=None`` keeps the standard error it had.
+
+    A plain number corrects the only goal, whatever its name.
+    """
 
     id: int
-    value: float | Point  # by name: those that change
+    value: Point  # those that change
     reason: str
     sem: float | None = None
 
@@ -179,7 +182,7 @@ class Amended:
         _assign(
             self,
             id=trial,
-            value=trial_outcome(self.value, trial),
+            value=trial_values(self.value, trial),
             reason=reason,
             sem=standard_error(self.sem, f"trial {trial}"),
         )
@@ -383,13 +386,6 @@ Changing: TypeAlias = (
 )
 Recording: TypeAlias = Dispatched | Late | Noted | Reported | Extended | Began | Ended
 Event: TypeAlias = Creating | Changing | Recording
-
-
-def is_named(event: Event) -> bool:
-    """Whether an event carries values by name."""
-    if isinstance(event, Told | Added):
-        return isinstance(event.values[0], Point)  # all of them, or none
-    return isinstance(event, Amended) and isinstance(event.value, Point)
 
 
 def ids_in(event: Event) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 from covey.errors import MissingExtraError
+from covey.history.trial import PLAIN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,7 @@ def frame_of(ledger: Ledger) -> pd.DataFrame:
     trials = ledger.trials
     data: dict[str, Any] = {name: [getattr(trial, name) for trial in trials] for name in _COLUMNS}
     # One of several goals may be called value, and then is in the column of that name.
-    data["value"] = [trial.values.get("value", trial.value) for trial in trials]
+    data["value"] = [trial.values.get(PLAIN, trial.value) for trial in trials]
     data |= {name: pd.Series(data[name], dtype="float64") for name in ("value", "sem")}
     names = dict.fromkeys(name for trial in trials for name in trial.point)
     for name in names:
@@ -43,10 +44,9 @@ def frame_of(ledger: Ledger) -> pd.DataFrame:
         while column in _COLUMNS or (column != name and column in names):
             column = f"point.{column}"
         data[column] = [trial.point.get(name) for trial in trials]
-    values = [trial.values if trial.named is not None else {} for trial in trials]
-    for name in dict.fromkeys(name for one in values for name in one if name != "value"):
+    for name in dict.fromkeys(n for trial in trials for n in trial.named if n != PLAIN):
         column = own_column(name, data)
-        data[column] = pd.Series([one.get(name) for one in values], dtype="float64")
+        data[column] = pd.Series([trial.values.get(name) for trial in trials], dtype="float64")
     noted = [ledger.metrics.get(trial.id, {}) for trial in trials]
     for name in dict.fromkeys(name for one in noted for name in one):
         data[own_column(name, data)] = [one.get(name) for one in noted]

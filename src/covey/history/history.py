@@ -9,6 +9,7 @@ import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from itertools import repeat, zip_longest
@@ -44,8 +45,8 @@ from covey.history.events import (
     ids_in,
 )
 from covey.history.rules import Correction, check, corrections_in, known
-from covey.history.trial import Batch, Origin, Point, Status, Trial
-from covey.history.wells import Measured, PlateBook, Revised
+from covey.history.trial import PLAIN, Batch, Origin, Point, Status, Trial
+from covey.history.wells import Measured, PlateBook, Revised, mean_and_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,8 +55,8 @@ _T = TypeVar("_T")
 
 _CHANGES: dict[type[Event], Mapping[str, Any]] = {  # to each trial of an event
     Failed: {
-        **{"status": "failed", "value": None, "sem": None},
-        **{"named": None, "goal": "value", "excluded": False},
+        **{"status": "failed", "values": Point(), "sem": None},
+        **{"goal": PLAIN, "excluded": False},
     },
     Cancelled: {"status": "cancelled"},
     Lost: {"status": "lost"},
@@ -209,7 +210,7 @@ class Ledger:
 
 def _told(event: Told | Added, trials: Iterable[Trial], at: datetime | None) -> list[Trial]:
     results = zip(trials, event.values, event.sems, strict=True)
-    return [trial.told(value, sem, event.goal, at) for trial, value, sem in results]
+    return [trial.told(values, sem, event.goal, at) for trial, values, sem in results]
 
 
 def _corrected(event: Amended | Moved, trials: Sequence[Trial]) -> list[Trial]:
@@ -218,16 +219,35 @@ def _corrected(event: Amended | Moved, trials: Sequence[Trial]) -> list[Trial]:
     return [replace(t, point=point) for t, point in zip(trials, event.points, strict=True)]
 
 
-def _stopped_in(ledger: Ledger) -> dict[int, int]:
-    """Return the last step of each told trial whose evaluation was stopped early."""
-    last = {i: (m.get("stopped"), ledger.reports.get(i)) for i, m in ledger.metrics.items()}
-    # One that came to its end all the same has been given the value it had there.
-    return {
-        i: int(step)
-        for i, (step, reports) in last.items()
-        if is_whole(step, 0) and reports and reports[-1].step == step
-        if reports[-1].value == ledger.trials[i].value
-    }
+def _of_outcome(trial: Trial, name: str, book: PlateBook) -> Trial:
+    """Return a trial as of a study of one outcome, whose standard error is that of its wells."""
+    own = trial.of_outcome(name)
+    read = [] if own is trial or own.value is None else book.readings_of(trial.id)
+    if not read or trial.goal == name:
+        return own
+    mean, error = mean_and_error([values[name] for _, _, values in read])
+    return replace(own, sem=error) if own.value == mean else own
+
+
+def models_of(
+    models: Iterable[dict[str, Any]] | None, outcome: str
+) -> tuple[dict[str, Any], ...] | None:
+    """Return the hyper-parameters of one outcome; None if none were logged for it."""
+    return tuple(m for m in models or () if m.get("outcome", PLAIN) == outcome) or None
+
+
+def _stopped_in(ledger: Ledger, outcome: str) -> dict[int, int]:
+    """Return the last step of each trial that was stopped early, of those with this only goal."""
+    found = {}
+    for i, metrics in ledger.metrics.items():
+        step: Any = metrics.get("stopped")
+        reports, trial = ledger.reports.get(i, []), ledger.trials[i]
+        if not reports or reports[-1].step != step or not is_whole(step, 0):
+            continue
+        # One that came to its end all the same has been given the value it had there.
+        if reports[-1].value == trial.value and outcome in ("", trial.goal):
+            found[i] = int(step)
+    return found
 
 
 def _trials_named(event: Event, book: PlateBook) -> Iterable[int]:
@@ -254,8 +274,8 @@ class History:
     """
 
     __slots__ = (
-        *("_asked_count", "_count", "_ledger", "_length", "_lock", "_models", "_rounds"),
-        "_trials",
+        *("_asked_count", "_count", "_ledger", "_length", "_lock", "_models", "_outcome"),
+        *("_rounds", "_trials"),
     )
 
     def __init__(self, events: Iterable[Event] = (), times: Iterable[datetime | None] = ()) -> None:
@@ -269,6 +289,7 @@ class History:
         self._rounds = ledger.rounds
         self._models = ledger.models
         self._trials: tuple[Trial, ...] | None = None
+        self._outcome = ""  # the only one that is looked at, see `of_outcome`
         return self
 
     def _read(self, look: Callable[[Ledger], _T]) -> _T:
@@ -307,6 +328,18 @@ class History:
             book = self._ledger.plates  # which only gains plates
             named = {id for event in events for id in _trials_named(event, book)}
         return tuple(map(self.trial, sorted(named.union(range(len(earlier), len(self))))))
+
+    def of_outcome(self, name: str) -> History:
+        """Return this view as of a study of one outcome alone: where it is not told, trials wait.
+
+        The trials as they stand have no other value, and the hyper-parameters are those that were
+        logged for it. Events, batches and plates are those of the whole study.
+        """
+        view = copy(self)
+        view._outcome, view._models = name, models_of(self._models, name)
+        book = self.plates
+        view._trials = tuple(_of_outcome(trial, name, book) for trial in self.trials)
+        return view
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -461,7 +494,8 @@ class History:
     @property
     def stopped(self) -> dict[int, int]:
         """The told trials whose evaluation was stopped early, each with its last step."""
-        return self._read(_stopped_in)
+        # An evaluation reports the only goal; of another outcome every value is the last.
+        return self._read(lambda ledger: _stopped_in(ledger, self._outcome))
 
     @property
     def ended(self) -> tuple[Trial, ...]:

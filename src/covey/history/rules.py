@@ -29,7 +29,7 @@ from covey.history.events import (
     Told,
     ids_in,
 )
-from covey.history.trial import Point, Trial, value_in_words
+from covey.history.trial import Point, Trial, as_told, value_in_words
 from covey.history.wells import Measured, PlateBook, Revised
 
 
@@ -41,8 +41,8 @@ def check(event: Event, trials: Sequence[Trial]) -> None:
     for i in ids_in(event):
         rule(known(i, trials))
     if isinstance(event, Told):
-        for i, value in zip(event.ids, event.values, strict=True):
-            _require_untold(trials[i], value)
+        for i, values in zip(event.ids, event.values, strict=True):
+            _require_untold(trials[i], values)
     if isinstance(event, Failed):
         _require_may_fail(event, trials)
     if isinstance(event, Amended):
@@ -67,11 +67,10 @@ def _require_may_fail(event: Failed, trials: Sequence[Trial]) -> None:
 def _require_pending(trial: Trial) -> None:
     if trial.status == "pending":
         return
-    told = trial.value if trial.named is None else trial.values
-    was = f"told {told}" if trial.status == "told" else trial.status
+    was = f"told {as_told(trial.values)}" if trial.status == "told" else trial.status
     instead = ""
     if trial.status == "told":
-        case = "it is worth nothing" if trial.named is None else "the rest cannot be measured"
+        case = "the rest cannot be measured" if trial.named else "it is worth nothing"
         instead = f" If {case}: study.exclude({trial.id}, reason)"
         instead += f", or study.fail({trial.id}, reason, told=True)."
     raise HistoryError(
@@ -80,14 +79,12 @@ def _require_pending(trial: Trial) -> None:
     )
 
 
-def _require_untold(trial: Trial, value: float | Point) -> None:
+def _require_untold(trial: Trial, values: Point) -> None:
     # A late result is never discarded: failed, cancelled and lost trials may still be told. Values
-    # by name may come one after the other.
-    names = value.keys() if isinstance(value, Point) and trial.named is not None else trial.values
-    if trial.status == "told" and not {*trial.values}.isdisjoint(names):
-        was = trial.value if trial.named is None else trial.values
+    # may come one after the other.
+    if trial.status == "told" and not trial.values.keys().isdisjoint(trial.called(values)):
         raise HistoryError(
-            f"trial {trial.id} was already told {was}; tell each trial once, "
+            f"trial {trial.id} was already told {as_told(trial.values)}; tell each trial once, "
             f"or correct it with study.amend({trial.id}, value, reason)."
         )
 
@@ -143,11 +140,10 @@ _RULES: dict[type[Event], Callable[[Trial], None]] = {
 }
 
 
-def _require_named_so(trial: Trial, value: float | Point) -> None:
-    names = value if isinstance(value, Point) else (trial.goal,)
-    if not trial.values.keys() >= {*names}:
+def _require_named_so(trial: Trial, values: Point) -> None:
+    if not trial.values.keys() >= trial.called(values).keys():
         raise HistoryError(
-            f"trial {trial.id} was told {trial.values}; amend values by these names, got {value!r}."
+            f"trial {trial.id} was told {trial.values}; amend values by these names, got {values}."
         )
 
 

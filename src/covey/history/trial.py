@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, NoReturn, TypeAlias
 
 Status: TypeAlias = Literal["pending", "told", "failed", "cancelled", "lost"]
 Origin: TypeAlias = Literal["asked", "enqueued", "added"]
+PLAIN = "value"  # the outcome of a result that is a plain number
 
 
 class Point(dict[str, Any]):
@@ -42,23 +43,34 @@ class Point(dict[str, Any]):
         return Point, (dict(self),)
 
 
-def value_in_words(value: float | Mapping[str, float]) -> str:
-    """A value, or several by name, with six digits.
+def is_plain(values: Mapping[str, float]) -> bool:
+    """Whether values are one plain number, which has no other name than "value"."""
+    return len(values) == 1 and PLAIN in values
 
-    >>> value_in_words(0.25), value_in_words({"yield": 71.0, "cost": 1 / 3})
+
+def as_told(values: Mapping[str, float]) -> float | Mapping[str, float]:
+    """A result as people told it: a plain number, or values by name."""
+    return values[PLAIN] if is_plain(values) else dict(values)
+
+
+def value_in_words(values: Mapping[str, float]) -> str:
+    """Values with six digits, by name where they are no plain number.
+
+    >>> value_in_words({"value": 0.25}), value_in_words({"yield": 71.0, "cost": 1 / 3})
     ('0.25', 'yield 71, cost 0.333333')
     """
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {one:g}" for name, one in value.items())
-    return f"{value:g}"
+    if is_plain(values):
+        return f"{values[PLAIN]:g}"
+    return ", ".join(f"{name} {value:g}" for name, value in values.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One point that was asked for, enqueued or added, and what became of it so far.
 
-    ``value`` is that of the only goal. Results told by name are all in ``values``; where they are
-    several goals, there is no one value, and ``goal`` is empty.
+    ``values`` has every result by its name, which is "value" for a plain number, and ``value`` is
+    that of the only goal. Where there are several goals, there is no one value, and ``goal`` is
+    empty.
 
     A trial is a snapshot: one that ``ask`` returned stays pending and without a value after
     ``tell``. As it stands now it is ``study.history[trial.id]``.
@@ -69,12 +81,11 @@ class Trial:
 
     id: int
     point: Point
-    value: float | None = None  # in the user's sign
+    values: Point = field(default_factory=Point)  # in the user's sign
     status: Status = "pending"
     sem: float | None = None  # standard error of the value, where it is known
     origin: Origin = "asked"
-    named: Point | None = None  # values by name, where they were told so; frozen as a point is
-    goal: str = "value"  # the name of the value; empty if none of the named is the only goal's
+    goal: str = PLAIN  # the name of the only goal; empty if there are several, or it has no value
     excluded: bool = False  # told, and neither in the model nor the best
     # Why it failed, was lost, cancelled, stopped early, amended or is excluded, if somebody said.
     reason: str = ""
@@ -98,62 +109,70 @@ class Trial:
         return passed if passed >= 0.0 else None  # a clock was set back
 
     @property
-    def values(self) -> dict[str, float]:
-        """Every value by its name; of one plain outcome that is "value".
+    def value(self) -> float | None:
+        """The value of the only goal; None if there is none yet, or there are several goals."""
+        return self.values.get(self.goal)
 
-        >>> Trial(0, Point(x=0.5), 2.0, "told").values
-        {'value': 2.0}
+    @property
+    def named(self) -> Point:
+        """Values by name; nothing where the result is a plain number.
+
+        >>> Trial(0, Point(x=0.5), Point(value=2.0), "told").named
+        {}
         """
-        if self.named is not None:
-            return dict(self.named)
-        return {} if self.value is None else {self.goal: self.value}
+        return Point() if is_plain(self.values) else self.values
 
     def told(
-        self,
-        value: float | Point,
-        sem: float | None,
-        goal: str | None = None,
-        at: datetime | None = None,
+        self, values: Point, sem: float | None, goal: str | None = None, at: datetime | None = None
     ) -> Trial:
-        """This trial with its result, a number or several by name, of which one is the goal's.
+        """This trial with its result, of which one value is the only goal's.
 
-        Values by name join those that were told before.
+        Values join those that were told before.
         """
-        if not isinstance(value, Point):  # quicker than `replace`, and no other field is set
-            return Trial(
-                self.id,
-                self.point,
-                value,
-                status="told",
-                sem=sem,
-                origin=self.origin,
-                asked_at=self.asked_at,
-                started_at=self.started_at,
-                ended_at=at,
-            )
-        only = goal if goal is not None else next(iter(value)) if len(value) == 1 else ""
-        if not goal and self.named is not None:  # an event without the goal leaves it as it was
+        only = goal if goal is not None else next(iter(values)) if len(values) == 1 else ""
+        if not goal and self.values:  # an event without the goal leaves it as it was
             only = self.goal
-        named = Point({**(self.named or {}), **value})
-        sem = self.sem if sem is None else sem
-        now = replace(self, value=named.get(only), status="told", sem=sem)
-        ended = at if self.ended_at is None else self.ended_at  # by the first of its values
-        return replace(now, named=named, goal=only, ended_at=ended)
+        return Trial(  # quicker than `replace`
+            self.id,
+            self.point,
+            Point({**self.values, **values}) if self.values else values,
+            status="told",
+            sem=self.sem if sem is None else sem,
+            origin=self.origin,
+            goal=only,
+            excluded=self.excluded,
+            reason=self.reason,
+            asked_at=self.asked_at,
+            started_at=self.started_at,
+            ended_at=self.ended_at if self.values else at,  # by the first of its values
+        )
 
-    def amended(self, value: float | Point, sem: float | None) -> Trial:
+    def amended(self, values: Point, sem: float | None) -> Trial:
         """This trial with some of its values corrected; ``sem=None`` keeps the one it had."""
-        given = value if isinstance(value, Point) else {self.goal: value}
-        values = Point({**self.values, **given})
-        named = None if self.named is None else values
-        sem = self.sem if sem is None else sem
-        return replace(self, value=values.get(self.goal), sem=sem, named=named)
+        values = Point({**self.values, **self.called(values)})
+        return replace(self, values=values, sem=self.sem if sem is None else sem)
+
+    def called(self, values: Point) -> Point:
+        """Values under the names of this trial: a plain number is that of its only goal."""
+        if self.goal and is_plain(values) and PLAIN not in self.values:
+            return Point({self.goal: values[PLAIN]})
+        return values
+
+    def of_outcome(self, name: str) -> Trial:
+        """This trial as of a study of one outcome: it is pending where that is not known yet."""
+        if self.status != "told" or (self.goal == name and len(self.values) == 1):
+            return self
+        if name not in self.values:
+            waiting = replace(self, values=Point(), status="pending", sem=None, excluded=False)
+            return replace(waiting, reason="", ended_at=None)
+        sem = self.sem if self.goal == name else None
+        return replace(self, values=Point({name: self.values[name]}), sem=sem, goal=name)
 
     def __repr__(self) -> str:
         # Fields that only some trials have are shown for those.
-        rare = ("named", "goal", "excluded", "reason", "asked_at", "started_at", "ended_at")
-        usual = [field for field in fields(self) if field.name not in rare]
-        shown = {field.name: getattr(self, field.name) for field in usual}
-        shown |= {} if self.named is None else {"values": dict(self.named)}
+        usual = ("id", "point", "value", "status", "sem", "origin")
+        shown = {name: getattr(self, name) for name in usual}
+        shown |= {"values": dict(self.named)} if self.named else {}
         shown |= {"excluded": True} if self.excluded else {}
         shown |= {"reason": self.reason} if self.reason else {}
         return f"Trial({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
@@ -165,10 +184,10 @@ class Trial:
     def to_json(self, point_to_json: Callable[[Point], Any] = dict) -> dict[str, Any]:
         """The trial as a JSON object; a space knows how its points are written.
 
-        >>> Trial(0, Point(x=0.5), 2.0, "told").to_json()["value"]
+        >>> Trial(0, Point(x=0.5), Point(value=2.0), "told").to_json()["value"]
         2.0
         """
-        rare: dict[str, Any] = {} if self.named is None else {"values": self.values}
+        rare: dict[str, Any] = {"values": dict(self.named)} if self.named else {}
         rare |= {"excluded": True} if self.excluded else {}
         return {
             "id": self.id,

@@ -13,8 +13,15 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from covey.errors import HistoryError, did_you_mean, is_whole, several
-from covey.history.checks import non_empty_prose, non_empty_text, outcome, plain_object, sized, text
-from covey.history.trial import Point, Trial
+from covey.history.checks import (
+    non_empty_prose,
+    non_empty_text,
+    outcome_values,
+    plain_object,
+    sized,
+    text,
+)
+from covey.history.trial import PLAIN, Point, Trial, as_told, is_plain
 
 _GIVEN_UP = "every well of it was marked"
 
@@ -32,14 +39,14 @@ class Use(NamedTuple):
 class Measured:
     """Readings of a plate, in the user's sign: one for each of these wells.
 
-    A value is a number; or, where outcomes have names, an object with all of them; None if a well
-    that is marked has none. ``marks`` say what is wrong with a well, whose value does not count.
-    ``goal`` names the only goal among values by name, and is empty if there are several.
+    Each has all outcomes by name (a plain number is that of "value"); or is None, if a well that is
+    marked has none. ``marks`` say what is wrong with a well, whose value does not count. ``goal``
+    is as of `Told`.
     """
 
     plate: str
     wells: tuple[str, ...]
-    values: tuple[float | Point | None, ...] = ()  # () where all wells are marked
+    values: tuple[Point | None, ...] = ()  # () where all wells are marked
     marks: dict[str, str] = field(default_factory=dict, hash=False)
     goal: str | None = None
     day: str | None = None
@@ -69,7 +76,7 @@ class Measured:
                     "or mark it with what is wrong."
                 )
             name, hint = f"plate {plate}, well {well}", "Mark the well if it went wrong."
-            checked.append(None if value is None else outcome(value, name, hint))
+            checked.append(None if value is None else outcome_values(value, name, hint))
         for name, found in (
             ("plate", plate),
             ("wells", wells),
@@ -85,14 +92,14 @@ class Measured:
 class Revised:
     """Wells of a plate whose reading was wrong, that are marked, or that are marked no longer.
 
-    ``values`` are the right readings by well; of those by name, the ones that change. Wells in
+    ``values`` are the right readings by well, of the outcomes that change. Wells in
     ``marked`` do not count from now on, for this reason; those in ``unmarked`` count again, or are
     still to be measured if they never were. ``goal`` is as of `Measured`.
     """
 
     plate: str
     reason: str
-    values: dict[str, float | Point] | None = field(default=None, hash=False)
+    values: dict[str, Point] | None = field(default=None, hash=False)
     marked: tuple[str, ...] = ()
     unmarked: tuple[str, ...] = ()
     goal: str | None = None
@@ -105,7 +112,7 @@ class Revised:
         values = {}
         for well, value in (self.values or {}).items():
             name = f"plate {plate}, well {non_empty_text(well, 'a well')}"
-            values[well] = outcome(value, name, "Mark the well if it went wrong.")
+            values[well] = outcome_values(value, name, "Mark the well if it went wrong.")
         marked, unmarked = (
             tuple(non_empty_text(well, "a well") for well in wells)
             for wells in (self.marked, self.unmarked)
@@ -171,7 +178,7 @@ class PlateRecord:
     name: str
     layout: Mapping[str, Any]
     uses: Mapping[str, Use]  # by well
-    readings: Mapping[str, float | Point] = field(default_factory=dict)
+    readings: Mapping[str, Point] = field(default_factory=dict)
     marks: Mapping[str, str] = field(default_factory=dict)
     days: Mapping[str, str] = field(default_factory=dict)  # well -> day of its reading
 
@@ -247,8 +254,8 @@ class PlateBook:
         """The plates and wells in which a trial stands."""
         return tuple(self._wells.get(trial, ()))
 
-    def readings_of(self, trial: int) -> list[tuple[str, str, float | Point]]:
-        """Plate, well and value of each well of a trial that was measured and is not marked."""
+    def readings_of(self, trial: int) -> list[tuple[str, str, Point]]:
+        """Plate, well and values of each well of a trial that was measured and is not marked."""
         found = []
         for plate, well in self.wells_of(trial):
             record = self.records[plate]
@@ -270,7 +277,8 @@ class PlateBook:
             return
         for well in event.wells:
             if well in record.readings or well in record.marks:
-                was = record.readings.get(well, record.marks.get(well))
+                read = record.readings.get(well)
+                was = record.marks.get(well) if read is None else as_told(read)
                 raise HistoryError(
                     f"plate {event.plate}: well {well} was measured already ({was}). Tell each "
                     "well once; a wrong reading is corrected with study.amend_wells(plate, "
@@ -361,8 +369,8 @@ class PlateBook:
                 lost = replace(lost, reason=given_up(len(self.wells_of(id))), ended_at=ended)
                 changed.append(replace(lost, asked_at=trial.asked_at, started_at=trial.started_at))
                 continue
-            mean, error = mean_and_error(found, event.goal)
-            told = trial.told(mean, error, event.goal)
+            means, error = _means_and_error(found, event.goal)
+            told = trial.told(means, error, event.goal)
             # An error that there is no longer goes, too; why a result is excluded stays.
             said = trial.reason if trial.status == "told" else ""
             told = replace(told, sem=error, ended_at=ended)
@@ -392,9 +400,7 @@ def _revised(record: PlateRecord, event: Revised) -> PlateRecord:
     """A plate with corrections; readings keep their order, so that unmarking is the identity."""
     readings = dict(record.readings)
     for well, value in (event.values or {}).items():
-        was = readings[well]
-        both = isinstance(value, Point) and isinstance(was, Point)
-        readings[well] = Point({**was, **value}) if both else value  # type: ignore[dict-item]
+        readings[well] = Point({**readings[well], **value})
     marks = {well: said for well, said in record.marks.items() if well not in event.unmarked}
     marks |= dict.fromkeys(event.marked, event.reason)
     return replace(record, readings=readings, marks=marks)
@@ -412,38 +418,34 @@ def _check_right(event: Revised, record: PlateRecord) -> None:
         was = record.readings.get(well)
         if was is None:
             raise HistoryError(f"{where} has no reading to correct; tell what was measured.")
-        names = [*value] if isinstance(value, Point) else ["value"]
-        known = [*was] if isinstance(was, Point) else ["value"]
-        if isinstance(value, Point) != isinstance(was, Point) or not {*names} <= {*known}:
+        if not value.keys() <= was.keys():
             raise HistoryError(
-                f"{where} was told {', '.join(known)}; correct values by these names, got "
-                f"{', '.join(names)}."
+                f"{where} was told {', '.join(was)}; correct values by these names, got "
+                f"{', '.join(value)}."
             )
 
 
-def _is_mean(trial: Trial, readings: Sequence[float | Point], goal: str | None) -> bool:
-    """Whether a trial has the value and the standard error that its readings give."""
-    mean, error = mean_and_error(readings, goal)
-    return (trial.value if trial.named is None else trial.named, trial.sem) == (mean, error)
+def _is_mean(trial: Trial, readings: Sequence[Point], goal: str | None) -> bool:
+    """Whether a trial has the values and the standard error that its readings give."""
+    return (trial.values, trial.sem) == _means_and_error(readings, goal)
 
 
-def mean_and_error(
-    values: Sequence[float | Point], goal: str | None = None
-) -> tuple[float | Point, float | None]:
+def _means_and_error(values: Sequence[Point], goal: str | None) -> tuple[Point, float | None]:
+    """The means of readings of one point, and the standard error of the only goal's."""
+    means = Point({name: _mean([one[name] for one in values]) for name in values[0]})
+    only = PLAIN if goal is None and is_plain(values[0]) else goal
+    return means, _error([one[only] for one in values]) if only else None
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float | None]:
     """The mean of readings of one point, and its standard error from their scatter, if any.
 
-    Of values by name, that of the only goal. Readings that are equal leave it unknown.
+    Readings that are equal leave it unknown.
 
     >>> mean_and_error([1.0, 3.0]), mean_and_error([2.0, 2.0])
     ((2.0, 1.0), (2.0, None))
     """
-    if isinstance(values[0], Point):
-        named = [value for value in values if isinstance(value, Point)]
-        means = {n: _mean([float(value[n]) for value in named]) for n in values[0]}
-        error = _error([float(value[goal]) for value in named]) if goal else None
-        return Point(means), error
-    plain = [float(value) for value in values if not isinstance(value, Point)]
-    return _mean(plain), _error(plain)
+    return _mean(values), _error(values)
 
 
 def _mean(values: Sequence[float]) -> float:

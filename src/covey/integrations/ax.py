@@ -17,7 +17,7 @@ from covey.arguments import checked_seed
 from covey.arrays import one_thread
 from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, SpaceError, StrategyError, installed, is_whole
-from covey.history import Asked, Event, Failed, Point, Told
+from covey.history import PLAIN, Asked, Event, Failed, Point, Told
 from covey.integrations.spaces.ax import space_from_ax
 from covey.learn import Goal, Recipe
 from covey.outcomes import Limit, Outcomes
@@ -119,7 +119,7 @@ def history_of_experiment(
     targets = Targets.of(experiment)
     outcomes = targets.found(data)
     points: list[Point] = []
-    told: dict[int, tuple[float | Point, float | None]] = {}
+    told: dict[int, tuple[Point, float | None]] = {}
     failed: list[int] = []
     for index, trial in sorted(experiment.trials.items()):
         for arm in () if trial.status.is_stale else trial.arms:
@@ -137,7 +137,7 @@ def history_of_experiment(
     events: list[Event] = [Asked(tuple(group), "ax") for group in groups]
     if told:
         values, sems = zip(*told.values(), strict=True)
-        events.append(Told(tuple(told), values, sems, goal=targets.goal))
+        events.append(Told(tuple(told), values, sems, goal=targets.outcomes.event_goal))
     if failed:
         events.append(Failed(tuple(failed), "failed, abandoned, or without a value"))
     return History(events)
@@ -160,7 +160,7 @@ class Targets:
     """What an experiment optimises: weighted sums of metrics by name, and what is made of them."""
 
     sums: Mapping[str, Mapping[str, float]]  # outcome -> metric -> weight
-    outcomes: Outcomes | None  # None: one objective, to be maximised
+    outcomes: Outcomes
 
     @staticmethod
     def of(experiment: Experiment) -> Targets:
@@ -177,7 +177,7 @@ class Targets:
             )
         objective, bounds = config.objective, config.outcome_constraints
         if not objective.is_multi_objective and not bounds:
-            return Targets({_OBJECTIVE: dict(objective.metric_weights)}, None)
+            return Targets({PLAIN: dict(objective.metric_weights)}, Outcomes({PLAIN: "max"}))
         sums: dict[str, Mapping[str, float]] = {_OBJECTIVE: dict(objective.metric_weights)}
         goals: dict[str, Goal] = {_OBJECTIVE: "max"}
         if objective.is_multi_objective:
@@ -192,19 +192,12 @@ class Targets:
         sums |= {limit.name: {limit.name: 1.0} for limit in limits}
         return Targets(sums, Outcomes(goals, limits))
 
-    @property
-    def goal(self) -> str | None:
-        """The name of the only goal, for an event; None where the value has no name."""
-        return None if self.outcomes is None else self.outcomes.only
-
-    def found(self, data: Data) -> dict[tuple[int, str], tuple[float | Point, float | None]]:
+    def found(self, data: Data) -> dict[tuple[int, str], tuple[Point, float | None]]:
         """The outcomes of each arm of each trial that has a finite value of all of them.
 
         A standard error is passed on where there is one objective.
         """
         each = {name: _outcomes(data, weights) for name, weights in self.sums.items()}
-        if self.outcomes is None:
-            return dict(each[_OBJECTIVE])
         whole = set.intersection(*(set(found) for found in each.values()))
         only = self.outcomes.only
         return {
@@ -293,7 +286,7 @@ class CoveyNode(ExternalGenerationNode):
         self._seed = checked_seed(seed)
         self._door: PointConverter | None = None
         self._history = History()
-        self._outcomes: Outcomes | None = None
+        self._outcomes = Outcomes({PLAIN: "max"})
         self._fixed: dict[str, Any] = {}
         self._queue: list[dict[str, Any]] = []  # points of the present batch, not yet handed out
 
@@ -341,7 +334,7 @@ class CoveyNode(ExternalGenerationNode):
 
     def _compute(self, converter: PointConverter, history: History) -> list[dict[str, Any]]:
         """The next batch, of fewer points where fewer are left."""
-        recipe = Recipe(converter.space, "max", GP(), self._seed, outcomes=self._outcomes)
+        recipe = Recipe(converter.space, self._outcomes, GP(), self._seed)
         fixed, k = converter.held(self._fixed), self._batch
         while True:
             try:

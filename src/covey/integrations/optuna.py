@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from covey.catalog import strategy_of
 from covey.errors import ExhaustedError, SpaceError, StrategyError, installed, is_whole
 from covey.gp import GP
 from covey.history import (
+    PLAIN,
     Added,
     Asked,
     Cancelled,
@@ -83,15 +83,15 @@ def reports_of(trial: FrozenTrial) -> dict[int, float]:
     return {step: value for step, value in found if step >= 0 and abs(value) <= _MOST}
 
 
-def outcomes_of(study: Study, trials: Sequence[FrozenTrial]) -> Outcomes | None:
-    """The objectives of a study and the constraints that trials have; None for one plain objective.
+def outcomes_of(study: Study, trials: Sequence[FrozenTrial]) -> Outcomes:
+    """The objectives of a study and the constraints that trials have.
 
     A constraint is a limit: it is modelled, and kept at zero or below.
     """
     goals = {f"objective {i}": _goal(direction) for i, direction in enumerate(study.directions)}
     names = sorted({name for trial in trials for name in _constraints(trial)})
     if len(goals) == 1 and not names:
-        return None
+        return Outcomes({PLAIN: _goal(study.directions[0])})
     return Outcomes(goals, tuple(Limit(name, "<=", 0.0) for name in names))
 
 
@@ -107,14 +107,12 @@ def _goal(direction: StudyDirection) -> Goal:
     return "max" if direction.name == "MAXIMIZE" else "min"
 
 
-def _value(trial: FrozenTrial, values: Sequence[float], outcomes: Outcomes | None) -> float | Point:
-    """What is told of a trial: its value; or its objectives and constraints by name."""
-    if outcomes is None:
-        return values[0]
+def _result(trial: FrozenTrial, values: Sequence[float], outcomes: Outcomes) -> Point:
+    """What is told of a trial: its objectives and constraints by name."""
     return Point({**dict(zip(outcomes.goals, values, strict=True)), **_constraints(trial)})
 
 
-def history_of(store: BatchStore, but: int, outcomes: Outcomes | None = None) -> History:
+def history_of(store: BatchStore, but: int, outcomes: Outcomes) -> History:
     """The history of a store's trials in its space, without the trial of number ``but``.
 
     Batches are asked for, so that random numbers and rounds advance, and then cancelled: which
@@ -134,7 +132,7 @@ def history_of(store: BatchStore, but: int, outcomes: Outcomes | None = None) ->
         "failed": [],
         "pending": [],
     }
-    several = outcomes is not None and not outcomes.only
+    several = not outcomes.only
     for trial in store.trials:
         point = store.point_of(trial) if trial.number != but else None
         if point is not None:
@@ -153,23 +151,23 @@ def _events(
     ids: tuple[int, ...],
     seen: Sequence[tuple[Point, FrozenTrial]],
     steps: Container[int],
-    outcomes: Outcomes | None,
+    outcomes: Outcomes,
 ) -> list[Event]:
     """What happened to trials of one status, which get these ids."""
     points, trials = tuple(point for point, _ in seen), [trial for _, trial in seen]
-    goal = None if outcomes is None else outcomes.only
+    goal = outcomes.event_goal
     reports = [
         Reported(id, 1, step, value)
         for id, trial in zip(ids, trials, strict=True)
         for step, value in _kept(reports_of(trial), steps)
     ]
     if status == "told":
-        values = tuple(_value(trial, trial.values, outcomes) for trial in trials)
+        values = tuple(_result(trial, trial.values, outcomes) for trial in trials)
         return [Added(points, values, goal=goal), *reports]
     if status == "stopped":
         last = [max(reports_of(trial).items()) for trial in trials]
         values = tuple(
-            _value(t, [value], outcomes) for t, (_, value) in zip(trials, last, strict=True)
+            _result(t, [value], outcomes) for t, (_, value) in zip(trials, last, strict=True)
         )
         stopped = tuple({"stopped": step} for step, _ in last)
         return [Enqueued(points), *reports, Told(ids, values, (), stopped, goal)]
@@ -313,8 +311,7 @@ class CoveySampler(BaseSampler):
         """The next batch, of fewer points where fewer are left; nothing if none is."""
         outcomes = outcomes_of(study, store.trials)
         history = history_of(store, trial.number, outcomes)
-        recipe = Recipe(store.space, _goal(study.directions[0]), GP(), self._seed)
-        recipe = replace(recipe, outcomes=outcomes)
+        recipe = Recipe(store.space, outcomes, GP(), self._seed)
         name, strategy = self._name, self._strategy
         if strategy.needs_model and len(history.told) < self._batch:
             name, strategy = "sobol", Sobol()

@@ -14,7 +14,7 @@ from covey.learn import Recipe
 from covey.log.extension import space_known_by, stages
 from covey.log.journal import Journal, read
 from covey.log.log import Log, Logbook, ReadOnlyLog, checked_path, exists, no_collector
-from covey.outcomes import PLAIN, Outcomes
+from covey.outcomes import Outcomes
 from covey.selection import Strategy
 from covey.space import Pool, Space, space_from_description
 from covey.space.changes import differences
@@ -35,12 +35,10 @@ _HEADER: dict[str, Any] = {
 
 def header_of(recipe: Recipe, strategy: Mapping[str, Any]) -> dict[str, Any]:
     """The header of a new log; a strategy that is an object can only be named in it."""
-    named = {} if recipe.outcomes is None else recipe.outcomes.describe()
     header = {
         "space": recipe.space.describe(),
         "fingerprint": recipe.space.fingerprint,
-        "goal": recipe.goal,
-        **named,
+        **recipe.outcomes.describe(),
         "strategy": dict(strategy),
         "seed": recipe.seed,
         "gp": recipe.gp.describe(),
@@ -100,12 +98,17 @@ def recipe_in(
     """
     passed = stages(header, lines)
     given = replace(given, space=as_described(given.space, passed[-1]["space"]))
-    made = Recipe(given.space, given.goal, gp_in(header), header["seed"], header.get("resolution"))
-    earlier = tuple(map(Earlier.from_description, header.get("prior", ())))
-    made = replace(made, outcomes=outcomes_in(header), earlier=earlier)
+    made = Recipe(
+        given.space,
+        outcomes_in(header),
+        gp_in(header),
+        header["seed"],
+        header.get("resolution"),
+        tuple(map(Earlier.from_description, header.get("prior", ()))),
+    )
     for what, written, now in (
         ("space", passed[-1]["fingerprint"], given.space.fingerprint),
-        *_outcomes(header, given),
+        *_outcomes(made.outcomes, given.outcomes),
         ("seed", header["seed"], header["seed"] if seed is None else seed),
         ("gp", made.gp, made.gp if gp is None else gp),
         ("resolution", made.alike, made.alike if given.resolution is None else given.alike),
@@ -120,8 +123,8 @@ def recipe_in(
     return made
 
 
-def outcomes_in(header: Mapping[str, Any]) -> Outcomes | None:
-    """The outcomes of the study of a journal; None if it has one plain value."""
+def outcomes_in(header: Mapping[str, Any]) -> Outcomes:
+    """The outcomes of the study of a journal."""
     parts = (header.get(name) for name in ("limits", "record", "worst"))
     try:
         return Outcomes.of(header["goal"], *parts)
@@ -129,16 +132,12 @@ def outcomes_in(header: Mapping[str, Any]) -> Outcomes | None:
         raise JournalError(f"the header of this journal makes no sense: {error}") from error
 
 
-def _outcomes(header: Mapping[str, Any], given: Recipe) -> Iterator[tuple[str, Any, Any]]:
+def _outcomes(written: Outcomes, given: Outcomes) -> Iterator[tuple[str, Any, Any]]:
     """Goals, limits and the like, as written and as given; what is not given agrees."""
-    now = {"goal": given.goal} if given.outcomes is None else given.outcomes.describe()
-    goals = [
-        {PLAIN: goal} if isinstance(goal, str) else goal for goal in (header["goal"], now["goal"])
-    ]
-    same = goals[0] == goals[1]
-    yield "goal", header["goal"], header["goal"] if same else now["goal"]
+    then, now = written.describe(), given.describe()
+    yield "goal", then["goal"], then["goal"] if written.goals == given.goals else now["goal"]
     for name in ("limits", "record", "worst"):
-        yield name, header.get(name), now.get(name, header.get(name))
+        yield name, then.get(name), now.get(name, then.get(name))
 
 
 def _other_space(passed: Sequence[Mapping[str, Any]], given: Space | Pool) -> JournalMismatch:

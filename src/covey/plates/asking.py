@@ -126,7 +126,7 @@ class OnPlates:
             )
         placed = _plate(self, record, {})
         grid = placed.grid
-        found = read_readings(readings, grid, _names(self), name)
+        found = read_readings(readings, grid, self.outcomes.names, name)
         if found.plate is not None and found.plate != name:
             raise HistoryError(f"the readings are of plate {found.plate}, not of {name}.")
         require_as_placed(found, placed, _spans(self.space))
@@ -224,7 +224,7 @@ def amendment(study: _Host, plate: str | Plate, values: Mapping[str, Any], reaso
     if len({well for well, _ in given}) < len(given):
         raise HistoryError(f"a well was given twice; give each once, got {', '.join(values)}.")
     right = {well: _right(study, well, value) for well, value in given}
-    return Revised(record.name, reason, right, goal=_goal(study))
+    return Revised(record.name, reason, right, goal=study.outcomes.event_goal)
 
 
 def marking(
@@ -236,7 +236,10 @@ def marking(
     if not isinstance(given, Iterable):
         raise HistoryError(f"wells are a name or a list of names, ['A1']; got {wells!r}.")
     names = tuple(_well(study, record, well) for well in given)
-    made: dict[str, Any] = {"unmarked" if back else "marked": names, "goal": _goal(study)}
+    made: dict[str, Any] = {
+        "unmarked" if back else "marked": names,
+        "goal": study.outcomes.event_goal,
+    }
     return Revised(record.name, reason, **made)
 
 
@@ -247,16 +250,10 @@ def _well(study: _Host, record: PlateRecord, well: object) -> str:
 
 def _right(study: _Host, well: str, value: Any) -> Any:
     """The correction of a reading: a number, or those by name that change."""
-    if study.recipe.outcomes is None:
-        return value  # the plate knows whether its readings have names
     found, beside = study.outcomes.checked(value, f"well {well}", study.outcomes.names)
     if beside:
         raise HistoryError(f"well {well}: {', '.join(beside)} is no outcome; amend outcomes.")
     return found
-
-
-def _goal(study: _Host) -> str | None:
-    return None if study.recipe.outcomes is None else study.outcomes.only
 
 
 def _require_free_controls(layout: Layout, fixed: Mapping[str, Any]) -> None:
@@ -291,7 +288,8 @@ def _tell(
     if not wells:
         return
     values = tuple(found.values.get(well) for well in wells)
-    study._commit(Measured(record.name, wells, values, found.marks, _goal(study), day), key)
+    goal = study.outcomes.event_goal
+    study._commit(Measured(record.name, wells, values, found.marks, goal, day), key)
 
 
 def _repeats(earlier: Event, found: Readings, record: PlateRecord) -> bool:
@@ -309,10 +307,6 @@ def _spans(space: Space | Pool) -> dict[str, float]:
     return {name: span_of(one) for name, one in space.parameters.items()}
 
 
-def _names(study: _Host) -> tuple[str, ...]:
-    return ("value",) if study.recipe.outcomes is None else study.outcomes.names
-
-
 def _record(study: _Host, plate: str | Plate) -> PlateRecord:
     name = plate.name if isinstance(plate, Plate) else plate
     if not isinstance(name, str):
@@ -323,16 +317,16 @@ def _record(study: _Host, plate: str | Plate) -> PlateRecord:
 
 
 def _plate(study: _Host, record: PlateRecord, predicted: Mapping[int, float]) -> Plate:
-    return plate_of(record, study.history, study.space.names, _names(study), predicted)
+    return plate_of(record, study.history, study.space.names, study.outcomes.names, predicted)
 
 
 def _predicted(study: _Host, trials: list[Trial]) -> dict[int, float]:
     """What the model expects of trials, by id; nothing while there is no model of one goal."""
-    named = study.recipe.outcomes
-    if not trials or not study.history.counted or (named is not None and not named.single):
+    outcomes = study.outcomes
+    if not trials or not study.history.counted or not outcomes.single:
         return {}
     found = study.predict([dict(trial.point) for trial in trials])
-    if named is not None:
-        found = found[named.only]
+    if not outcomes.plain:
+        found = found[outcomes.only]
     means = zip(trials, found.mean, strict=True)
     return {trial.id: float(mean) for trial, mean in means}

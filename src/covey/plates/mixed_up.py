@@ -7,7 +7,7 @@ be measured, were probably taken so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,10 +79,10 @@ def mix_up(found: Readings, name: str, records: Mapping[str, PlateRecord]) -> Mi
     ways += [
         (other, False) for other in records if other != name and _is_open(records, other, name)
     ]
-    kinds = dict.fromkeys(n for v in new.values() for n in (v if isinstance(v, Point) else ("",)))
+    kinds = dict.fromkeys(name for values in new.values() for name in values)
     best: tuple[float, MixUp] | None = None
     for kind in kinds:
-        numbers = dict(_numbers(new, kind))
+        numbers = _numbers(new, kind)
         as_told, usual = _Alike.of(numbers, record), _usual(name, records, kind)
         for plate, turned in ways:
             moved = _turned(numbers, record) if turned else numbers
@@ -100,13 +100,9 @@ def _is_open(records: Mapping[str, PlateRecord], other: str, name: str) -> bool:
     return same and bool(records[other].missing)
 
 
-def _numbers(values: Mapping[str, float | Point], kind: str) -> Iterator[tuple[str, float]]:
-    """The readings of one outcome by well; the empty name is that of readings without any."""
-    for well, value in values.items():
-        if isinstance(value, Point) and kind in value:
-            yield well, float(value[kind])
-        elif not isinstance(value, Point) and not kind:
-            yield well, float(value)
+def _numbers(readings: Mapping[str, Point], outcome: str) -> dict[str, float]:
+    """The readings of one outcome by well."""
+    return {well: values[outcome] for well, values in readings.items() if outcome in values}
 
 
 def _turned(numbers: Numbers, record: PlateRecord) -> dict[str, float]:
@@ -165,7 +161,7 @@ def _usual(name: str, records: Mapping[str, PlateRecord], kind: str) -> tuple[fl
     squares, freedom = 0.0, 0
     for record in records.values():
         if record.name != name:
-            alike = _Alike.of(dict(_numbers(record.readings, kind)), record)
+            alike = _Alike.of(_numbers(record.readings, kind), record)
             squares, freedom = squares + alike.squares, freedom + alike.freedom
     return squares, freedom
 

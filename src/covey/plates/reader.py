@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from covey.errors import HistoryError, SpaceError, several
-from covey.history import Point
-from covey.history.checks import outcome as checked_outcome
+from covey.history import PLAIN, Point
+from covey.history.checks import outcome_values
 from covey.plates.layout import WELL_NAME, Grid, row_name
 from covey.spreadsheets import decimal_mark
 from covey.tables import (
@@ -51,7 +51,7 @@ _READING = "reading"  # what the cells of a matrix are called in messages
 class Readings:
     """What a reader measured on one plate, by well."""
 
-    values: dict[str, float | Point]
+    values: dict[str, Point]
     marks: dict[str, str] = field(default_factory=dict)
     plate: str | None = None  # where the file says
     where: dict[str, str] = field(default_factory=dict)  # well -> its cell, for messages
@@ -107,7 +107,7 @@ def read_readings(
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise HistoryError(f"well {twice} comes twice; give each once. Nothing was recorded.")
         given = {n: v for n, v in zip(names, source.values(), strict=True) if v is not None}
-        values = {well: _plain(value, well, outcomes) for well, value in given.items()}
+        values = {well: _values(value, well, outcomes) for well, value in given.items()}
         return Readings(values, where={well: f"well {well}" for well in values})
     if not isinstance(source, str | Path):
         return _from_array(source, grid, outcomes)
@@ -142,16 +142,17 @@ def _lines(source: str | Path, grid: Grid | None) -> Lines:
     return lines_in(source, expected)
 
 
-def _plain(value: Any, well: object, outcomes: Sequence[str]) -> float | Point:
+def _values(value: Any, well: object, outcomes: Sequence[str]) -> Point:
     if not isinstance(value, Mapping) and len(outcomes) > 1:
         raise HistoryError(
             f"well {well}: this study has several outcomes; give them by name, "
             f"{{{', '.join(f'{name!r}: ...' for name in outcomes)}}}."
         )
-    read = checked_outcome(
+    named = isinstance(value, Mapping)
+    read = outcome_values(
         value, f"well {well}", "Leave the well out until it is measured, or mark it."
     )
-    return read if isinstance(read, Point) or outcomes[0] == "value" else Point({outcomes[0]: read})
+    return read if named else Point({outcomes[0]: read[PLAIN]})
 
 
 def _from_array(source: Any, grid: Grid, outcomes: Sequence[str]) -> Readings:
@@ -169,12 +170,12 @@ def _from_array(source: Any, grid: Grid, outcomes: Sequence[str]) -> Readings:
         raise HistoryError(
             f"a matrix of readings is {grid.rows} x {grid.columns} as the plate is; got {shape}."
         )
-    values: dict[str, float | Point] = {}
+    values: dict[str, Point] = {}
     for r, row in enumerate(listed):
         for c, value in enumerate(row):
             if value is not None and not (isinstance(value, float) and math.isnan(value)):
                 well = grid.name(r * grid.columns + c)
-                values[well] = _plain(value, well, outcomes)
+                values[well] = _values(value, well, outcomes)
     return Readings(values, where={well: f"well {well}" for well in values})
 
 
@@ -300,8 +301,7 @@ def _take(
         found.marks[well] = mark
     lacks = [outcome for outcome in wanted.outcomes if outcome not in values]
     if not lacks:
-        plain = wanted.outcomes == ("value",)
-        found.values[well] = values["value"] if plain else Point(values)
+        found.values[well] = Point(values)
     elif values and not mark:
         raise row.error(f"no {lacks[0]}; give it, or mark the well.")
 
@@ -394,14 +394,14 @@ def _matrix(lines: Lines, wanted: _Wanted) -> Readings:
     named = ((f"{where[well]}: {cell!r}", cell) for well, cell in cells.items())
     mark = decimal_mark(named, lines.dialect.separator, wanted.decimal)
     dialect = replace(lines.dialect, decimal=mark)
-    values: dict[str, float | Point] = {}
+    values: dict[str, Point] = {}
     marks: dict[str, str] = {}
     for well, cell in cells.items():
         if cell.lower() in _WORDS:
             marks[well] = cell
         elif cell.lower() not in _EMPTY:
             number_there = SheetRow({_READING: cell}, where[well], dialect).number(_READING)
-            values[well] = _plain(number_there, well, wanted.outcomes)
+            values[well] = _values(number_there, well, wanted.outcomes)
     return Readings(values, marks, None, where, notes=(*lines.dialect.said(),))
 
 

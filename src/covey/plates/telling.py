@@ -141,7 +141,7 @@ class WellTold:
     well: str
     kind: str  # sample, control, marked, known, contradicts, missing or unknown
     trial: int | None = None
-    value: float | Point | None = None
+    values: Point | None = None
     says: str = ""
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from covey.errors import SpaceError
 from covey.history import History, PlateRecord, Point, Trial
+from covey.history.trial import as_told
 from covey.plates.layout import Grid, Layout, row_name
 from covey.plates.placement import Balance, balance_of, balance_values
 from covey.spreadsheets import escaped
@@ -41,9 +42,14 @@ class Well:
     order: int | None = None  # in which wells are run, from 1
     point: Point | None = None
     predicted: float | None = None
-    value: float | Point | None = None
+    values: Point | None = None  # what was measured, by outcome
     mark: str = ""
     asked: Point | None = None  # the point that was asked for, if it is another
+
+    @property
+    def value(self) -> float | Mapping[str, float] | None:
+        """What was measured: a number, or outcomes by name where they have names."""
+        return None if self.values is None else as_told(self.values)
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,7 @@ class Plate:
         for name in self.parameters:
             found[self.heading(name)] = None if well.point is None else well.point.get(name)
         found |= {"predicted": well.predicted, "mark": well.mark, "note": ""}
-        values = well.value if isinstance(well.value, Point) else {"value": well.value}
+        values = well.values or Point()
         return found | {name: values.get(name) for name in self.outcomes}
 
     def table(self, decimal: str = ".") -> str:
@@ -222,7 +228,7 @@ def plate_of(
                 order=use.order,
                 point=at if trial is None else trial.point,
                 predicted=(predicted or {}).get(-1 if use.trial is None else use.trial),
-                value=record.readings.get(name),
+                values=record.readings.get(name),
                 mark=record.marks.get(name, ""),
                 asked=None if trial is None else _asked(history, trial),
             )

@@ -20,7 +20,7 @@ from covey.errors import several
 from covey.history import Batch, Correction, History, Origin, Status, Trial
 from covey.learn import Goal, Recipe, understand
 from covey.log.extension import extensions_in_words
-from covey.outcomes import Outcomes, best_trial, history_of_outcome, middle
+from covey.outcomes import best_trial, middle
 from covey.report.batches import (
     Commands,
     Failure,
@@ -285,18 +285,17 @@ def card(study: Study, commands: Commands | None = None) -> Card:
     batches = history.batches
     with one_thread():
         commands = commands or python_commands(history, batches, study.journal)
-        if recipe.outcomes is not None:
-            return _card_of_several(history, recipe, recipe.outcomes, commands)
-        return _card(history, recipe, commands, history.best(recipe.goal))
+        if recipe.outcomes.plain:
+            return _card(history, recipe, commands, best_trial(history, recipe.outcomes))
+        return _card_of_several(history, recipe, commands)
 
 
-def _card_of_several(
-    history: History, recipe: Recipe, outcomes: Outcomes, commands: Commands
-) -> Card:
+def _card_of_several(history: History, recipe: Recipe, commands: Commands) -> Card:
     """The card of the first goal, through the best trial or the middle of the front."""
+    outcomes = recipe.outcomes
     first, found = next(iter(outcomes.goals)), trade_off(history, outcomes, recipe.space.width)
     leader = best_trial(history, outcomes) if outcomes.only else middle(history, outcomes)
-    own = history_of_outcome(history, first)
+    own = history.of_outcome(first)
     made = _card(own, recipe.of(first), commands, None if leader is None else own[leader.id])
     asked = [batch for batch in history.batches if batch.round is not None]
     arrived = _arrived(asked[-1], history) if asked else _before_any(history.batches)
@@ -307,8 +306,6 @@ def _card_of_several(
         headline=f"{arrived} {front_headline(history, outcomes, found)}",
         standing=standing,
         trade_off=found,
-        # The history of one outcome alone has no times.
-        rows=tuple(replace(row, seconds=history[row.id].seconds) for row in made.rows),
         **fates(history),
     )
 

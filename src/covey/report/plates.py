@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from covey.arrays import plus_diagonal
-from covey.history import PlateRecord, Point
+from covey.history import PlateRecord
 from covey.history.wells import mean_and_error
 from covey.report.format import plain_text, plus_minus, shown, significant
 
@@ -64,7 +64,10 @@ def plates_of(history: History, recipe: Recipe, posterior: Posterior | None) -> 
     by_plate = {one.name: one for one in shifts if one.effect == "plate"}
     level = None if posterior is None else _level(posterior, len(by_plate))
     return Plates(
-        each=tuple(_facts(one, history, by_plate.get(name)) for name, one in records.items()),
+        each=tuple(
+            _facts(record, history, recipe.outcomes.only, by_plate.get(name))
+            for name, record in records.items()
+        ),
         others=tuple(sorted((one for one in shifts if one.effect != "plate"), key=_natural)),
         note=_note(records.values(), shifts, level, posterior),
         level=level,
@@ -76,13 +79,15 @@ def _natural(one: Shift) -> tuple[str, int, str]:
     return one.effect, len(one.name), one.name
 
 
-def _facts(record: PlateRecord, history: History, shift: Shift | None) -> PlateFacts:
+def _facts(record: PlateRecord, history: History, outcome: str, shift: Shift | None) -> PlateFacts:
     ids = sorted({use.trial for use in record.uses.values() if use.trial is not None})
     counted = [well for well in record.readings if well not in record.marks]
-    by_control: dict[str, list[float | Point]] = {n: [] for n in record.layout.get("controls", {})}
+    by_control: dict[str, list[float]] = {n: [] for n in record.layout.get("controls", {})}
     for well in counted:
         if record.uses[well].trial is None:
-            by_control.setdefault(record.uses[well].control, []).append(record.readings[well])
+            by_control.setdefault(record.uses[well].control, []).append(
+                record.readings[well][outcome]
+            )
     names = [n for n, level in record.layout.get("shared", {}).items() if level == "plate"]
     point: Mapping[str, Any] = history.trial(ids[0]).point if ids else {}
     return PlateFacts(
@@ -97,15 +102,10 @@ def _facts(record: PlateRecord, history: History, shift: Shift | None) -> PlateF
     )
 
 
-def _control(name: str, values: Sequence[float | Point]) -> str:
-    plain = [value for value in values if not isinstance(value, Point)]
-    count = len(values)
-    if not plain:  # of several outcomes, each has its own
-        return f"{plain_text(name)} ({count})"
-    mean, error = mean_and_error(plain)
-    middle = mean if isinstance(mean, float) else 0.0
-    told = significant(middle, 4) if error is None else plus_minus(middle, error)
-    return f"{plain_text(name)} {told} ({count})"
+def _control(name: str, values: Sequence[float]) -> str:
+    mean, error = mean_and_error(values)
+    told = significant(mean, 4) if error is None else plus_minus(mean, error)
+    return f"{plain_text(name)} {told} ({len(values)})"
 
 
 def _shifts(posterior: Posterior, recipe: Recipe) -> tuple[Shift, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 from covey.arrays import Array
 from covey.errors import several
 from covey.gp import Model, Posterior, Warp, condition
-from covey.history import Asked, Batch, Extended, History, Trial
+from covey.history import Asked, Batch, Extended, History, Trial, models_of
 from covey.learn import Recipe, observations
 from covey.space.covering import covering
 
@@ -109,20 +109,22 @@ def past_forecasts(
     wanted = {batch.known: batch for batch in batches if batch.modelled}
     found: dict[int, PastForecast] = {}
     then, spaces = History(), [*recipe.passed, recipe.space]
+    outcome = recipe.outcomes.only
     for place, event in enumerate(history.events[: max(wanted, default=-1) + 1]):
-        known = len(then.counted) if place in wanted else 0
         if isinstance(event, Extended) and event.changes:
             spaces = spaces[1:]
-        if isinstance(event, Asked) and 0 < known <= MOST_TOLD and spaces[0].written is None:
-            models = [Model.from_description(model) for model in event.models or ()]
+        counted = len(then.of_outcome(outcome).counted) if place in wanted else 0
+        if isinstance(event, Asked) and 0 < counted <= MOST_TOLD and spaces[0].written is None:
+            described = models_of(event.models, outcome) or ()
+            models = [Model.from_description(model) for model in described]
             own = recipe
             if recipe.passed:  # in the space of its time, to whose coordinates the models belong
                 own = replace(recipe, space=covering(spaces[0], [t.point for t in then.trials]))
             if not all(model.suits(recipe.gp, own.space.width) for model in models):
                 then = then.then(event)  # of an older version, whose coordinates were others
                 continue
-            posterior = condition(models, observations(then, own, bent=models[0].bent))
-            posterior = replace(posterior, sources=own.sources)
+            known = observations(then.of_outcome(outcome), own, bent=models[0].bent)
+            posterior = replace(condition(models, known), sources=own.sources)
             trials = [history.trial(i) for i in wanted[place].ids]
             found |= dict(zip(wanted[place].ids, _expected(posterior, own, trials), strict=True))
         then = then.then(event)

@@ -226,9 +226,9 @@ def run(
         JournalConflict: Another run holds the journal, and this one was not to join it.
     """
     plan = Plan.of(batch, rounds, options)
-    plan.check(study.recipe.outcomes)
-    require_reports(plan, workers, study.recipe.outcomes)
-    call = as_call(f, study.space, study.recipe.outcomes)
+    plan.check(study.outcomes)
+    require_reports(plan, workers, study.outcomes)
+    call = as_call(f, study.space, study.outcomes)
     crew = crew_of(workers, plan, call)
     _require_program(call, crew.workers)
     return carry_out(study, call, plan, crew)
@@ -313,11 +313,11 @@ def _broken_off(error: BaseException) -> str:
     return str(error) if isinstance(error, CoveyError) else f"{type(error).__name__}: {error}"
 
 
-def require_reports(plan: Plan, workers: Workers | None, outcomes: Outcomes | None) -> None:
+def require_reports(plan: Plan, workers: Workers | None, outcomes: Outcomes) -> None:
     """Refuse early stopping where no intermediate values come, or where they have no one goal."""
     if plan.stopping is None:
         return
-    if outcomes is not None and not outcomes.only:
+    if not outcomes.only:
         raise StrategyError(
             f"stopping compares one goal, and this study has {len(outcomes.goals)}: "
             f"{', '.join(outcomes.goals)}. Leave stopping out."
@@ -357,8 +357,8 @@ def result_of(study: Study) -> Result | None:
     best = study.best if study.outcomes.only else middle(study.history, study.outcomes)
     if best is None:
         return None
-    named = {} if best.named is None else best.values
-    return Result(best.point, math.nan if best.value is None else best.value, study, named)
+    value = math.nan if best.value is None else best.value
+    return Result(best.point, value, study, best.named)
 
 
 def _told_attempts(study: Study) -> set[str]:
@@ -392,7 +392,7 @@ def _required(study: Study) -> Result:
 
 def as_call(f: Objective, space: Space | Pool, outcomes: Outcomes | None = None) -> Call:
     """The call that evaluates f, checked against the space; it returns these outcomes by name."""
-    names = () if outcomes is None else outcomes.names
+    names = () if outcomes is None or outcomes.plain else outcomes.names
     if isinstance(f, Command):
         f.check(space.names)
         f.check(space.names, _examples(f, space))

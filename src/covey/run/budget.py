@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from covey.errors import StrategyError, is_whole, several
-from covey.history import Failed, History, Told
-from covey.outcomes import PLAIN, Outcomes
+from covey.history import PLAIN, Failed, History, Told
+from covey.outcomes import Outcomes
 
 if TYPE_CHECKING:
     from covey.history import Trial
@@ -94,11 +94,11 @@ class Budget:
         """How much may be spent."""
         return next(iter(self.cost.values())) if isinstance(self.cost, Mapping) else math.inf
 
-    def check(self, outcomes: Outcomes | None) -> None:
+    def check(self, outcomes: Outcomes) -> None:
         """Raise StrategyError unless its target fits the goals."""
         if self.target is None:
             return
-        goals = {PLAIN: "max"} if outcomes is None else dict(outcomes.goals)
+        goals = outcomes.goals
         if isinstance(self.target, Mapping):
             odd = [name for name in self.target if name not in goals]
             if odd or len(self.target) < len(goals):
@@ -139,8 +139,7 @@ class Budget:
         (first, *_), named = goals, self.target
         wanted = dict(named) if isinstance(named, Mapping) else {first: named}
         for trial in study.front:
-            values = trial.values if trial.named is not None else {PLAIN: trial.value or 0.0}
-            if all(_keeps(values.get(n), wanted[n], goals[n]) for n in wanted):
+            if all(_keeps(trial.values.get(n), wanted[n], goals[n]) for n in wanted):
                 said = ", ".join(
                     f"{v:g}" if n == PLAIN else f"{n} {v:g}" for n, v in wanted.items()
                 )
@@ -190,7 +189,7 @@ def spent(history: History, name: str) -> tuple[float, int, int]:
 
 
 def _cost(history: History, trial: Trial, name: str) -> float | None:
-    told: Any = trial.values.get(name) if trial.named is not None else None
+    told: Any = trial.named.get(name)
     cost = history.metrics(trial).get(name) if told is None else told
     return float(cost) if cost is not None and _is_number(cost) and cost >= 0.0 else None
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from covey.errors import HistoryError, SupersededError
-from covey.history import Dispatched, Failed, Late, Lost, Point, Reported, Told, Trial
+from covey.history import Dispatched, Failed, Late, Lost, Reported, Told, Trial
 from covey.log.running import Runs
 from covey.run import stopping
 from covey.run.command import Command, by_hand
@@ -246,10 +246,9 @@ class Dispatcher:
             return
         outcomes = self._study.outcomes
         sign = 1.0 if outcomes.sense(outcomes.only) == "max" else -1.0
-        goal = None if self._study.recipe.outcomes is None else outcomes.only
         for id, report in stopping.to_stop(self._study.history, self.rule, sign).items():
             with self._unless_settled(id):
-                self._study.note(stopping.told_early(report, goal), require=is_newest(report))
+                self._study.note(stopping.told_early(report, outcomes), require=is_newest(report))
             if self._pending(id):
                 continue  # it has reported again, and whoever logged that decides
             _log.info("trial %d is stopped at step %d: %r", id, report.step, report.value)
@@ -367,17 +366,12 @@ class Dispatcher:
             self._study.note(event, key=f"{key}, {place}" if key and place else key)
 
     def _record(self, task: Task, outcome: Outcome) -> None:
-        key, sem, beside = self._key(task), outcome.sem, (outcome.metrics,)
-        if outcome.values is not None:
-            only = self._study.outcomes.only
-            goal = only if only in outcome.values else ""
-            found = (Point(outcome.values),)
-            told = Told((task.id,), found, (sem if goal else None,), beside, goal)
-            self._study.note(told, key=key)
-        elif outcome.value is not None and outcome.metrics:
-            self._study.note(Told((task.id,), (outcome.value,), (sem,), beside), key=key)
-        elif outcome.value is not None:
-            self._study.tell(task.id, outcome.value, sem, key=key)
+        values = stopping.values_of(outcome)
+        if values:
+            goal = self._study.outcomes.goal_in([values])
+            sems = (None,) if goal == "" else (outcome.sem,)
+            told = Told((task.id,), (values,), sems, (outcome.metrics,), goal)
+            self._study.note(told, key=self._key(task))
 
     def _key(self, task: Task) -> str | None:
         """The key of a result: two runs that both found it tell it once."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from covey.errors import StrategyError, did_you_mean, is_whole
-from covey.history import Amended, History, Point, Reported, Told
+from covey.history import PLAIN, Amended, History, Point, Reported, Told
+from covey.outcomes import Outcomes
 from covey.run.task import Outcome
 
 _ENDED = "its evaluation came to its end, although it was stopped"
@@ -243,15 +244,17 @@ def to_stop(history: History, rule: StoppingRule, sign: float) -> dict[int, Repo
     return {id: last[id] for id in stopped if history.trial(id).status == "pending"}
 
 
-def told_early(report: Reported, goal: str | None) -> Told:
-    """What is told of a trial that is stopped: the value that it reported last.
+def told_early(report: Reported, outcomes: Outcomes) -> Told:
+    """What is told of a trial that is stopped after this report: that value of the only goal."""
+    values = (Point({outcomes.only: report.value}),)
+    beside = ({"stopped": report.step},)
+    return Told((report.id,), values, (), beside, outcomes.goal_in(values))
 
-    Args:
-        report: its last one.
-        goal: the name of the only goal; None where the one value has none.
-    """
-    value = report.value if goal is None else Point({goal: report.value})
-    return Told((report.id,), (value,), (), ({"stopped": report.step},), goal)
+
+def values_of(outcome: Outcome) -> Point:
+    """The values of an evaluation by name, which is "value" for a plain number."""
+    plain = {} if outcome.value is None else {PLAIN: outcome.value}
+    return Point(plain if outcome.values is None else outcome.values)
 
 
 def completion(id: int, outcome: Outcome, known: Mapping[str, float]) -> list[Amended | Told]:
@@ -260,12 +263,10 @@ def completion(id: int, outcome: Outcome, known: Mapping[str, float]) -> list[Am
     Its value is amended, unless it is the one that it was stopped with, as at its last step; values
     that were not ``known`` are told.
     """
-    values = outcome.values or {}
+    values = values_of(outcome)
     told = {name: value for name, value in values.items() if name in known}
     rest = {name: value for name, value in values.items() if name not in known}
     found: list[Amended | Told] = []
-    if outcome.value is not None and outcome.value not in known.values():
-        found.append(Amended(id, outcome.value, _ENDED))
     if any(known[name] != value for name, value in told.items()):
         found.append(Amended(id, Point(told), _ENDED))
     if rest:

@@ -89,15 +89,13 @@ def columns_of(table: SheetTable, study: Study, value: str, *, by_id: bool = Tru
     present = {name: column for name, column in found.items() if column is not None}
     if not present:
         way = " Name the column of the results with value (--value COLUMN)."
-        if study.recipe.outcomes is not None:
+        if not study.outcomes.plain:
             way = f" A sheet has a column for each of {', '.join(wanted)}."
         raise no_column(next(iter(wanted.values())), table, way)
     id = column_like(own, "id", table.file) if by_id else None
     _require_points(table, study, has_ids=id is not None)
-    named = study.recipe.outcomes
-    record = () if named is None else named.record
+    record, sem_of = study.outcomes.record, study.outcomes.only or None
     added = exported(names, study.space.names, [*wanted, *record])
-    sem_of = next(iter(wanted)) if named is None else named.only or None
     return SheetColumns(
         present,
         id=id,
@@ -234,18 +232,17 @@ def say_unused(table: SheetTable, columns: SheetColumns, study: Study) -> str:
     if not unused:
         return ""
     way = "A journal has no place for it; keep the sheet."
-    if study.recipe.outcomes is not None:
+    if not study.outcomes.plain:
         way = "A study keeps what its record names."
     return f"not recorded: {', '.join(unused)}. {way}"
 
 
 def unused_columns(table: SheetTable, columns: SheetColumns, study: Study) -> list[str]:
     """The columns that hold something, and that neither the study nor an export knows."""
-    named = study.recipe.outcomes
-    filled_in = [*columns.outcomes.values(), *columns.record]
+    plain, filled_in = study.outcomes.plain, [*columns.outcomes.values(), *columns.record]
     known = {columns.id, columns.sem, "status", "origin", *filled_in, *columns.roles}
-    known |= {"value", "sem"} if named is not None else set()
+    known |= set() if plain else {"value", "sem"}
     for name in study.space.names:
         known |= {heading(name), name}
-    known |= exported(table.columns, study.space.names, filled_in if named else ())
+    known |= exported(table.columns, study.space.names, () if plain else filled_in)
     return [n for n in table.columns if n not in known and any(row.text(n) for row in table.rows)]

@@ -335,7 +335,7 @@ class _Planner:
 
     def _told_otherwise(self, trial: Trial, name: str) -> str:
         told, which = f"{trial.values[name]!r}", f"{trial.id}"
-        if self.study.recipe.outcomes is not None:
+        if not self.study.outcomes.plain:
             told, which = f"{name} {told}", f"{which}:{name}"
         return (
             f"trial {trial.id} was told {told} already; correct a value with `covey amend "

@@ -74,9 +74,7 @@ def _record_trials(plan: Intake, study: Study, key: _Keys) -> None:
 
 def _values(measured: Iterable[Measurement], study: Study) -> list[Any]:
     """What is new of each measurement, as `Study.tell` takes it."""
-    outcomes = study.recipe.outcomes
-    if outcomes is None:
-        return [one.new["value"] for one in measured]
+    outcomes = study.outcomes
     return [
         {
             **one.new,
@@ -100,8 +98,7 @@ def _late_sems(plan: Intake, study: Study) -> Iterator[Event]:
     only = study.outcomes.only
     for id, one in plan.told.items():
         if one.new_sem and not one.new:
-            value = one.values[only]
-            given = value if study.recipe.outcomes is None else Point({only: value})
+            given = Point({only: one.values[only]})
             yield Amended(id, given, "its standard error was told later", one.sem)
 
 

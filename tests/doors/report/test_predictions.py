@@ -12,6 +12,7 @@ from covey.gp import GP, Model, condition, observe
 from covey.history import Batch, History, Point, Trial
 from covey.kernels import Matern52
 from covey.learn import Recipe, understand
+from covey.outcomes import Outcomes
 from covey.report.predictions import (
     Forecast,
     PastForecast,
@@ -159,7 +160,7 @@ def posterior_of(values, warped):
 def test_a_forecast_of_f_is_what_predict_says(goal, warped):
     posterior = posterior_of([1.0, 1.1, 1.3, 2.0, 9.0, 30.0], warped)
     at = np.array([[0.1], [0.93]])
-    recipe = Recipe(LINE, goal, GP(), 0)
+    recipe = Recipe(LINE, Outcomes.of(goal), GP(), 0)
     mean, std = posterior.predict(at)
     found = forecasts(posterior, recipe, posterior.belief(at))
     assert [f.mean for f in found] == pytest.approx(recipe.sign * mean)
@@ -171,7 +172,7 @@ def test_the_bands_hold_their_share(warped):
     """Draws of a measurement fall inside as often as the band says; a wrong share would show."""
     posterior = posterior_of([1.0, 1.1, 1.3, 2.0, 9.0, 30.0], warped)
     belief = posterior.belief(np.array([[0.5]]))
-    (found,) = forecasts(posterior, Recipe(LINE, "min", GP(), 0), belief, 0.3)
+    (found,) = forecasts(posterior, Recipe(LINE, Outcomes.of("min"), GP(), 0), belief, 0.3)
     rng = np.random.default_rng(0)
     n = 20_000
     w = belief.mean + np.sqrt(belief.var + 0.3) * rng.standard_normal(n)
@@ -196,7 +197,7 @@ def _off(count, n, p):
 def test_noise_widens():
     posterior = posterior_of([1.0, 2.0, 0.5], False)
     belief = posterior.belief(np.array([[0.25]]))
-    recipe = Recipe(LINE, "max", GP(), 0)
+    recipe = Recipe(LINE, Outcomes.of("max"), GP(), 0)
     (without,) = forecasts(posterior, recipe, belief)
     (with_noise,) = forecasts(posterior, recipe, belief, np.array([1.0]))
     assert with_noise.mean == without.mean
@@ -212,7 +213,8 @@ STANDARD = PastForecast(Forecast(0.0, 1.0, (-0.6745, 0.6745), (-1.6449, 1.6449))
 
 def calibrated(values):
     trials = [
-        Trial(i, Point(x=0.0), v, "pending" if v is None else "told") for i, v in enumerate(values)
+        Trial(i, Point(x=0.0)) if v is None else Trial(i, Point(x=0.0), Point(value=v), "told")
+        for i, v in enumerate(values)
     ]
     batch = Batch("asked", 1, 0, tuple(trial.point for trial in trials), 0, "auto", modelled=True)
     return calibrate([batch], trials, dict.fromkeys(range(len(values)), STANDARD))

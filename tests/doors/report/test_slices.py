@@ -197,7 +197,7 @@ SQUARE = covey.Space({"x": covey.Real(0.0, 1.0), "y": covey.Real(0.0, 1.0)})
 
 
 def trials_at(rows, status="told"):
-    return [Trial(i, Point(x=x, y=y), 1.0, status) for i, (x, y) in enumerate(rows)]
+    return [Trial(i, Point(x=x, y=y), Point(value=1.0), status) for i, (x, y) in enumerate(rows)]
 
 
 coordinates = st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0])

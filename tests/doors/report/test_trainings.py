@@ -30,7 +30,7 @@ def trained(goal="max", stop=True):
                 said = Reported(trial.id, 1, step, end * (1.0 - 0.5**step))
                 study.note(said)
             if last < 9:
-                study.note(told_early(said, name))
+                study.note(told_early(said, study.outcomes))
             else:
                 study.tell(trial.id, end if name is None else {name: end})
     return study

@@ -68,13 +68,13 @@ def test_what_makes_no_sense_is_refused_before_anything_is_asked(options, said):
 def test_a_target_fits_the_goals():
     two = Outcomes.of({"a": "max", "b": "min"})
     Budget(target={"a": 1, "b": 2}).check(two)
-    Budget(target=1.0).check(None)
+    Budget(target=1.0).check(Outcomes.of("max"))
     with pytest.raises(StrategyError, match=r"several goals, .*'a': ..., 'b': ..."):
         Budget(target=1.0).check(two)
     with pytest.raises(StrategyError, match=r"names every goal \(a, b\)"):
         Budget(target={"a": 1}).check(two)
     with pytest.raises(StrategyError, match=r"names every goal \(value\)"):
-        Budget(target={"yield": 1}).check(None)
+        Budget(target={"yield": 1}).check(Outcomes.of("max"))
 
 
 def test_how_many_evaluations_that_is():

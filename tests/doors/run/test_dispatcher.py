@@ -227,7 +227,7 @@ def test_what_comes_beside_a_value_is_in_the_log(study):
     dispatcher.admit(study.ask(1))
     dispatcher.work(0.0)
     (told,) = events(covey.Study.load(study.journal), Told)
-    assert (told.values, told.sems, told.metrics) == ((1.0,), (0.5,), ({"latency": 3},))
+    assert (told.values, told.sems, told.metrics) == (({"value": 1.0},), (0.5,), ({"latency": 3},))
     assert study.history.trial(0).sem == 0.5
 
 

@@ -413,7 +413,7 @@ def test_one_that_ends_with_the_value_it_was_stopped_with_is_not_corrected():
     """Stopped at its last step, it is told what it would have returned."""
     plain, more = Outcome("a", "succeeded", 0.5), Outcome("a", "succeeded", 0.75)
     assert completion(3, plain, {"value": 0.5}) == []
-    assert [event.value for event in completion(3, more, {"value": 0.5})] == [0.75]
+    assert [event.value for event in completion(3, more, {"value": 0.5})] == [{"value": 0.75}]
     named = Outcome("a", "succeeded", values={"gain": 0.5, "size": 3.0})
     assert [type(event) for event in completion(3, named, {"gain": 0.5})] == [Told]
     assert [type(event) for event in completion(3, named, {"gain": 0.25})] == [Amended, Told]

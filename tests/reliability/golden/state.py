@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import covey
+from covey.history.trial import as_told
 
 
 def state_of(study: covey.Study) -> dict[str, Any]:
@@ -27,11 +28,16 @@ def state_of(study: covey.Study) -> dict[str, Any]:
         "counted": [t.id for t in history.counted],
         "models": None if history.models is None else list(history.models),
         "plates": {
-            name: [dict(record.readings), dict(record.marks), list(record.missing)]
+            name: [_readings(record), dict(record.marks), list(record.missing)]
             for name, record in history.plates.records.items()
         },
         "keys": {key: list(ids) for key, ids in made.items()},
     }
+
+
+def _readings(record: Any) -> dict[str, Any]:
+    """The readings of a plate, as numbers where outcomes have no names."""
+    return {well: as_told(values) for well, values in record.readings.items()}
 
 
 def _told(attempt: Any) -> dict[str, Any]:

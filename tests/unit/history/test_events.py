@@ -64,10 +64,11 @@ def refuses(message: str):
 )
 def test_any_real_number_becomes_a_plain_float(number):
     for value in (
-        Told((0,), (number,)).values[0],
+        Told((0,), (number,)).values[0]["value"],
+        Told((0,), ({"yield": number},)).values[0]["yield"],
         Told((0,), (1.0,), (number,)).sems[0],
-        Added((X,), (number,)).values[0],
-        Amended(0, number, "typo").value,
+        Added((X,), (number,)).values[0]["value"],
+        Amended(0, number, "typo").value["value"],
         Amended(0, 1.0, "typo", number).sem,
     ):
         assert type(value) is float
@@ -232,17 +233,17 @@ def test_values_by_name_are_checked_one_by_one():
         told.values[0]["yield"] = 9.0
 
 
-def test_all_values_of_an_event_have_names_or_none_has():
-    with refuses("some values have names and some have none; name all of them, or none."):
-        Told((0, 1), (1.0, {"yield": 1.0}))
+def test_a_plain_number_is_the_outcome_named_value():
+    assert Told((0, 1), (1.0, {"yield": 1.0})).values == ({"value": 1.0}, {"yield": 1.0})
+    assert Told((0,), (1.0,)) == Told((0,), ({"value": 1.0},))
 
 
 def test_the_goal_is_among_the_values():
     assert Told((0,), ({"yield": 1.0, "cost": 2.0},), goal="yield").goal == "yield"
     with refuses("the goal 'gain' has no value in {'yield': 1.0}; name it there."):
         Told((0,), ({"yield": 1.0},), goal="gain")
-    with refuses("the goal 'value' has no value in 1.0; name it there."):
-        Added((X,), (1.0,), goal="value")
+    with refuses("the goal 'yield' has no value in {'value': 1.0}; name it there."):
+        Added((X,), (1.0,), goal="yield")
 
 
 def test_a_standard_error_belongs_to_one_value():

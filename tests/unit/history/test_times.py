@@ -25,7 +25,6 @@ from covey.history import (
     Retried,
     Told,
 )
-from covey.outcomes import history_of_outcome
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TWO = Asked((Point(x=0.1), Point(x=0.9)), "random")
@@ -192,7 +191,7 @@ def test_a_study_of_several_goals_forgets_what_failed_afterwards():
     assert 3 not in [trial.id for trial in study.front]
     study.tell(3, {"a": None, "b": 9.0})  # only in part: a is to come
     assert study.history[3].values == {"b": 9.0}
-    assert history_of_outcome(study.history, "a")[3].status == "pending"
+    assert study.history.of_outcome("a")[3].status == "pending"
     assert len(study.ask(2)) == 2
     study.tell(3, {"a": 9.0})
     assert [trial.id for trial in study.front] == [3]

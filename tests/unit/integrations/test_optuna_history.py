@@ -20,6 +20,7 @@ from covey.integrations.optuna_batches import (
     store_claim,
 )
 from covey.integrations.spaces.optuna import space_from_optuna
+from covey.outcomes import Outcomes
 
 X = {"x": FloatDistribution(0.0, 1.0)}
 SPACE = space_from_optuna(X)
@@ -86,7 +87,7 @@ def test_a_study_as_a_history():
     study.add_trial(trial_at(0.4, state=TrialState.RUNNING))
     study.enqueue_trial({"x": 0.5})
     study.add_trial(trial_at(0.6, state=TrialState.RUNNING))
-    history = history_of(BatchStore(all_trials(study), SPACE), but=8)
+    history = history_of(BatchStore(all_trials(study), SPACE), but=8, outcomes=Outcomes.of("max"))
     assert [(t.point["x"], t.value) for t in history.told] == [(0.1, 1.5), (0.1, 2.5)]
     assert [t.point["x"] for t in history.failed] == [0.2, 0.3]
     assert [t.point["x"] for t in history.pending] == [0.4, 0.5]
@@ -101,7 +102,7 @@ def test_a_pruned_trial_is_told_as_our_own_runs_tell_what_they_stop(direction):
     study.add_trial(pruned_at(0.2, {4: -0.5, 0: 9.0, 2: math.nan}))
     study.add_trial(pruned_at(0.3, {}))
     study.add_trial(trial_at(0.4, state=TrialState.RUNNING, intermediate_values={0: 1.0}))
-    history = history_of(BatchStore(all_trials(study), SPACE), but=7)
+    history = history_of(BatchStore(all_trials(study), SPACE), but=7, outcomes=Outcomes.of("max"))
     assert [(t.point["x"], t.value) for t in history.told] == [(0.1, 1.5), (0.2, -0.5)]
     assert [history.metrics(t) for t in history.told] == [{}, {"stopped": 4}]
     reports = [[(r.attempt, r.step, r.value) for r in history.reports(t)] for t in history]
@@ -142,7 +143,7 @@ def test_constraints_are_told_by_name_of_complete_and_of_pruned_trials():
     ]
     assert [trial.value for trial in history.told] == [1.5, 2.5, 0.5]
     assert history.stopped == {2: 3}
-    assert outcomes_of(study, trials[1:2]) is None
+    assert outcomes_of(study, trials[1:2]).plain
 
 
 def test_of_many_steps_the_same_ones_of_all_trials_are_kept():
@@ -151,7 +152,7 @@ def test_of_many_steps_the_same_ones_of_all_trials_are_kept():
     for length in lengths:
         reports = {step: 1.0 / (1 + step) for step in range(length)}
         study.add_trial(pruned_at(length / 1000, reports))
-    history = history_of(BatchStore(all_trials(study), SPACE), but=9)
+    history = history_of(BatchStore(all_trials(study), SPACE), but=9, outcomes=Outcomes.of("max"))
     kept = [[report.step for report in history.reports(trial)] for trial in history]
     assert [steps[-1] for steps in kept] == [length - 1 for length in lengths]
     assert len(kept[0]) == 64
@@ -176,12 +177,12 @@ def test_batches_count_as_rounds_and_their_trials_say_what_was_run():
     store_claim(study, trials[1], Place(0, 0, 1))
     study._storage.set_trial_param(trials[0]._trial_id, "x", 0.25, X["x"])
     study.tell(0, 4.0)
-    history = history_of(BatchStore(all_trials(study), SPACE), but=2)
+    history = history_of(BatchStore(all_trials(study), SPACE), but=2, outcomes=Outcomes.of("max"))
     assert (history.asked_count, history.rounds) == (2, 1)
     assert [(t.point["x"], t.value) for t in history.told] == [(0.25, 4.0)]
     assert [t.point["x"] for t in history.pending] == [0.5]  # taken, not yet suggested
 
 
 def test_nothing_is_a_history_too():
-    history = history_of(BatchStore([], SPACE), but=0)
+    history = history_of(BatchStore([], SPACE), but=0, outcomes=Outcomes.of("max"))
     assert len(history) == 0

@@ -13,6 +13,7 @@ from optuna.trial import TrialState, create_trial
 from covey.integrations.optuna import CoveySampler, history_of
 from covey.integrations.optuna_batches import BatchStore, all_trials
 from covey.integrations.spaces.optuna import space_from_optuna
+from covey.outcomes import Outcomes
 
 SQUARE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
 PRUNERS = {
@@ -48,7 +49,7 @@ def test_pruners_end_some_trials_and_the_search_goes_on(pruner, direction, sign)
     assert len({tuple(trial.params.items()) for trial in study.trials}) == 24
     assert abs(study.best_value) < 0.02
     store = BatchStore(all_trials(study), space_from_optuna(SQUARE))
-    history = history_of(store, but=24)
+    history = history_of(store, but=24, outcomes=Outcomes.of("max"))
     pruned = [trial for trial in study.trials if trial.state == TrialState.PRUNED]
     assert not history.failed
     assert list(history.stopped.values()) == [trial.last_step for trial in pruned]
@@ -119,7 +120,9 @@ def test_a_trial_that_is_tried_again_keeps_what_it_showed():
     assert (again.number, again.params) == (1, first.params)
     again.report(0.25, 3)
     study.tell(again, state=TrialState.PRUNED)
-    history = history_of(BatchStore(all_trials(study), space_from_optuna(SQUARE)), but=2)
+    history = history_of(
+        BatchStore(all_trials(study), space_from_optuna(SQUARE)), but=2, outcomes=Outcomes.of("max")
+    )
     (told,) = history.told
     assert (told.value, history.metrics(told)) == (0.25, {"stopped": 3})
     assert [(report.step, report.value) for report in history.reports(told)] == [

@@ -27,12 +27,13 @@ from covey.log import extension
 from covey.log.header import gp_in, header_of, recipe_in, require_study, strategy_in
 from covey.log.journal import Journal, read
 from covey.log.log import Logbook, MemoryLog, ReadOnlyLog
+from covey.outcomes import Outcomes
 from covey.propose import Request
 from covey.space.covering import covering
 from covey.testing import LogContract
 
 SPACE = covey.Space({"x": covey.Real(0.0, 1.0)})
-RECIPE = Recipe(SPACE, "max", GP(), 3)
+RECIPE = Recipe(SPACE, Outcomes.of("max"), GP(), 3)
 ONE = Request(1, strategy_of("random")[1], "random")
 NAMED = {"name": "auto", "object": False}
 
@@ -174,7 +175,7 @@ def test_a_process_of_a_newer_covey_is_refused(path):
 )
 def test_another_problem_is_refused(path, given, what):
     begun(path)
-    recipe = Recipe(given.get("space", SPACE), given.get("goal", "max"), GP(), 3)
+    recipe = Recipe(given.get("space", SPACE), Outcomes.of(given.get("goal", "max")), GP(), 3)
     with pytest.raises(JournalError, match=f"another {what}"):
         recipe_in(Journal.open(path).header, recipe, given.get("seed"), given.get("gp"))
 
@@ -434,7 +435,7 @@ def test_another_space_is_described_by_all_that_differs(path):
         ),
     ):
         with pytest.raises(JournalMismatch, match=words):
-            recipe_in(header, Recipe(space, "max", GP(), 3), None, None)
+            recipe_in(header, Recipe(space, Outcomes.of("max"), GP(), 3), None, None)
 
 
 # Both logs of ours keep the contract that a third one is held to; a defective one does not

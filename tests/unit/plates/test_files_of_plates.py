@@ -31,6 +31,10 @@ FORMS = {
 }
 
 
+def by_name(numbers):
+    return {well: {"value": number} for well, number in numbers.items()}
+
+
 def text_of(lines, separator, mark):
     """Lines as a program writes them, with its separator and its decimal mark."""
     cells = [[str(c).replace(".", mark) if isinstance(c, float) else str(c) for c in line]
@@ -72,9 +76,9 @@ WAYS = {
 def test_readings_are_the_same_however_they_were_saved(form, way, tmp_path):
     path = saved(FORMS[form], way, tmp_path)
     found = read_readings(path, GRID)
-    assert found.values == VALUES
+    assert found.values == by_name(VALUES)
     wrong = [[7.5 if cell == 1.25 else cell for cell in line] for line in FORMS[form]]
-    assert read_readings(saved(wrong, way, tmp_path), GRID).values["A2"] == 7.5
+    assert read_readings(saved(wrong, way, tmp_path), GRID).values["A2"] == {"value": 7.5}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_readings_are_the_same_however_they_were_saved(form, way, tmp_path):
     ],
 )
 def test_readings_begin_where_wells_are(text, values):
-    assert read_readings(text, GRID).values == values
+    assert read_readings(text, GRID).values == by_name(values)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +130,7 @@ def test_what_stands_above_is_said(tmp_path):
 def test_the_only_column_of_numbers_is_taken_and_named(heading, column):
     text = f"{heading},{column},Content\nA1,0.5,Sample X1\nA2,OVRFLW,Blank B\n"
     found = read_readings(text, GRID)
-    assert found.values == {"A1": 0.5}
+    assert found.values == {"A1": {"value": 0.5}}
     assert found.marks == {"A2": "OVRFLW"}
     assert found.notes == (f"the column {column!r} was read as the value",)
 
@@ -135,7 +139,7 @@ def test_of_several_columns_one_has_to_be_named():
     text = "Well;OD600;OD450;row\nA1;0,5;0,25;1\nB3;1,5;1,25;2\n"
     with pytest.raises(HistoryError, match=r"several that may be meant: OD600, OD450.*--value 'OD"):
         read_readings(text, GRID)
-    assert read_readings(text, GRID, value="od450").values == {"A1": 0.25, "B3": 1.25}
+    assert read_readings(text, GRID, value="od450").values == by_name({"A1": 0.25, "B3": 1.25})
     with pytest.raises(HistoryError, match=r"'OD405'.*'OD450'"):
         read_readings(text, GRID, value="OD405")
     with pytest.raises(HistoryError, match="value='OD450'"):
@@ -145,7 +149,7 @@ def test_of_several_columns_one_has_to_be_named():
 def test_a_name_is_worth_more_than_what_a_column_holds():
     """A column called value is the value, whatever else has numbers; so is that of the outcome."""
     text = "Well,OD600,Value\nA1,0.5,0.25\n"
-    assert read_readings(text, GRID).values == {"A1": 0.25}
+    assert read_readings(text, GRID).values == {"A1": {"value": 0.25}}
     assert read_readings(text, GRID, ("od600",)).values == {"A1": {"od600": 0.5}}
 
 

@@ -10,6 +10,10 @@ SPACE = Space({"x": Real(0.0, 1.0), "y": Real(0.0, 1.0)})
 LAYOUT = Layout(plate=24, controls={"blank": 3, "high": 3})
 
 
+def by_name(numbers):
+    return {well: {"value": number} for well, number in numbers.items()}
+
+
 def plates_of(seed, layout=LAYOUT, count=2, **options):
     study = Study(SPACE, seed=seed, strategy="random", **options)
     return study, study.ask_plates(count, layout)
@@ -36,7 +40,7 @@ def test_a_turned_plate_is_refused_and_turned_back():
         study.tell_plate(plate, turned(plate, right), part=True)
     assert study.history.events == events
     study.tell_plate(plate, turned(plate, right), turned=True)
-    assert dict(study.history.plates.records["p1"].readings) == right
+    assert dict(study.history.plates.records["p1"].readings) == by_name(right)
 
 
 def test_a_plate_taken_for_another_is_refused_by_name():
@@ -54,7 +58,7 @@ def test_who_knows_better_is_believed():
     wrong = turned(plate, readings_of(plate))
     study.tell_plate(plate, wrong, part=True, turned=False)
     known = {well: value for well, value in wrong.items() if plate.well(well).order}
-    assert dict(study.history.plates.records["p1"].readings) == known
+    assert dict(study.history.plates.records["p1"].readings) == by_name(known)
 
 
 def test_copies_of_points_tell_where_there_are_no_controls():

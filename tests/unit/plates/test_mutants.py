@@ -118,13 +118,12 @@ def _mark_stays(patch: Patch) -> None:
 
 
 def _error_stays(patch: Patch) -> None:
-    real = wells.mean_and_error
+    real = wells._error
 
-    def mean_and_error(values: Any, goal: Any = None) -> tuple[Any, Any]:
-        mean, error = real(values, goal)
-        return mean, 0.0 if error is None else error
+    def error(values: Any) -> float:
+        return real(values) or 0.0
 
-    patch.setattr(wells, "mean_and_error", mean_and_error)
+    patch.setattr(wells, "_error", error)
 
 
 DEFECTS = {

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,10 @@ from covey.plates.telling import marked_as_well, what_wells_are
 
 SPACE = Space({"x": Real(0.0, 1.0), "y": Real(0.0, 1.0)})
 LAYOUT = Layout(plate=12, controls={"blank": 2}, replicates=2)
+
+
+def by_name(numbers):
+    return {well: {"value": number} for well, number in numbers.items()}
 
 
 def f(point):
@@ -109,9 +114,7 @@ def test_a_mean_and_its_standard_error():
 )
 def test_equal_wells_leave_the_noise_unknown(values):
     assert mean_and_error(values)[1] is None
-    named = [Point({"a": value, "b": number}) for number, value in enumerate(values)]
-    assert mean_and_error(named, "a")[1] is None
-    assert mean_and_error(named, "b")[1] > 0
+    assert mean_and_error([*range(len(values))])[1] > 0
     assert mean_and_error([*values, values[0] + 1e-3 * (abs(values[0]) + 1)])[1] > 0
 
 
@@ -232,7 +235,7 @@ def test_bad_readings_are_refused_by_their_cell_and_nothing_is_recorded(tmp_path
 def test_a_word_of_the_reader_is_a_mark():
     found = read_readings("well,value\nA1,OVRFLW\nA2,1.5\nA3,\n", Grid(3, 4))
     assert found.marks == {"A1": "OVRFLW"}
-    assert found.values == {"A2": 1.5}
+    assert found.values == {"A2": {"value": 1.5}}
 
 
 def test_a_trial_that_was_told_by_hand_is_not_measured_again():
@@ -385,7 +388,9 @@ def test_a_matrix_of_another_format_is_refused(rows, columns, numbers):
 
 def test_what_stands_behind_numbered_columns_is_no_reading():
     text = "\n".join(line + ",450" for line in framed(2, 3).splitlines())
-    assert set(read_readings(text, Grid(2, 3)).values.values()) == {0.5}
+    assert all(
+        values == {"value": 0.5} for values in read_readings(text, Grid(2, 3)).values.values()
+    )
 
 
 def test_two_matrices_in_a_file_are_refused_by_their_lines():
@@ -419,14 +424,14 @@ def test_doubtful_numbers_are_refused_by_their_cell(cells, said, separator):
 
 
 def test_who_says_the_decimal_mark_is_believed():
-    text = "well;value\nA1;1,234\nA2;2,345\n"
-    assert read_readings(text, Grid(2, 3), decimal=",").values == {"A1": 1.234, "A2": 2.345}
+    text, told = "well;value\nA1;1,234\nA2;2,345\n", by_name({"A1": 1.234, "A2": 2.345})
+    assert read_readings(text, Grid(2, 3), decimal=",").values == told
     with pytest.raises(HistoryError, match=r"A1.*'1,234'"):
         read_readings(text, Grid(2, 3), decimal=".")
     with pytest.raises(HistoryError, match="decimal is"):
         read_readings(text, Grid(2, 3), decimal="comma")
-    assert read_readings("well;value\nA1;1,234\nA2;2,5\n", Grid(2, 3)).values["A1"] == 1.234
-    assert read_readings("well,value\nA1,1.234\n", Grid(2, 3)).values["A1"] == 1.234
+    for text in ("well;value\nA1;1,234\nA2;2,5\n", "well,value\nA1,1.234\nA2,2.5\n"):
+        assert read_readings(text, Grid(2, 3)).values == by_name({"A1": 1.234, "A2": 2.5})
 
 
 def test_a_number_for_a_marked_well_is_refused_and_a_mark_again_is_not():
@@ -473,7 +478,7 @@ def test_a_file_of_another_plate_is_refused_as_that():
     with pytest.raises(HistoryError, match=r"p2.* p1"):
         study.tell_plate("p1", text)
     both = read_readings(text + "p1,A1,0.5\n", plate.grid, plate="p1")
-    assert both.values == {"A1": 0.5}
+    assert both.values == {"A1": {"value": 0.5}}
     assert both.others == {"p2": 12}
 
 
@@ -601,7 +606,7 @@ def test_a_reference_has_the_shared_value_of_its_plate():
             study.tell_plate(plate, {w: v + shift + noise[w] for w, v in value.items()})
         high, low = study.predict([{"t": t, "x": 0.4} for t in (100.0, 60.0)]).mean
         assert abs(high - low - true) <= 0.2 * true
-        at = wells_measured(study.history, space, 1.0)[0]
+        at = wells_measured(study.history, replace(study.recipe, space=space))[0]
         assert len(at) == 5 * (12 - controls.get("blank", 0))
 
 

@@ -328,7 +328,7 @@ def test_a_goal_with_a_limit_is_compared_with_what_can_be_reached():
     study.add(points, [{"y": p["x"], "cost": 1.0 + p["x"]} for p in points])
     study.extend(covey.Space({"x": covey.Real(0, 0.5)}), "above a half it boils")
     recipe, rng = study._in(study._log.state), np.random.default_rng(0)
-    posteriors = understand_several(study.history, recipe, study.outcomes, rng)
+    posteriors = understand_several(study.history, recipe, rng)
     belief = posteriors.belief(np.array([[0.5]]))
     values = posteriors.goals[0].data.values
     assert belief.best == values[1]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy as np
 from covey.earlier import PriorStudies, earlier_studies
 from covey.errors import (
     HistoryError,
-    JournalMismatch,
     SpaceError,
     StrategyError,
     is_whole,
@@ -162,10 +160,10 @@ class StudyArguments:
     """What a user passes to `Study`; None where a journal, or a default, decides."""
 
     space: Space | Pool
-    goal: Goal | Mapping[str, Goal]
-    strategy: str | Strategy | None
-    seed: int | None
-    gp: GP | None
+    goal: Goal | Mapping[str, Goal] = "max"
+    strategy: str | Strategy | None = None
+    seed: int | None = None
+    gp: GP | None = None
     resolution: float | None = None
     limits: Mapping[str, tuple[str, float]] | None = None
     record: Sequence[str] | None = None
@@ -183,6 +181,12 @@ class StudyArguments:
         return Outcomes.of(self.goal, self.limits, self.record, self.worst)
 
     @property
+    def given(self) -> dict[str, Any]:
+        """The keyword arguments of a `Study`: those that are given."""
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in every.items() if value is not None}
+
+    @property
     def recipe(self) -> Recipe:
         """The recipe of a new study."""
         gp, seed = checked_gp(self.gp), checked_seed(self.seed)
@@ -192,21 +196,6 @@ class StudyArguments:
         for name in self.outcomes.names:
             _ = made.of(name).sources  # refuses a study that has too little in common
         return made
-
-    def resuming(self, header: Mapping[str, Any]) -> Recipe:
-        """The recipe of a study that goes on; its log holds what it needs of earlier studies.
-
-        These may be gone by now, or have gone on, so they are compared by the names of their files.
-        """
-        if self.prior is not None:
-            now = [Path(path).name for path in self.prior]
-            then = [study.get("name") for study in header.get("prior", ())]
-            if now != then:
-                raise JournalMismatch(
-                    f"the journal belongs to a study with another prior ({then}, not {now}). Use "
-                    "the prior it was started with, or another file."
-                )
-        return replace(self, prior=None).recipe
 
 
 def _require_kind(space: object) -> None:

@@ -138,13 +138,9 @@ def next(
     elif pool is not None:
         given = {"pool": {"file": str(pool), "labels": label, "log": log}}
     settings = _settings(given, config)
-    wanted = {
-        "goal": None if goal is None else goal.value,
-        "batch": batch,
-        "strategy": strategy,
-        "seed": seed,
-    }
-    settings = _with(settings, journal=journal, **wanted)
+    of_study = {"goal": goal and goal.value, "strategy": strategy, "seed": seed}
+    own = {"batch": batch, "journal": journal}
+    settings = replace(settings, **_said(own)).changed(**_said(of_study))
     output = None if out is None or dry_run else _output(settings, results, out, force=force)
     for line in space_lines(settings.space):
         say(line)
@@ -191,7 +187,7 @@ def _show(
 def _opened(settings: Settings, form: _Form) -> Study:
     """The study on its journal, if that is there to be written; else one in memory."""
     if not form.kept:
-        return replace(settings, seed=settings.seed or 0).on(None)
+        return settings.changed(seed=settings.wanted.seed or 0).on(None)
     if form.writes and settings.journal.exists():
         return settings.study()
     return rehearsal_of(settings)
@@ -209,9 +205,9 @@ def _cells(trial: Trial, columns: Sequence[str], form: _Form) -> dict[str, Any]:
     return {**point, "id": trial.id} if form.kept else point
 
 
-def _with(settings: Settings, **wanted: Any) -> Settings:
-    """The settings with what flags say."""
-    return replace(settings, **{name: v for name, v in wanted.items() if v is not None})
+def _said(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags that were given."""
+    return {name: value for name, value in flags.items() if value is not None}
 
 
 def _asked(study: Study, planned: Intake, settings: Settings) -> list[Trial]:
@@ -222,7 +218,7 @@ def _asked(study: Study, planned: Intake, settings: Settings) -> list[Trial]:
     if again and study.history.events == before:
         say(f"nothing new in the files: {several(len(again), 'trial')} still open, shown again")
         return again
-    say(f"choosing {several(settings.batch, 'point')}, goal {settings.goal} ...")
+    say(f"choosing {several(settings.batch, 'point')}, goal {settings.wanted.goal} ...")
     trials = study.ask(settings.batch)
     if study.journal is not None:
         say(f"{several(len(trials), 'trial')} recorded in {settings.journal}")
@@ -231,8 +227,10 @@ def _asked(study: Study, planned: Intake, settings: Settings) -> list[Trial]:
 
 def _settings(given: Mapping[str, Any], config: Path) -> Settings:
     """Settings from the tables that flags give, or from covey.toml."""
+    from covey.arguments import StudyArguments
+
     if given:
-        return Settings(config, space_of(given, FILE), seed=0)
+        return Settings(config, StudyArguments(space_of(given, FILE), seed=0))
     settings = read_settings(config)
     if not settings.outcomes.plain:
         raise Stop(

@@ -108,7 +108,7 @@ def _started(settings: Settings, chosen: Study) -> Study:
                 "chosen without its trials. Nothing was recorded; run the command again.",
             )
 
-    study = replace(settings, seed=chosen.seed).study()
+    study = settings.changed(seed=chosen.seed).study()
     for event in chosen.history.events:
         study.note(event, require=require_no_other)
     return study

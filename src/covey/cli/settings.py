@@ -17,7 +17,7 @@ from covey.errors import SpaceError, StrategyError, did_you_mean
 from covey.tables import bounded
 
 if TYPE_CHECKING:  # help is quick: covey.Space and the like are loaded when first used
-    from covey.learn import Goal
+    from covey.arguments import StudyArguments
     from covey.log.header import OpenedLog
     from covey.outcomes import Outcomes
     from covey.space import Implies, Parameter, Pool, Space
@@ -75,34 +75,35 @@ class Settings:
     """A study as covey.toml describes it; paths are relative to the file."""
 
     path: Path
-    space: Space | Pool
-    goal: Goal | Mapping[str, Goal] = "max"
+    wanted: StudyArguments
     batch: int = 8
-    strategy: str | None = None
-    seed: int | None = None
     journal: Path = Path("covey.jsonl")
     run: RunSettings = field(default_factory=RunSettings)
-    limits: Mapping[str, Any] | None = None
-    record: Sequence[str] | None = None
-    worst: Mapping[str, float] | None = None
     rules: tuple[Path, ...] = ()  # files of rules
-    prior: Sequence[Path] | None = None  # journals of earlier studies
     plate: Mapping[str, Any] | None = None  # the table [plate], a layout
     dispense: Sequence[Mapping[str, Any]] = ()  # the tables [[dispense]]
 
     @property
+    def space(self) -> Space | Pool:
+        """The space to search."""
+        return self.wanted.space
+
+    @property
     def outcomes(self) -> Outcomes:
         """Goals, limits and records."""
-        from covey.outcomes import Outcomes
-
-        return Outcomes.of(self.goal, self.limits, self.record, self.worst)
+        return self.wanted.outcomes
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The study's own files, which no command may overwrite."""
         pool = self.space.describe().get("path")
         held = () if pool is None else (Path(pool),)
-        held = (*held, *_feature_files(self.space), *self.rules, *(self.prior or ()))
+        held = (
+            *held,
+            *_feature_files(self.space),
+            *self.rules,
+            *map(Path, self.wanted.prior or ()),
+        )
         return (self.path, self.journal, *held)
 
     def study(self) -> Study:
@@ -111,17 +112,11 @@ class Settings:
 
     def on(self, log: Any) -> Study:
         """The study on a log; None keeps it in memory."""
-        return covey.Study(
-            self.space,
-            self.goal,
-            self.strategy,
-            self.seed,
-            log,
-            limits=self.limits,
-            record=self.record,
-            worst=self.worst,
-            prior=self.prior,
-        )
+        return covey.Study(journal=log, **self.wanted.given)
+
+    def changed(self, **study: Any) -> Settings:
+        """The same with other arguments of the study."""
+        return replace(self, wanted=replace(self.wanted, **study))
 
     def look(self, *, own: bool = False) -> Study:
         """The study opened read-only from its journal, which must fit these settings.
@@ -141,7 +136,7 @@ class Settings:
 
     def in_its_own_space(self, opened: OpenedLog) -> Study:
         """The study on a log, in the space that the log has."""
-        return replace(self, space=opened.space(like=self.space)).on(opened)
+        return self.changed(space=opened.space(like=self.space)).on(opened)
 
     def differences(self, study: Study) -> list[str]:
         """What the file has otherwise than the space of a study, in words."""
@@ -224,8 +219,8 @@ def _require_sane(tables: Mapping[str, Any]) -> None:
 
 
 def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
+    from covey.arguments import StudyArguments
     from covey.catalog import strategy_of
-    from covey.outcomes import refuse_parameters
 
     known = ("study", "parameters", "constraints", "pool", "run", "plate", "dispense")
     _require_known(tables, known, "the file")
@@ -245,10 +240,10 @@ def _settings(tables: Mapping[str, Any], path: Path) -> Settings:
     space = space_of(tables, path)
     named = [row["rules"] for row in tables.get("constraints", []) if "rules" in row]
     rules = tuple(path.parent / name for name in named)
-    found = Settings(path, space, journal=journal, run=_run_settings(tables), rules=rules, **study)
-    found = with_plates(found, tables.get("plate"), tables.get("dispense", ()))
-    refuse_parameters(found.outcomes, space.names)
-    return found
+    batch = study.pop("batch", 8)
+    run, wanted = _run_settings(tables), StudyArguments(space, **study)
+    found = Settings(path, wanted, batch, journal, run, rules)
+    return with_plates(found, tables.get("plate"), tables.get("dispense", ()))
 
 
 def _run_settings(tables: Mapping[str, Any]) -> RunSettings:

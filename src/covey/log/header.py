@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covey.earlier import Earlier
+from covey.earlier import Earlier, PriorStudies
 from covey.errors import CoveyError, JournalError, JournalMismatch, SpaceError, StrategyError
 from covey.gp import GP
 from covey.learn import Recipe
@@ -86,20 +86,18 @@ def gp_in(header: Mapping[str, Any]) -> GP:
 
 
 def recipe_in(
-    header: Mapping[str, Any],
-    given: Recipe,
-    seed: int | None,
-    gp: GP | None,
-    lines: Iterable[Mapping[str, Any]] = (),
+    header: Mapping[str, Any], given: StudyArguments, lines: Iterable[Mapping[str, Any]] = ()
 ) -> Recipe:
     """The recipe of a journal, if it agrees with what is given (None: not given).
 
     It was started with all of it but the space, which ``lines``, its events, may have extended.
+    Earlier studies are compared by the names of their files: these may be gone by now, or have gone
+    on, and the header has what it needs of them.
     """
     passed = stages(header, lines)
-    given = replace(given, space=as_described(given.space, passed[-1]["space"]))
+    space = as_described(given.space, passed[-1]["space"])
     made = Recipe(
-        given.space,
+        space,
         outcomes_in(header),
         gp_in(header),
         header["seed"],
@@ -107,20 +105,26 @@ def recipe_in(
         tuple(map(Earlier.from_description, header.get("prior", ()))),
     )
     for what, written, now in (
-        ("space", passed[-1]["fingerprint"], given.space.fingerprint),
+        ("space", passed[-1]["fingerprint"], space.fingerprint),
         *_outcomes(made.outcomes, given.outcomes),
-        ("seed", header["seed"], header["seed"] if seed is None else seed),
-        ("gp", made.gp, made.gp if gp is None else gp),
-        ("resolution", made.alike, made.alike if given.resolution is None else given.alike),
+        ("seed", made.seed, given.seed),
+        ("gp", made.gp, given.gp),
+        ("resolution", made.alike, given.resolution),
+        ("prior", [study.name for study in made.earlier], _names(given.prior)),
     ):
-        if written != now and what == "space":
-            raise _other_space(passed, given.space)
-        if written != now:
-            raise JournalMismatch(
-                f"the journal belongs to a study with another {what} ({written!r}, not {now!r}). "
-                f"Use the {what} it was started with, or another file."
-            )
+        if now is None or written == now:
+            continue
+        if what == "space":
+            raise _other_space(passed, space)
+        raise JournalMismatch(
+            f"the journal belongs to a study with another {what} ({written!r}, not {now!r}). "
+            f"Use the {what} it was started with, or another file."
+        )
     return made
+
+
+def _names(prior: PriorStudies | None) -> list[str] | None:
+    return None if prior is None else [Path(path).name for path in prior]
 
 
 def outcomes_in(header: Mapping[str, Any]) -> Outcomes:
@@ -133,11 +137,11 @@ def outcomes_in(header: Mapping[str, Any]) -> Outcomes:
 
 
 def _outcomes(written: Outcomes, given: Outcomes) -> Iterator[tuple[str, Any, Any]]:
-    """Goals, limits and the like, as written and as given; what is not given agrees."""
+    """Goals, limits and the like, as written and as given, if they are."""
     then, now = written.describe(), given.describe()
-    yield "goal", then["goal"], then["goal"] if written.goals == given.goals else now["goal"]
+    yield "goal", then["goal"], None if written.goals == given.goals else now["goal"]
     for name in ("limits", "record", "worst"):
-        yield name, then.get(name), now.get(name, then.get(name))
+        yield name, then.get(name), now.get(name)
 
 
 def _other_space(passed: Sequence[Mapping[str, Any]], given: Space | Pool) -> JournalMismatch:
@@ -262,7 +266,7 @@ def _resume(wanted: StudyArguments, opened: OpenedLog, find: Find) -> OpenedStud
     log, lines = opened.log, opened.lines
     try:
         require_study(log.header, log.name)
-        recipe = recipe_in(log.header, wanted.resuming(log.header), wanted.seed, wanted.gp, lines)
+        recipe = recipe_in(log.header, wanted, lines)
         name, strategy = _strategy(log, wanted.strategy, find)
         with no_collector():
             return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log, lines))

@@ -22,7 +22,7 @@ def test_flags_become_a_file_that_reads_back(call):
         "n": Integer(1, 8),
         "opt": Choice(["adam", "sgd"]),
     }
-    assert (settings.goal, settings.batch, settings.seed) == ("min", 5, 7)
+    assert (settings.wanted.goal, settings.batch, settings.wanted.seed) == ("min", 5, 7)
     assert settings.run.command == ("python", "f.py", "--lr={x.lr}")
 
 
@@ -122,7 +122,7 @@ def test_a_pool_is_found_from_the_folder_of_the_file(call):
 def test_a_journal_that_is_there_keeps_its_seed(study):
     study("ask")
     study("init", "--force", "--real", "lr=1e-5:0.1:log", "--integer", "layers=1:8")
-    assert read_settings(Path("covey.toml")).seed == 1
+    assert read_settings(Path("covey.toml")).wanted.seed == 1
 
 
 def choice(call, words):

@@ -38,7 +38,7 @@ def path(tmp_path):
 def test_a_file_becomes_a_study(path):
     path.write_text(GOOD)
     settings = read_settings(path)
-    assert (settings.goal, settings.batch, settings.run.options["timeout"]) == ("min", 4, 60)
+    assert (settings.wanted.goal, settings.batch, settings.run.options["timeout"]) == ("min", 4, 60)
     assert settings.journal == path.parent / "log" / "run.jsonl"
     assert len(settings.space.linear) == 1
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import covey
+from covey.arguments import StudyArguments
 from covey.catalog import strategy_of
 from covey.errors import HistoryError, JournalConflict, JournalError, JournalMismatch, StrategyError
 from covey.gp import GP
@@ -71,7 +72,7 @@ def test_a_book_resumes_what_it_wrote(path):
     assert Logbook(SPACE, journal).history.trials == book.history.trials
     assert strategy_in(journal.header) == "auto"
     assert gp_in(journal.header) == GP()
-    assert recipe_in(journal.header, RECIPE, None, None) == RECIPE
+    assert recipe_in(journal.header, StudyArguments(SPACE)) == RECIPE
 
 
 def test_a_space_that_was_extended_is_gone_on_with_by_every_reader(path):
@@ -170,14 +171,15 @@ def test_a_process_of_a_newer_covey_is_refused(path):
         ({"goal": "min"}, "goal"),
         ({"seed": 4}, "seed"),
         ({"gp": GP(samples=1)}, "gp"),
+        ({"resolution": 0.1}, "resolution"),
+        ({"prior": ["last-year.jsonl"]}, "prior"),
         ({"space": covey.Space({"x": covey.Real(0.0, 2.0)})}, "space"),
     ],
 )
 def test_another_problem_is_refused(path, given, what):
     begun(path)
-    recipe = Recipe(given.get("space", SPACE), Outcomes.of(given.get("goal", "max")), GP(), 3)
     with pytest.raises(JournalError, match=f"another {what}"):
-        recipe_in(Journal.open(path).header, recipe, given.get("seed"), given.get("gp"))
+        recipe_in(Journal.open(path).header, StudyArguments(**{"space": SPACE} | given))
 
 
 def test_what_others_wrote_is_read_before_a_result_is_added(path):
@@ -435,7 +437,7 @@ def test_another_space_is_described_by_all_that_differs(path):
         ),
     ):
         with pytest.raises(JournalMismatch, match=words):
-            recipe_in(header, Recipe(space, Outcomes.of("max"), GP(), 3), None, None)
+            recipe_in(header, StudyArguments(space))
 
 
 # Both logs of ours keep the contract that a third one is held to; a defective one does not

@@ -13,8 +13,11 @@ from typing import Protocol
 import covey
 from benchmarks.race.problems import Points, Problem
 from covey import GP, Study
+from covey.baselines import Hallucinated
 from covey.catalog import STRATEGIES
+from covey.policies import UCB
 from covey.selection import Strategy
+from covey.strategies import DPP
 
 
 class Optimiser(Protocol):
@@ -59,14 +62,22 @@ PEERS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
 }
 """Name -> its file under ``peers``, its class there, and the packages that make its version."""
 
-OPTIMISERS = (*(f"covey-{name}" for name in STRATEGIES), *PEERS)
+OURS: Mapping[str, str | Strategy] = {
+    **{f"covey-{name}": name for name in STRATEGIES},
+    # As the paper has them: the width of Theorem 2.1, which by name is a constant 2.
+    "covey-ucb-dpp-max-theory": DPP(UCB("theory"), then="max"),
+    "covey-ucb-dpp-sample-theory": DPP(UCB("theory"), then="sample"),
+    "covey-bucb-theory": Hallucinated(UCB("theory")),
+}
+
+OPTIMISERS = (*OURS, *PEERS)
 """Everything that can be entered, by name."""
 
 
 def enter(name: str, problem: Problem, seed: int) -> Optimiser:
     """An optimiser at the start line."""
     if name not in PEERS:
-        return Covey(problem, seed, name.removeprefix("covey-"))
+        return Covey(problem, seed, OURS[name])
     file, peer, _ = PEERS[name]
     made: Callable[[Problem, int], Optimiser] = getattr(
         import_module(f"benchmarks.race.peers.{file}"), peer

@@ -12,21 +12,27 @@ from covey.baselines import (
     Thompson,
 )
 from covey.errors import StrategyError, did_you_mean
+from covey.learn import NAMES
 from covey.policies import EST, UCB
 from covey.selection import Strategy
 from covey.spread import SpreadUCB
 from covey.strategies import DPP, DPPThompson
 
+# A constant width of 2, as GPyOpt has it and `lp-ucb` and `auto` do. With that of the theorem,
+# which is 4 and more and grows, batches explore on and on. The practical schedule of `UCB` grows
+# with the encoded inputs: on a pool of 2,048 descriptors its width is 17 and more.
+_BETA = 4.0
+
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
     "auto": SpreadUCB,
     "spread-ucb": SpreadUCB,
-    "ucb-dpp-max": lambda: DPP(UCB(), then="max"),
-    "ucb-dpp-sample": lambda: DPP(UCB(), then="sample"),
+    "ucb-dpp-max": lambda: DPP(UCB(_BETA), then="max"),
+    "ucb-dpp-sample": lambda: DPP(UCB(_BETA), then="sample"),
     "est-dpp-max": lambda: DPP(EST(), then="max"),
     "est-dpp-sample": lambda: DPP(EST(), then="sample"),
-    "ucb-pe": lambda: DPP(UCB(), then="max"),  # the paper, section 3.2: it is the same choice
+    "ucb-pe": lambda: DPP(UCB(_BETA), then="max"),  # section 3.2 of the paper: the same choice
     "est-pe": lambda: DPP(EST(), then="max"),
-    "bucb": lambda: Hallucinated(UCB()),
+    "bucb": lambda: Hallucinated(UCB(_BETA)),
     "b-est": lambda: Hallucinated(EST()),
     "lp-ucb": LocalPenalization,
     "dpp-ts": DPPThompson,
@@ -36,9 +42,19 @@ STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
 }
 """Every name `Study(strategy=...)` takes, and the strategy it stands for."""
 
+_BEFORE_0_3: Mapping[str, Callable[[], Strategy]] = {
+    "ucb-dpp-max": lambda: DPP(UCB(), then="max"),
+    "ucb-dpp-sample": lambda: DPP(UCB(), then="sample"),
+    "ucb-pe": lambda: DPP(UCB(), then="max"),
+    "bucb": lambda: Hallucinated(UCB()),
+}
+"""Strategies that names stood for in a journal that was started before 0.3: the theorem's width."""
 
-def strategy_of(given: str | Strategy) -> tuple[str, Strategy]:
+
+def strategy_of(given: str | Strategy, names: str = NAMES) -> tuple[str, Strategy]:
     """The name and the strategy meant by a name or an object.
+
+    ``names`` is the version whose strategies the names stand for (see `covey.learn.Recipe`).
 
     >>> strategy_of("random")
     ('random', Random())
@@ -56,4 +72,5 @@ def strategy_of(given: str | Strategy) -> tuple[str, Strategy]:
             f"unknown strategy {given!r}; there are {', '.join(STRATEGIES)}."
             f"{did_you_mean(given, STRATEGIES)}"
         )
-    return given, STRATEGIES[given]()
+    known = STRATEGIES if names == NAMES else {**STRATEGIES, **_BEFORE_0_3}
+    return given, known[given]()

@@ -52,6 +52,7 @@ _log = logging.getLogger("covey")
 
 
 Goal = Sense
+NAMES = "0.3"  # the first version whose names of strategies mean what they mean now
 RESOLUTION = 0.01  # of a range: points of a batch closer than this in every coordinate are copies
 
 
@@ -66,6 +67,7 @@ class Recipe:
     resolution: float | None = None  # share of a range within which points are copies; None: 1 %
     earlier: tuple[Earlier, ...] = ()  # studies whose means are a prior
     passed: tuple[Space | Pool, ...] = ()  # the spaces that were searched before, oldest first
+    names: str = NAMES  # of strategies mean what they did from this version on
 
     @property
     def alike(self) -> float:

@@ -169,7 +169,9 @@ class Study(OnPlates):
         seconds: Any = None,
         key: str | None = None,
     ) -> Request:
-        name, chosen = (self._name, self._strategy) if strategy is None else strategy_of(strategy)
+        name, chosen = self._name, self._strategy
+        if strategy is not None:
+            name, chosen = strategy_of(strategy, self._begun.names)
         held = arguments.checked_held(self._space_for(key), fixed)
         use = replace(self._resources, seconds=arguments.checked_seconds(seconds))
         return Request(arguments.checked_count(k), chosen, name, held, use)

@@ -15,7 +15,9 @@ from covey.diagnostics import certificate, explain, information_gain, repulsive_
 from covey.gp import Warp
 from covey.kernels import Matern52
 from covey.learn import understand
+from covey.policies import UCB
 from covey.selection import Selection
+from covey.strategies import DPP
 
 seeds = st.integers(0, 10_000)
 
@@ -104,7 +106,8 @@ def bent_round(seed: int) -> Bent:
     at = rng.uniform(size=(300, 2))
     root = np.linalg.cholesky(Matern52((0.3, 0.3), 1.0)(at, at) + 1e-8 * np.eye(300))
     f = np.exp(1.5 * root @ rng.normal(size=300))
-    study = covey.Study(covey.Pool(at), seed=seed, strategy="ucb-dpp-max")
+    theorem = DPP(UCB("theory"), then="max")
+    study = covey.Study(covey.Pool(at), seed=seed, strategy=theorem)
     first = rng.permutation(300)[:12]
     study.add([{"x0": at[i, 0], "x1": at[i, 1]} for i in first], [f[i] for i in first])
     posterior = understand(study.history, study.recipe, np.random.default_rng(0))

@@ -12,9 +12,13 @@ from tests.reliability.mutants import planted
 from tests.reliability.verdict import Broken, demand
 
 import covey
+from covey.baselines import Hallucinated
 from covey.errors import JournalError
 from covey.history import Event, Late
-from covey.log.journal import Journal, read
+from covey.learn import NAMES
+from covey.log.journal import Journal, header_line, read
+from covey.policies import UCB
+from covey.strategies import DPP
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.jsonl"))
 STATE = "a frozen journal loads to another state"
@@ -60,6 +64,52 @@ def test_a_frozen_journal_can_be_gone_on_with(golden):
     study.tell(batch, [9.0, 8.0])
     assert study.ask(4, key="first plate") == list(study.history.trials[2:6])
     assert len(covey.Study.load(golden).history) == count + 2
+
+
+def rewrite_header(path: Path, **fields: object) -> None:
+    """Make the header of a journal say something else."""
+    header, rest = path.read_bytes().split(b"\n", 1)
+    said = {**json.loads(header), **fields}
+    for reserved in ("covey", "min_reader", "created", "crc"):
+        del said[reserved]
+    path.write_bytes(header_line(said) + rest)
+
+
+@pytest.mark.parametrize("name", ["ucb-dpp-max", "ucb-dpp-sample", "ucb-pe", "bucb"])
+@pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
+def test_a_frozen_journal_goes_on_with_the_strategies_that_its_names_stood_for(
+    version, name, tmp_path
+):
+    """Those of UCB had the width of the theorem until 0.3."""
+    (golden,) = [path for path in GOLDEN if path.stem == version]
+    path = Path(shutil.copy(golden, tmp_path))
+    rewrite_header(path, strategy={"name": name, "object": False})
+    theorem = UCB("theory")
+    own = {
+        "bucb": Hallucinated(theorem),
+        "ucb-dpp-sample": DPP(theorem, then="sample"),
+    }.get(name, DPP(theorem, then="max"))
+
+    def chosen(strategy=None):
+        study = covey.Study.load(path).rehearsal()
+        trials = study.ask(3, strategy=strategy)
+        return study.diagnostics.width, [trial.point for trial in trials]
+
+    width, points = chosen(own)
+    assert chosen() == chosen(name) == (width, points)
+    space = covey.Study.load(path).space
+    named = covey.Study(space, "min", name, journal=path)  # as a covey.toml has it
+    assert [trial.point for trial in named.ask(3)] == points
+    assert named.diagnostics.width == width > 4.0
+
+
+def test_names_of_strategies_that_a_newer_covey_gave_another_meaning_are_not_guessed_at(tmp_path):
+    path = tmp_path / "run.jsonl"
+    covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0, journal=path)
+    assert covey.Study.load(path).recipe.names == NAMES
+    rewrite_header(path, names="9.0")
+    with pytest.raises(JournalError, match=r"9\.0.*upgrade"):
+        covey.Study.load(path)
 
 
 def test_the_frozen_journal_of_this_version_holds_every_kind_of_event():

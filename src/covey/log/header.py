@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from covey.earlier import Earlier, PriorStudies
 from covey.errors import CoveyError, JournalError, JournalMismatch, SpaceError, StrategyError
 from covey.gp import GP
-from covey.learn import Recipe
+from covey.learn import NAMES, Recipe
 from covey.log.extension import space_known_by, stages
 from covey.log.journal import Journal, read
 from covey.log.log import Log, Logbook, ReadOnlyLog, checked_path, exists, no_collector
@@ -33,6 +33,9 @@ _HEADER: dict[str, Any] = {
 }
 
 
+_FIRST_NAMES = "0.1"  # of a header that says nothing about names
+
+
 def header_of(recipe: Recipe, strategy: Mapping[str, Any]) -> dict[str, Any]:
     """The header of a new log; a strategy that is an object can only be named in it."""
     header = {
@@ -40,6 +43,7 @@ def header_of(recipe: Recipe, strategy: Mapping[str, Any]) -> dict[str, Any]:
         "fingerprint": recipe.space.fingerprint,
         **recipe.outcomes.describe(),
         "strategy": dict(strategy),
+        "names": recipe.names,
         "seed": recipe.seed,
         "gp": recipe.gp.describe(),
     }
@@ -74,6 +78,17 @@ def strategy_in(header: Mapping[str, Any]) -> str:
     return str(written["name"])
 
 
+def names_in(header: Mapping[str, Any]) -> str:
+    """The version whose strategies the names in a journal stand for."""
+    written = header.get("names", _FIRST_NAMES)
+    if written not in (_FIRST_NAMES, NAMES):  # another strategy would choose other batches
+        raise JournalError(
+            f"this journal means by the names of strategies what covey {written} does, which this "
+            "covey does not know; it was written by a newer one, please upgrade."
+        )
+    return str(written)
+
+
 def gp_in(header: Mapping[str, Any]) -> GP:
     """The Gaussian process a journal was started with."""
     unknown = set(header["gp"]).difference(field.name for field in fields(GP))
@@ -103,6 +118,7 @@ def recipe_in(
         header["seed"],
         header.get("resolution"),
         tuple(map(Earlier.from_description, header.get("prior", ()))),
+        names=names_in(header),
     )
     for what, written, now in (
         ("space", passed[-1]["fingerprint"], space.fingerprint),
@@ -181,8 +197,8 @@ def _differences(last: Mapping[str, Any], given: Space | Pool) -> list[str]:
 # Opening a study, from the user's arguments and an existing journal.
 
 
-Find = Callable[[str | Strategy], tuple[str, Strategy]]
-"""Turns a strategy, or the name of one, into both; see `covey.catalog.strategy_of`."""
+Find = Callable[[str | Strategy, str], tuple[str, Strategy]]
+"""Turns a strategy, or the name of one as of a version, into both: `covey.catalog.strategy_of`."""
 
 
 @dataclass(frozen=True)
@@ -232,8 +248,8 @@ def open_study(
     path = checked_path(journal)
     if path is not None and exists(path):
         return _resume(wanted, reopen(path), find)
-    name, strategy = find("auto" if wanted.strategy is None else wanted.strategy)
     recipe = wanted.recipe
+    name, strategy = find("auto" if wanted.strategy is None else wanted.strategy, recipe.names)
     if path is None:
         return OpenedStudy(recipe, name, strategy, Logbook(recipe.space))
     named = {"name": name, "object": not isinstance(wanted.strategy, str | None)}
@@ -267,7 +283,7 @@ def _resume(wanted: StudyArguments, opened: OpenedLog, find: Find) -> OpenedStud
     try:
         require_study(log.header, log.name)
         recipe = recipe_in(log.header, wanted, lines)
-        name, strategy = _strategy(log, wanted.strategy, find)
+        name, strategy = _strategy(log, wanted.strategy, find, recipe.names)
         with no_collector():
             return OpenedStudy(recipe, name, strategy, Logbook(recipe.space, log, lines))
     except CoveyError:
@@ -275,11 +291,13 @@ def _resume(wanted: StudyArguments, opened: OpenedLog, find: Find) -> OpenedStud
         raise
 
 
-def _strategy(log: Log, wanted: str | Strategy | None, find: Find) -> tuple[str, Strategy]:
+def _strategy(
+    log: Log, wanted: str | Strategy | None, find: Find, names: str
+) -> tuple[str, Strategy]:
     """The strategy that is wanted, else that of the log; a log that is only read needs none."""
     try:
-        return find(strategy_in(log.header) if wanted is None else wanted)
+        return find(strategy_in(log.header) if wanted is None else wanted, names)
     except StrategyError:
         if wanted is not None or not isinstance(log, ReadOnlyLog):
             raise
-        return log.header["strategy"]["name"], find("auto")[1]
+        return log.header["strategy"]["name"], find("auto", names)[1]

@@ -144,7 +144,7 @@ def _next(history: History, asked: Sequence[Batch]) -> tuple[str, ...]:
 
 def _again(last: Batch, load: tuple[str, ...]) -> tuple[str, ...]:
     k = len(last.ids)
-    known = f"strategy_of({last.strategy!r})"
+    known = f"strategy_of({last.strategy!r}, study.recipe.names)"
     yours = f"{last.strategy!r}, strategy  # your own object"
     return (
         "import covey",

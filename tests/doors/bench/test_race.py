@@ -155,6 +155,7 @@ def test_every_strategy_of_ours_is_entered():
     from covey.catalog import STRATEGIES
 
     assert {f"covey-{name}" for name in STRATEGIES} <= set(OPTIMISERS)
+    assert {f"covey-{name}-theory" for name in ("ucb-dpp-max", "bucb")} <= set(OPTIMISERS)
     assert set(PEERS) == {"botorch", "hebo", "optuna-gp", "turbo", "vizier"} <= set(OPTIMISERS)
     assert "levy4~1%" in set(names())
 

@@ -78,7 +78,7 @@ def test_what_to_type_next(line):
     assert "study.history.pending" in typed(line).next[-2]
 
 
-@pytest.mark.parametrize("strategy", ["auto", "random"])
+@pytest.mark.parametrize("strategy", ["auto", "random", "bucb"])
 def test_the_last_batch_comes_again(tmp_path, strategy):
     """The lines on the page are run, and give the very points of the log."""
     path = tmp_path / "it's a run.jsonl"

@@ -4,6 +4,7 @@
 >>> study = covey.Study(covey.Space({"x": covey.Real(0.0, 1.0)}), seed=0)
 >>> batch = study.ask(3)
 >>> study.tell(batch, [-(t.point["x"] - 0.5) ** 2 for t in batch])
+[]
 >>> len(study.ask(3))
 3
 """

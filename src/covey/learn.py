@@ -28,6 +28,7 @@ from covey.gp import (
     Sharing,
     Success,
     Warp,
+    beyond_belief,
     fit_best,
     learnt_scale,
     observe,
@@ -37,7 +38,17 @@ from covey.gp import (
     without_shifts,
 )
 from covey.gp.fit import MANY
-from covey.history import Asked, History, PlateRecord, Point, Trial, models_of
+from covey.history import (
+    Amended,
+    Asked,
+    History,
+    Included,
+    PlateRecord,
+    Point,
+    Trial,
+    models_of,
+)
+from covey.history.events import ids_in
 from covey.history.wells import mean_and_error
 from covey.hypervolume import EXACT, Front, front_of
 from covey.outcomes import Outcomes, Sense, goal_values
@@ -135,6 +146,33 @@ def _success(history: History, recipe: Recipe, failed: Sequence[Mapping[str, Any
     rng = np.random.default_rng([recipe.seed, len(told), len(failed)])
     failed_at = recipe.space.encode(failed)
     return Success.among(told, failed_at, recipe.gp, rng, recipe.space.groups)
+
+
+def doubtful(history: History, recipe: Recipe) -> dict[int, str]:
+    """Results that are beyond belief on the good side, by trial, with what is so in words.
+
+    None that somebody has vouched for by including or amending it. Excluded ones are judged
+    already. Every outcome that is modelled is looked at; see `beyond_belief`.
+    """
+    found: dict[int, str] = {}
+    told = [trial for trial in history.told if not trial.excluded]
+    for name in recipe.outcomes.names:
+        goal = recipe.outcomes.sense(name)
+        sign, side = (1.0, "above") if goal == "max" else (-1.0, "below")
+        known = [(t.id, t.values[name]) for t in told if name in t.values]
+        odd = beyond_belief(sign * np.array([value for _, value in known]))
+        if odd is not None:
+            (id, value), far = known[odd[0]], odd[1]
+            said = f"{name} {value:g} is beyond belief: {far:.0e} times as far {side} all other "
+            found.setdefault(id, said + "results as these are from zero")
+    return {id: said for id, said in found.items() if not _is_vouched_for(id, history)}
+
+
+def _is_vouched_for(id: int, history: History) -> bool:
+    """Whether somebody has included or amended a result, and so looked at it."""
+    return any(
+        isinstance(event, Included | Amended) and id in ids_in(event) for event in history.events
+    )
 
 
 def _fitted(

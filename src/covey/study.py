@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -20,7 +21,7 @@ from covey.gains import Advice
 from covey.gp import GP
 from covey.history import History, Trial, events
 from covey.large.budget import ResourceOptions, Resources, progress_bar
-from covey.learn import Goal, LastModel, Recipe
+from covey.learn import Goal, LastModel, Recipe, doubtful
 from covey.log.header import OpenedLog, open_study, reopen
 from covey.log.log import Log, LogState, Message, ReadOnlyLog, Requirement
 from covey.outcomes import Outcomes
@@ -33,6 +34,8 @@ from covey.space.covering import are_alike, covering
 if TYPE_CHECKING:
     from covey.run.api import Objective, Result, Workers
     from covey.run.plan import RunOptions
+
+_log = logging.getLogger("covey")
 
 Value: TypeAlias = float | Mapping[str, Any]
 """A result: a number; or outcomes by name, and what is recorded beside them."""
@@ -75,7 +78,7 @@ class Study(OnPlates):
     >>> study = Study(Space({"x": Real(0.0, 1.0)}), goal="min", seed=0)
     >>> for _ in range(3):
     ...     batch = study.ask(4)
-    ...     study.tell(batch, [(t.point["x"] - 0.3) ** 2 for t in batch])
+    ...     doubted = study.tell(batch, [(t.point["x"] - 0.3) ** 2 for t in batch])
     >>> bool(abs(study.best.point["x"] - 0.3) < 0.1)
     True
     """
@@ -101,6 +104,7 @@ class Study(OnPlates):
         self._model = LastModel(opened.recipe)
         self._name, self._strategy = opened.name, opened.strategy
         self._resources = Resources(**options)  # type: ignore[misc] # the rest is popped
+        self._doubted: set[tuple[int, str]] = set()  # of which it was said, also by a rehearsal
         self.proposer: Proposer = propose  # computes a batch; see contrib/covey-dask
 
     @classmethod
@@ -178,6 +182,8 @@ class Study(OnPlates):
 
     def _asked(self, request: Request, key: str | None) -> list[Trial]:
         with self._computing, self._log.log.asking():
+            self.refresh()
+            self.doubt()  # what others have told
             while True:
                 with suppress(JournalConflict):  # another process took a point: choose again
                     return self._ask(request, arguments.checked_key(key))
@@ -215,8 +221,10 @@ class Study(OnPlates):
         sem: float | Sequence[float | None] | Array | None = None,
         *,
         key: str | None = None,
-    ) -> None:
+    ) -> list[Trial]:
         """Record the results of a batch or of one trial, in your own sign: all of them or none.
+
+        Returns the trials that are excluded by it, as beyond belief (see `doubt`); mostly none.
 
         Args:
             trials: trials or their ids, in any order; or one of them.
@@ -230,6 +238,7 @@ class Study(OnPlates):
         found = arguments.results_of(told, ids, self.history, self.outcomes)
         sems = arguments.each(sem, len(ids), self.outcomes, found.values)
         self._commit(events.Told(ids, found.values, sems, found.metrics, found.goal), key)
+        return self.doubt()
 
     def tell_sheet(  # noqa: PLR0913 - each answers another question about the rows
         self,
@@ -303,8 +312,32 @@ class Study(OnPlates):
         self._commit(events.Excluded(self._own_ids(trials), reason), key)
 
     def include(self, trials: Trials, reason: str, *, key: str | None = None) -> None:
-        """Let excluded results count again: batches are as if they had never been excluded."""
+        """Let excluded results count again: batches are as if they had never been excluded.
+
+        They are not doubted again, however far they are from the others.
+        """
         self._commit(events.Included(self._own_ids(trials), reason), key)
+
+    def doubt(self) -> list[Trial]:
+        """Exclude results that are beyond belief, such as 1e6 among values of order 1.
+
+        `tell` and `ask` do so by themselves, with a warning of the logger "covey". What is excluded
+        counts again if you `include` it; if it is wrong, `amend` it first. Returns the trials.
+        """
+        found = doubtful(self.history, self._recipe)
+        for id, said in found.items():
+            try:
+                self._commit(events.Excluded((id,), said))
+            except (HistoryError, JournalError):  # another process was quicker; or `ask` will see
+                continue
+            if (id, said) not in self._doubted:
+                self._doubted.add((id, said))
+                _log.warning(
+                    "trial %d is excluded: %s. If it is right, include it, with a reason; if not, "
+                    "amend it first, or leave it out.",
+                    *(id, said),
+                )
+        return [trial for trial in map(self.history.trial, found) if trial.excluded]
 
     def retry(self, trials: Trials, *, key: str | None = None) -> None:
         """Make failed trials pending again: a run evaluates them, or you tell their results."""
@@ -348,7 +381,9 @@ class Study(OnPlates):
         found = arguments.new_results(told, len(checked), outcomes)
         sems = arguments.each(sem, len(checked), outcomes, found.values)
         added = events.Added(checked, found.values, sems, found.metrics, found.goal)
-        return self._commit(added, key)
+        made = self._commit(added, key)
+        excluded = {trial.id: trial for trial in self.doubt()}
+        return [excluded.get(trial.id, trial) for trial in made]
 
     def run(
         self,

@@ -221,6 +221,7 @@ def _take(
         put(_preview(found))
     found.require_all(skip_unknown=form.skip_unknown)
     check_intake(found, study)
+    before = _excluded(study)
     if not form.dry_run:
         if form.starts:  # all can be taken: the study may start
             study = form.settings.study()
@@ -230,8 +231,9 @@ def _take(
     counts = _counts(found)
     if form.as_json:
         fields = {**counts, "dry_run": form.dry_run, "pending": len(study.history.pending)}
+        doubted = {"excluded": sorted(_excluded(study) - before)}  # as beyond belief
         shown = {"rows": [_entry_json(entry) for entry in found.entries]} if form.dry_run else {}
-        put_json(f"covey.{form.verb}/1", {**fields, **shown})
+        put_json(f"covey.{form.verb}/1", {**fields, **doubted, **shown})
     else:
         put(_summary(counts, dry_run=form.dry_run))
     for line in found.left_out():
@@ -241,6 +243,10 @@ def _take(
         say(f"{several(part, 'trial')} told in part; the rest of the outcomes is to come")
     _say_what_is_left(form.settings, study)
     return end(study)
+
+
+def _excluded(study: Study) -> set[int]:
+    return {trial.id for trial in study.history.trials if trial.excluded}
 
 
 def _says_as_run(found: Intake, rows: Sequence[tuple[SheetColumns, SheetRow]]) -> bool:

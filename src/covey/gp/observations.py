@@ -140,6 +140,10 @@ def fitted_warp(z: Array) -> Warp:
 # Results below a gap of so many ranges of the rest are penalties: several that agree to this share
 # of the gap, or a single one, which must be farther away. (Our choice.)
 _FAR_APART, _FAR_ALONE, _ALIKE = 10.0, 1000.0, 0.01
+# A result beyond belief is so many times as far above the rest as any of it is from zero, and by
+# more than the square of how the rest itself reaches beyond its median; fewer results allow no
+# judgement. (Our choice; tests/laws/test_results_beyond_belief.py has what must not be doubted.)
+_BEYOND, _REACH, _FEWEST = 1e4, 2.0, 10
 LEAST_NOISE = 1e-6  # smallest variance of one observation in standardised units, MATH 1
 _MOST_SPREAD = 1e75  # largest standard deviation of one: its square must not overflow
 _SMALLEST = float(np.finfo(np.float64).smallest_normal)  # below it, numbers have fewer digits
@@ -256,6 +260,32 @@ def clipped_penalties(values: Array) -> Array:
         return values
     worst = ordered[apart[-1]]
     return np.maximum(values, worst - (ordered[-1] - worst))
+
+
+def beyond_belief(values: Array) -> tuple[int, float] | None:
+    """The outcome to maximise that is beyond belief, if one is, and how far. Cost n log n.
+
+    The counterpart of `clipped_penalties` at the good end: 1e6 among values of order 1 is a slip of
+    a pen, and a model that takes it in is blind to the rest. How far is the gap to all others, by
+    the largest of their sizes; it must be 10⁴, of ten outcomes at least. Zero means something here:
+    where all results are 0.1 and one is 0.97, the gap is thousands of their ranges, and they are
+    accuracies. Outcomes that span decades may well go on to: where the largest of the others is h
+    times their median, in size, the gap must exceed h², too. Two such outcomes support each other.
+
+    >>> beyond_belief(np.array([1.0, 2.0, 3.0, 2.5, -1.0, 0.5, 1e6, 2.0, -0.3, 1.2]))
+    (6, 333332.3333333333)
+    """
+    if len(values) < _FEWEST:
+        return None
+    order = np.argsort(values)
+    others = clipped_penalties(values[order[:-1]])
+    sizes, top = np.abs(others), int(order[-1])
+    largest, usual = float(sizes.max()), float(np.median(sizes))
+    # Sizes are divided first, so that squares do not overflow; a median of zero spans all decades.
+    if usual < _SMALLEST or not np.isfinite(largest / usual):
+        return None
+    far = float(values[top] / largest - others[-1] / largest)
+    return (top, far) if far > max(_BEYOND, (largest / usual) ** _REACH) else None
 
 
 def observe(

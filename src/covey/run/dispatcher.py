@@ -351,6 +351,7 @@ class Dispatcher:
                     self._study.note(late, key=self._key(task))
             _log.info("a further result of trial %d came late: %r", task.id, outcome.result)
             return
+        self._study.doubt()
         self._name_unkept(outcome)
         self._queue.pop(task.id, None)  # another attempt is not needed
         self.settled += before == "pending"

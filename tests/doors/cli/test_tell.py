@@ -296,3 +296,20 @@ def test_what_cannot_be_told_names_a_way(asked, text, words):
     done = asked("tell", "-", stdin=text)
     assert done.code == 5
     assert words in done.err
+
+
+def test_a_result_beyond_belief_is_said_and_included_when_it_is_confirmed(study):
+    study("ask", "--batch", "12")
+    values = [f"{i}={0.5 + i % 5}" for i in range(11)]
+    planned = study("tell", *values, "11=1e6", "--dry-run")
+    assert "trial 11" in planned.err
+    told = study("tell", *values, "11=1e6", "--json")
+    assert told.json["excluded"] == [11]
+    assert told.err.count("beyond belief") == 1
+    assert "beyond belief" in study("logs", "11").out
+    assert study("best", "--json").json["best"]["id"] != 11
+    assert "beyond belief" in study("status").out
+    assert study("include", "11", "--reason", "measured twice").code == 0
+    study("ask", "--batch", "2")
+    assert study("tell", "12=0.5", "--json").json["excluded"] == []
+    assert study("best", "--json").json["best"]["id"] == 11

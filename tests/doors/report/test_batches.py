@@ -172,3 +172,10 @@ def test_the_page_says_what_failed_when_what_was_amended_and_what_was_noted(name
 def test_a_page_without_notes_has_no_room_for_them(rising):
     text = page(card(rising))
     assert "Notes about trials" not in text
+
+
+def test_a_result_beyond_belief_is_struck_out_with_the_reason(line):
+    line.tell(line.ask(12), [*(0.1 * i for i in range(1, 12)), 1e6])
+    said = page(card(line))
+    assert "<s>11</s>" in said
+    assert "is beyond belief" in said

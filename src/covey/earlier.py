@@ -18,8 +18,8 @@ import numpy as np
 from covey.disk import reporting
 from covey.errors import JournalError, SpaceError, did_you_mean
 from covey.gp import condition, fit_best, observe
-from covey.gp.observations import Warp
 from covey.gp.prior_mean import SourceMean
+from covey.gp.warp import Warp
 from covey.history import PLAIN, History, event_from_json
 from covey.log.journal import read
 from covey.outcomes import Outcomes

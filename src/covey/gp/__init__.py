@@ -3,11 +3,12 @@
 from covey.gp.fit import fit, fit_best, informative, outgrown
 from covey.gp.likelihood import Likelihood
 from covey.gp.model import GP, PRIORS, Model, Priors
-from covey.gp.observations import Observations, Warp, beyond_belief, observe
+from covey.gp.observations import Observations, beyond_belief, observe
 from covey.gp.posterior import Posterior, Recall, condition, without_shifts
 from covey.gp.several import Bound, Posteriors, Scale, learnt_scale, scaled
 from covey.gp.shifts import Sharing
 from covey.gp.success import Success
+from covey.gp.warp import Warp
 
 __all__ = [
     "GP",

@@ -13,13 +13,13 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
 from covey import Pool, Study
 from covey.arrays import Array, one_thread
-from covey.gp import Recall, Warp, fit_best
+from covey.gp import Recall, View, fit_best
 from covey.learn import observations
 
 T = TypeVar("T")
@@ -54,10 +54,10 @@ def timed(work: Callable[[], T]) -> tuple[T, tuple[float, float]]:
 
 
 def learn(study: Study) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Seconds of the fit alone, both views of it, and of conditioning on all results."""
+    """Seconds of the fit alone, all views of it, and of conditioning on all results."""
     history, recipe = study.history, study.recipe
-    views = [observations(history, recipe, bent=bent) for bent in (True, False)]
-    views = views[1:] if views[0].warp == Warp() else views
+    seen = [(view, observations(history, recipe, view=view)) for view in get_args(View)]
+    views = [data for view, data in seen if data.view == view]
     rng = np.random.default_rng(0)
     with one_thread():
         (data, models), fit = timed(lambda: fit_best(views, recipe.gp, rng))

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,9 +17,8 @@ import numpy as np
 
 from covey.disk import reporting
 from covey.errors import JournalError, SpaceError, did_you_mean
-from covey.gp import condition, fit_best, observe
+from covey.gp import condition, fit_best, views_of
 from covey.gp.prior_mean import SourceMean
-from covey.gp.warp import Warp
 from covey.history import PLAIN, History, event_from_json
 from covey.log.journal import read
 from covey.outcomes import Outcomes
@@ -28,7 +27,7 @@ from covey.space.names import is_finite, is_scalar, listed
 
 if TYPE_CHECKING:
     from covey.arrays import Array
-    from covey.gp import GP, Observations
+    from covey.gp import GP
     from covey.learn import Recipe
 
 MOST = 300  # results of an earlier study that are kept: the best of them, and others at random
@@ -139,24 +138,13 @@ class Earlier:
         at, values = np.hstack([here, rest])[kept], sign * told
         columns = np.concatenate([np.r_[space.columns_of(name)] for name in shared])
         groups = _groups(space, columns, rest.shape[1])
-        views = list(_views(at, values, groups, warp=gp.warp))
+        views = views_of(at, values, np.full(len(values), np.nan), warp=gp.warp, groups=groups)
         plain = replace(gp, noise=None, samples=0)
         data, models = fit_best(views, plain, np.random.default_rng(0))
         return SourceMean(condition(models, data), columns, rest[kept][int(np.argmax(values))])
 
     def _column(self, name: str) -> list[Any]:
         return [point[name] for point in self.points]
-
-
-def _views(
-    at: Array, values: Array, groups: tuple[int, ...] | None, *, warp: bool
-) -> Iterator[Observations]:
-    """The results unwarped and, where that makes a difference, warped."""
-    unknown = np.full(len(values), np.nan)
-    warped = observe(at, values, unknown, warped=warp, groups=groups)
-    if warped.warp != Warp():
-        yield warped
-    yield observe(at, values, unknown, groups=groups)
 
 
 def _groups(space: Space | Pool, columns: Array, more: int) -> tuple[int, ...] | None:

@@ -27,7 +27,7 @@ from covey.gp import (
     Scale,
     Sharing,
     Success,
-    Warp,
+    View,
     beyond_belief,
     fit_best,
     learnt_scale,
@@ -35,6 +35,7 @@ from covey.gp import (
     outgrown,
     scaled,
     success,
+    views_of,
     without_shifts,
 )
 from covey.gp.fit import MANY
@@ -179,9 +180,12 @@ def _fitted(
     history: History, recipe: Recipe, rng: np.random.Generator
 ) -> tuple[Observations, tuple[Model, ...]]:
     """The data in their most probable view, and hyper-parameters fitted to them now."""
-    data, models = fit_best(_views(history, recipe), recipe.gp, rng, _last(history))
-    warped = data.warp != Warp()
-    return data, tuple(replace(model, bent=warped) for model in models)
+    warp = _may_warp(recipe)
+    views = views_of(*_results(history, recipe), warp=warp, groups=recipe.space.groups)
+    earlier = _seen_before(views[0], recipe).earlier
+    views = [replace(view, earlier=earlier) for view in views]  # at the same points
+    data, models = fit_best(views, recipe.gp, rng, _last(history))
+    return data, tuple(replace(model, view=data.view) for model in models)
 
 
 def _last(history: History) -> tuple[Model, ...]:
@@ -209,7 +213,7 @@ def _standing(history: History, recipe: Recipe) -> tuple[Observations, tuple[Mod
     before = History(history.events[: _fitted_at(history, outcome)]).of_outcome(outcome)
     if not before.counted:
         return None
-    now, then = (observations(h, recipe, bent=models[0].bent) for h in (history, before))
+    now, then = (observations(h, recipe, view=models[0].view) for h in (history, before))
     suited = len(now) > MANY and all(model.suits(gp, now.at.shape[1]) for model in models)
     return (now, models) if suited and not outgrown(now, then) else None
 
@@ -230,22 +234,10 @@ def _fitted_at(history: History, outcome: str) -> int:
     return place
 
 
-def _views(history: History, recipe: Recipe) -> list[Observations]:
-    """The outcomes warped, where the recipe allows it and it makes a difference; and unwarped."""
-    results, groups = _results(history, recipe), recipe.space.groups
-    unwarped = _seen_before(observe(*results, groups=groups), recipe)
-    warped = observe(*results, warped=_may_warp(recipe), groups=groups)
-    warped = replace(warped, earlier=unwarped.earlier)  # at the same points
-    return [unwarped] if warped.warp == Warp() else [warped, unwarped]
-
-
-def observations(history: History, recipe: Recipe, *, bent: bool = False) -> Observations:
-    """The results that count, encoded and with the sign to maximise.
-
-    ``bent``: warped, as `Model.bent` has it, if the recipe allows it.
-    """
-    warped = bent and _may_warp(recipe)
-    data = observe(*_results(history, recipe), warped=warped, groups=recipe.space.groups)
+def observations(history: History, recipe: Recipe, *, view: View = "straight") -> Observations:
+    """The results that count, encoded and with the sign to maximise, in a view of `Model.view`."""
+    allowed: View = view if _may_warp(recipe) else "straight"
+    data = observe(*_results(history, recipe), view=allowed, groups=recipe.space.groups)
     return _seen_before(data, recipe)
 
 

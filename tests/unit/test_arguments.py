@@ -161,6 +161,7 @@ def journal_with(path, models):
         [GOOD | {"noise": 10**400}],
         [GOOD | {"mean": {}}],
         [GOOD | {"bent": "yes"}],
+        [GOOD | {"framed": 1}],
         [GOOD, GOOD | {"mean": None}],
     ],
 )

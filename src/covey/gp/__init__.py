@@ -3,7 +3,7 @@
 from covey.gp.fit import fit, fit_best, informative, outgrown
 from covey.gp.likelihood import Likelihood
 from covey.gp.model import GP, PRIORS, Model, Priors
-from covey.gp.observations import Observations, beyond_belief, observe
+from covey.gp.observations import Observations, View, beyond_belief, observe, views_of
 from covey.gp.posterior import Posterior, Recall, condition, without_shifts
 from covey.gp.several import Bound, Posteriors, Scale, learnt_scale, scaled
 from covey.gp.shifts import Sharing
@@ -24,6 +24,7 @@ __all__ = [
     "Scale",
     "Sharing",
     "Success",
+    "View",
     "Warp",
     "beyond_belief",
     "condition",
@@ -34,5 +35,6 @@ __all__ = [
     "observe",
     "outgrown",
     "scaled",
+    "views_of",
     "without_shifts",
 ]

@@ -54,6 +54,7 @@ def informative(at: Array, rng: np.random.Generator, most: int | None = None) ->
 
 _ONE_START = 300  # observations above which the optimiser has one start, and is brief
 _ITERATIONS, _BRIEF = 60, 30  # the first 30 came within 3 nats of 500 in 34 hyper-parameters
+_MARGINS = {"framed": 8.0}  # nats by which a view has to be more probable (decision 33)
 _DECIDING = 200  # of these many, those that say which view a first fit is made in (our choice)
 _BURN_IN, _THIN = 3, 0.5  # updates per hyper-parameter, before the first draw and between draws
 
@@ -75,9 +76,10 @@ def fit(
 def fit_best(
     data: Sequence[Observations], gp: GP, rng: np.random.Generator, last: Sequence[Model] = ()
 ) -> tuple[Observations, tuple[Model, ...]]:
-    """Of several views of the same outcomes, warped and unwarped, the most probable, with its fit.
+    """Of several views of the same outcomes the most probable, with its fit.
 
-    Compared by log p(w, θ) + log |dw/dz|, the density of the outcomes as they were told. More than
+    Compared by log p(w, θ) + log |dw/dz|, the density of the outcomes as they were told, where the
+    framed view has to be more probable by a margin. More than
     `MANY` rows are fitted and compared on the same informative subset (decision 12). A first
     fit to many rows is made in one view, the most probable of a few of them.
     """
@@ -99,7 +101,11 @@ def _most_plausible(
 ) -> tuple[int, tuple[Model, ...]]:
     """The index of the view that is most probable with its fit, and that fit."""
     fitted = [fit(one, gp, rng, last) for one in views]
-    best = max(range(len(views)), key=lambda i: plausibility(views[i], fitted[i], gp))
+    odds = [
+        plausibility(view, models, gp) - _MARGINS.get(view.view, 0.0)
+        for view, models in zip(views, fitted, strict=True)
+    ]
+    best = int(np.argmax(odds))
     return best, fitted[best]
 
 
@@ -198,6 +204,8 @@ def outgrown(now: Observations, then: Observations) -> bool:
     hyper-parameters are in.
     """
     if now.looks > (1.0 + _GROWTH) * then.looks:
+        return True
+    if now.view != then.view:
         return True
     if (now.shifts and now.shifts.labels) != (then.shifts and then.shifts.labels):
         return True

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from covey.arrays import Array
-
+    from covey.gp.observations import View
 
 _MOST_SAMPLES = 1000  # each takes some hundred likelihoods
 
@@ -181,7 +181,7 @@ class Model:
     kernel: Kernel
     noise: float  # σ², the variance of one observation
     mean: float = 0.0  # m, the constant prior mean
-    bent: bool = False  # whether the outcomes were warped first; a log calls it so
+    view: View = "straight"  # of the outcomes that it was fitted to
     outcome: str = ""  # the name of the outcome, where they have names
     earlier: tuple[float, ...] = ()  # a_s, the weights of earlier studies in the prior mean
     shifts: tuple[tuple[str, float], ...] = ()  # τ² of each effect, such as that of plates
@@ -198,6 +198,8 @@ class Model:
         """Plain data for a log; floats survive the round trip exactly."""
         name = next(name for name, made in KERNELS.items() if type(self.kernel) is made)
         named: dict[str, Any] = {"outcome": self.outcome} if self.outcome else {}
+        if self.view == "framed":
+            named["framed"] = True
         if self.earlier:
             named["earlier"] = list(self.earlier)
         if self.shifts:
@@ -208,7 +210,7 @@ class Model:
             "variance": self.kernel.variance,
             "noise": self.noise,
             "mean": self.mean,
-            "bent": self.bent,
+            "bent": self.view != "straight",
             **named,
         }
 
@@ -220,6 +222,7 @@ class Model:
             HistoryError: The data describe no model; a log may come from anywhere.
         """
         lengths, bent = data.get("lengths"), data.get("bent", False)
+        framed = data.get("framed", False)
         earlier, shifts = data.get("earlier", []), data.get("shifts", {})
         shifts = shifts if isinstance(shifts, dict) else {"": None}
         numbers = [*(data.get(name) for name in ("variance", "noise", "mean")), *shifts.values()]
@@ -227,6 +230,7 @@ class Model:
             data.get("kernel") in tuple(KERNELS)
             and isinstance(lengths, list | tuple)
             and isinstance(bent, bool)
+            and isinstance(framed, bool)
             and isinstance(earlier, list | tuple)
             and all(_is_finite(number) for number in (*lengths, *numbers, *earlier))
             and all(length > 0.0 for length in lengths)
@@ -237,7 +241,8 @@ class Model:
         if not sound or lengths is None:
             raise HistoryError(f"these are no hyper-parameters of a model: {dict(data)!r}.")
         kernel = KERNELS[data["kernel"]](tuple(lengths), data["variance"])
-        made = Model(kernel, data["noise"], data["mean"], bent, earlier=tuple(earlier))
+        view: View = "framed" if framed else "warped" if bent else "straight"
+        made = Model(kernel, data["noise"], data["mean"], view, earlier=tuple(earlier))
         return replace(made, shifts=tuple(shifts.items()))
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 
 from covey.arrays import Array, Indices, Mask
 from covey.gp.shifts import Sharing, Shifts, pooled_shifts
-from covey.gp.warp import Warp, fitted_warp
+from covey.gp.warp import Frame, Warp, fitted_warp, own_frame
 
 # Pooled and standardised data.
 
@@ -26,6 +27,8 @@ _BEYOND, _REACH, _FEWEST = 1e4, 2.0, 10
 LEAST_NOISE = 1e-6  # smallest variance of one observation in standardised units, MATH 1
 _MOST_SPREAD = 1e75  # largest standard deviation of one: its square must not overflow
 _SMALLEST = float(np.finfo(np.float64).smallest_normal)  # below it, numbers have fewer digits
+View = Literal["warped", "straight", "framed"]
+"""How outcomes are seen: warped, as they are, or warped in their own frame."""
 _BY_ROW = ("at", "values", "counts", "known", "within", "slopes")
 
 
@@ -50,6 +53,7 @@ class Observations:
     shift: float  # outcome = shift + scale · unwarped standardised value
     scale: float
     warp: Warp = field(default_factory=Warp)
+    view: View = "straight"
     penalties: int = 0  # observations that were clipped as penalties
     # (n, s) means of earlier studies at the points, for the prior mean (`covey.gp.prior_mean`).
     earlier: Array | None = None
@@ -173,14 +177,15 @@ def observe(
     sems: Array,
     sharing: Sharing | None = None,
     *,
-    warped: bool = False,
+    view: View = "straight",
     groups: tuple[int, ...] | None = None,
 ) -> Observations:
     """Standardise and pool: at (N, d), values (N,), sems (N,) with nan where unknown. N log N.
 
-    Penalties are clipped and, with ``warped``, outcomes are warped, unless some standard error is
-    known: that is in the units of the outcomes as told. ``groups`` (d,): columns that share a
-    length-scale. Observations of one point are pooled where they share their shifts.
+    Penalties are clipped and outcomes are seen in the ``view`` that is asked for, or in a plainer
+    one where that makes no difference; straight if some standard error is known: that is in the
+    units of the outcomes as told. ``groups`` (d,): columns that share a length-scale. Observations
+    of one point are pooled where they share their shifts.
 
     >>> at, values = np.array([[0.0], [1.0], [0.0]]), np.array([1.0, 4.0, 3.0])
     >>> data = observe(at, values, np.full(3, np.nan))
@@ -190,17 +195,17 @@ def observe(
     told = values
     if np.isnan(sems).all():
         values = clipped_penalties(values)
-    shift = float(values.mean())
-    reach = float(np.abs(values - shift).max())
-    # A constant outcome has no scale of its own, and its rounding errors are no signal.
-    if reach <= 1e-12 * max(float(np.abs(values).max()), _SMALLEST):
-        # The scale follows a change of unit all the same.
-        scale = abs(shift) if abs(shift) >= _SMALLEST else 1.0
-    else:  # by the reach first, so that squares of tiny outcomes do not underflow
-        scale = reach * float(np.std((values - shift) / reach))
+    else:
+        view = "straight"
+    usual = _mean_and_unit(values)
+    shift, scale, warp = _frame(values, *usual, view)
+    if warp == Warp():
+        view = "straight"
+    elif (shift, scale) == usual:
+        view = "warped"
     z = (values - shift) / scale
-    warp = fitted_warp(z) if warped and np.isnan(sems).all() else Warp()
-    slopes = warp.log_slopes(z)
+    finer = np.log(usual[1] / scale)  # so that densities in different units compare
+    slopes = warp.log_slopes(z) + finer
     z = warp.transform(z)
     variance = noise_variance(sems, scale)
     known = ~np.isnan(sems)
@@ -213,7 +218,7 @@ def observe(
     shifts, slopes_too = None, np.zeros(0)
     if sharing is not None:
         apart = (sharing.controls - shift) / scale
-        slopes_too = warp.log_slopes(apart)
+        slopes_too = warp.log_slopes(apart) + finer
         shifts = pooled_shifts(sharing, sharing.codes[first], warp.transform(apart))
     return Observations(
         at=at[first],
@@ -225,10 +230,45 @@ def observe(
         shift=shift,
         scale=scale,
         warp=warp,
+        view=view,
         penalties=int(np.count_nonzero(values != told)),
         groups=groups,
         shifts=shifts,
     )
+
+
+def _mean_and_unit(values: Array) -> tuple[float, float]:
+    """The mean of outcomes (n,), and their standard deviation where they have one."""
+    mean = float(values.mean())
+    reach = float(np.abs(values - mean).max())
+    # A constant outcome has no scale of its own, and its rounding errors are no signal.
+    if reach <= 1e-12 * max(float(np.abs(values).max()), _SMALLEST):
+        # The scale follows a change of unit all the same.
+        return mean, abs(mean) if abs(mean) >= _SMALLEST else 1.0
+    # By the reach first, so that squares of tiny outcomes do not underflow.
+    return mean, reach * float(np.std((values - mean) / reach))
+
+
+def _frame(values: Array, mean: float, unit: float, view: View) -> Frame:
+    """Zero, unit and warp of outcomes (n,) in a view."""
+    if view == "framed":
+        return own_frame(values, mean, unit)
+    return mean, unit, Warp() if view == "straight" else fitted_warp((values - mean) / unit)
+
+
+def views_of(
+    at: Array,
+    values: Array,
+    sems: Array,
+    sharing: Sharing | None = None,
+    *,
+    warp: bool,
+    groups: tuple[int, ...] | None = None,
+) -> list[Observations]:
+    """The same results in every view in which they differ; straight alone unless ``warp``."""
+    wanted: tuple[View, ...] = get_args(View) if warp else ("straight",)
+    seen = [observe(at, values, sems, sharing, view=view, groups=groups) for view in wanted]
+    return [data for data, view in zip(seen, wanted, strict=True) if data.view == view]
 
 
 def _with_controls(slopes: Array, more: Array) -> Array:

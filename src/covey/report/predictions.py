@@ -15,7 +15,7 @@ import numpy as np
 
 from covey.arrays import Array
 from covey.errors import several
-from covey.gp import Model, Posterior, Warp, condition
+from covey.gp import Model, Posterior, condition
 from covey.history import Asked, Batch, Extended, History, Trial, models_of
 from covey.learn import Recipe, observations
 from covey.space.covering import covering
@@ -123,7 +123,7 @@ def past_forecasts(
             if not all(model.suits(recipe.gp, own.space.width) for model in models):
                 then = then.then(event)  # of an older version, whose coordinates were others
                 continue
-            known = observations(then.of_outcome(outcome), own, bent=models[0].bent)
+            known = observations(then.of_outcome(outcome), own, view=models[0].view)
             posterior = replace(condition(models, known), sources=own.sources)
             trials = [history.trial(i) for i in wanted[place].ids]
             found |= dict(zip(wanted[place].ids, _expected(posterior, own, trials), strict=True))
@@ -145,7 +145,7 @@ def _expected(posterior: Posterior, recipe: Recipe, trials: list[Trial]) -> list
 
 def _noise(posterior: Posterior, learnt: float, trials: list[Trial]) -> Array:
     """Variance (n,) of each measurement: its own standard error where known, else the model's."""
-    straight = posterior.data.warp == Warp()  # a standard error cannot be warped
+    straight = posterior.data.view == "straight"  # a standard error cannot be warped
     scale = posterior.data.scale
     return np.array(
         [

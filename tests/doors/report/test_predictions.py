@@ -149,16 +149,16 @@ def test_sampled_hyperparameters_are_all_used():
 LINE = Space({"x": Real(0.0, 1.0)})
 
 
-def posterior_of(values, warped):
+def posterior_of(values, view):
     at = np.linspace(0.0, 1.0, len(values))[:, None]
-    data = observe(at, np.asarray(values), np.full(len(values), np.nan), warped=warped)
+    data = observe(at, np.asarray(values), np.full(len(values), np.nan), view=view)
     return condition([Model(Matern52((0.3,), 1.0), 0.01)], data)
 
 
 @pytest.mark.parametrize("goal", ["max", "min"])
-@pytest.mark.parametrize("warped", [False, True])
-def test_a_forecast_of_f_is_what_predict_says(goal, warped):
-    posterior = posterior_of([1.0, 1.1, 1.3, 2.0, 9.0, 30.0], warped)
+@pytest.mark.parametrize("view", ["straight", "warped"])
+def test_a_forecast_of_f_is_what_predict_says(goal, view):
+    posterior = posterior_of([1.0, 1.1, 1.3, 2.0, 9.0, 30.0], view)
     at = np.array([[0.1], [0.93]])
     recipe = Recipe(LINE, Outcomes.of(goal), GP(), 0)
     mean, std = posterior.predict(at)
@@ -167,10 +167,10 @@ def test_a_forecast_of_f_is_what_predict_says(goal, warped):
     assert [f.std for f in found] == pytest.approx(std)
 
 
-@pytest.mark.parametrize("warped", [False, True])
-def test_the_bands_hold_their_share(warped):
+@pytest.mark.parametrize("view", ["straight", "warped"])
+def test_the_bands_hold_their_share(view):
     """Draws of a measurement fall inside as often as the band says; a wrong share would show."""
-    posterior = posterior_of([1.0, 1.1, 1.3, 2.0, 9.0, 30.0], warped)
+    posterior = posterior_of([1.0, 1.1, 1.3, 2.0, 9.0, 30.0], view)
     belief = posterior.belief(np.array([[0.5]]))
     (found,) = forecasts(posterior, Recipe(LINE, Outcomes.of("min"), GP(), 0), belief, 0.3)
     rng = np.random.default_rng(0)

@@ -15,6 +15,7 @@ from covey.gp import (
     informative,
     observe,
     outgrown,
+    views_of,
 )
 from covey.gp.fit import most_probable, plausibility, slice_step
 from covey.kernels import Matern52
@@ -155,7 +156,7 @@ def test_slice_sampling_stays_in_its_box():
 def _views(values):
     at = np.linspace(0.0, 1.0, len(values))[:, None]
     unknown = np.full(len(values), np.nan)
-    return [observe(at, values, unknown, warped=warped) for warped in (True, False)]
+    return [observe(at, values, unknown, view=view) for view in ("warped", "straight")]
 
 
 def test_of_two_views_the_likelier_is_kept():
@@ -168,6 +169,34 @@ def test_of_two_views_the_likelier_is_kept():
     bent, straight = _views(noisy)
     assert bent.warp != Warp()
     assert fit_best([bent, straight], GP(), rng)[0] is straight
+
+
+def test_a_frame_of_its_own_has_to_earn_its_place():
+    """A smooth loss over decades is seen in it; a margin keeps the usual views elsewhere."""
+    rng = np.random.default_rng(0)
+    at = rng.random((40, 2))
+    loss = 10.0 ** (8.0 * np.abs(at - 0.4).max(axis=1))
+    views = views_of(at, -loss, np.full(40, np.nan), warp=True)
+    assert [view.view for view in views] == ["warped", "straight", "framed"]
+    assert fit_best(views, GP(), rng)[0].view == "framed"
+    odds = {view.view: plausibility(view, fit(view, GP(), rng), GP()) for view in views}
+    others = max(odds["warped"], odds["straight"])
+    assert odds["framed"] > others + 8.0
+    for margin, chosen in ((-0.01, True), (0.01, False)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(fitting, "_MARGINS", {"framed": odds["framed"] - others + margin})
+            assert (fit_best(views, GP(), rng)[0].view == "framed") is chosen
+
+
+def test_views_that_do_not_differ_are_not_fitted():
+    at, ordinary = AT[:30], np.random.default_rng(0).standard_normal(30)
+    for values, sems, warp, expected in (
+        (ordinary, np.full(30, np.nan), True, ["warped", "straight"]),
+        (ordinary, np.full(30, np.nan), False, ["straight"]),
+        (ordinary, np.full(30, 0.1), True, ["straight"]),
+        (np.ones(30), np.full(30, np.nan), True, ["straight"]),
+    ):
+        assert [view.view for view in views_of(at, values, sems, warp=warp)] == expected
 
 
 def test_of_many_rows_a_few_are_fitted_and_compared(monkeypatch):
@@ -204,7 +233,7 @@ def test_a_first_fit_to_many_rows_reads_all_of_them_in_one_view_only(monkeypatch
     smooth = np.sin(at @ np.linspace(4.0, 1.0, 8)) + 0.1 * rng.standard_normal(90)
     for values in (np.exp(2.5 * smooth), smooth):
         views = [
-            observe(at, values, np.full(90, np.nan), warped=warped) for warped in (True, False)
+            observe(at, values, np.full(90, np.nan), view=view) for view in ("warped", "straight")
         ]
         by_all = [plausibility(view, fit(view, GP(), rng), GP()) for view in views]
         read.clear()
@@ -261,7 +290,13 @@ def test_so_do_results_that_move_the_units():
 
 
 def test_so_does_another_bend():
-    assert outgrown(looks(50, np.exp(3.0 * VALUES), warped=True), looks(50, np.exp(3.0 * VALUES)))
+    values = np.exp(3.0 * VALUES)
+    assert outgrown(looks(50, values, view="warped"), looks(50, values))
+    values = -(10.0 ** (4.0 * VALUES))
+    warped, framed = (looks(50, values, view=view) for view in ("warped", "framed"))
+    assert outgrown(framed, warped)
+    assert outgrown(warped, framed)
+    assert not outgrown(framed, framed)
 
 
 def test_so_do_amended_values():

@@ -16,6 +16,18 @@ def test_a_model_survives_a_log_exactly(kernel):
     assert Model.from_description(json.loads(json.dumps(model.describe()))) == model
 
 
+@pytest.mark.parametrize(
+    ("view", "told"),
+    [("straight", (False, None)), ("warped", (True, None)), ("framed", (True, True))],
+)
+def test_a_log_says_which_view_was_taken(view, told):
+    """``bent`` as always, so that logs of before are read, and others by the versions before."""
+    model = Model(Matern52((0.4,), 1.0), 0.01, view=view)
+    described = json.loads(json.dumps(model.describe()))
+    assert (described["bent"], described.get("framed")) == told
+    assert Model.from_description(described) == model
+
+
 def test_a_gp_survives_a_log():
     gp = GP(kernel="squared-exponential", mean="zero", noise=0.1, samples=3, priors="paper")
     assert GP(**json.loads(json.dumps(gp.describe()))) == gp

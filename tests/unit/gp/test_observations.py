@@ -101,7 +101,7 @@ def test_some_rows_keep_what_belongs_to_them_and_the_units_of_all():
     rng = np.random.default_rng(0)
     at = rng.integers(0, 8, size=(40, 1)).astype(float)
     values = np.exp(rng.standard_normal(40))
-    data = observe(at, values, np.full(40, NAN), warped=True)
+    data = observe(at, values, np.full(40, NAN), view="warped")
     keep = np.array([5, 0, 3])
     some = data.rows(keep)
     looks = [np.flatnonzero(at[:, 0] == x) for x in data.at[keep, 0]]

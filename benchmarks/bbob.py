@@ -1,10 +1,10 @@
 """BBOB's 24 functions (package `coco-experiment`): strategies in batches, from a shared first one.
 
-    python -m benchmarks.bbob run RESULTS.jsonl --strategies auto-0.1 auto --instances 3 4 5
-    python -m benchmarks.bbob table RESULTS.jsonl --against auto-0.1
+    python -m benchmarks.bbob run RESULTS.jsonl --strategies auto hebo --instances 9 10
+    python -m benchmarks.bbob table RESULTS.jsonl --against hebo
     python -m benchmarks.bbob run MIXED.jsonl --suite bbob-mixint --dimensions 5 10 --rounds 8
 
-Entrants are the variants of `benchmarks.trials` and the peers of `benchmarks.race` (hebo, botorch,
+Entrants are our strategies and the peers of `benchmarks.race` (hebo, botorch,
 each in an environment that has it). A run adds one line a batch, and resumes. Instances 3 to
 5 are for tuning, 1 and 2 for the end.
 """
@@ -29,11 +29,12 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 
 import covey
-from benchmarks.race.optimisers import PEERS, Covey, Optimiser, enter, version_of
+from benchmarks.closeness import copies
+from benchmarks.race.optimisers import PEERS, Optimiser, enter, version_of
 from benchmarks.race.problems import Problem
 from benchmarks.race.runner import append_rows
 from benchmarks.race.runner import read as read_rows
-from benchmarks.trials import STRATEGIES, copies
+from covey.catalog import STRATEGIES
 
 FLOOR = 1e-4  # of the first batch's regret: below it a problem is solved
 TIE = 0.05
@@ -93,12 +94,9 @@ def mixed_problem_of(cell: Cell) -> Problem:
 
 
 def entered(cell: Cell, problem: Problem) -> Optimiser:
-    """One of the variants tried, ``auto@quadratic`` with another kernel, or a peer."""
-    name, _, kernel = cell.strategy.partition("@")
-    if name in STRATEGIES:
-        gp = covey.GP(kernel=kernel) if kernel else None
-        return Covey(problem, cell.seed, STRATEGIES[name](), gp)
-    return enter(cell.strategy, problem, cell.seed)
+    """One of our strategies by its name, or a peer."""
+    own = f"covey-{cell.strategy}" if cell.strategy in STRATEGIES else cell.strategy
+    return enter(own, problem, cell.seed)
 
 
 def race(cell: Cell, rounds: int) -> list[dict[str, Any]]:
@@ -207,14 +205,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("run", "table"))
     parser.add_argument("path", type=Path)
-    parser.add_argument("--strategies", nargs="+", default=["auto-0.1", "auto"])
+    parser.add_argument("--strategies", nargs="+", default=["auto", "est-dpp-sample"])
     parser.add_argument("--functions", nargs="+", type=int, default=range(1, 25))
     parser.add_argument("--dimensions", nargs="+", type=int, default=[2, 5, 10])
     parser.add_argument("--instances", nargs="+", type=int, default=[3])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--batch", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--against", default="auto-0.1")
+    parser.add_argument("--against", default="auto")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--suite", default="bbob", choices=("bbob", "bbob-mixint"))
     args = parser.parse_args()

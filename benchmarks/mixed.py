@@ -1,6 +1,6 @@
 """Mixed spaces, where a default may stick on a wrong level: share of runs that do, and copies.
 
-    python -m benchmarks.mixed RESULTS.jsonl --strategies auto-0.1 auto --seeds 30 --batches 4 8 16
+    python -m benchmarks.mixed RESULTS.jsonl --strategies auto --seeds 30 --batches 4 8 16
 
 Six noise-free problems whose optimum is known; 64 evaluations, 96 where the encoded inputs are more
 than six, or twelve batches, whichever is more; the first batch is the study's own. A run is stuck
@@ -27,9 +27,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 
 import covey
+from benchmarks.closeness import copies
 from benchmarks.race.optimisers import version_of
 from benchmarks.race.runner import add_missing, by_cell
-from benchmarks.trials import STRATEGIES, copies
 from covey import Choice, Integer, Real, Space
 
 STUCK = 0.02  # of the range
@@ -176,7 +176,7 @@ def race(cell: Cell) -> list[dict[str, Any]]:
     task = PROBLEMS[cell.problem]
     many = task.space.decode(np.random.default_rng(0).random((4096, task.space.width)))
     span = -min(task.f(**point) for point in many)
-    study = covey.Study(task.space, seed=cell.seed, strategy=STRATEGIES[cell.strategy]())
+    study = covey.Study(task.space, seed=cell.seed, strategy=cell.strategy)
     began, same, late = time.process_time(), 0, 0
     early = task.looks // cell.batch
     regrets = []

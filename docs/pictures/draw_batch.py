@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from covey.gp import GP, condition, fit, observe
 from covey.policies import EST
-from covey.spread import SpreadUCB
 from covey.strategies import DPP
+from covey.two_roles import TwoRoles
 
 BATCH, SIDE = 8, 61
 
@@ -37,7 +37,7 @@ def main() -> None:
 
     figure = Figure(figsize=(12.0, 4.4), layout="constrained")
     strategies = {
-        "auto, the default": SpreadUCB(),
+        "auto, the default": TwoRoles(),
         "the paper's DPP-MAX: greedy": DPP(EST(), then="max", factor=1.0),
         "the paper's DPP-SAMPLE: drawn": DPP(EST(), then="sample", factor=1.0),
     }

@@ -66,10 +66,10 @@ _MODULES = (
         "run",
         "selection",
         "space",
-        "spread",
         "strategies",
         "study",
         "testing",
+        "two_roles",
     ),
 )
 

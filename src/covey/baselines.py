@@ -35,7 +35,6 @@ class Hallucinated:
         widen: C', by which the width is multiplied (practice: 1).
         budget: C of the two-stage initialisation: choose by variance alone until a batch can learn
             at most C nats, then set C' = exp(C). None: no initialisation (practice).
-        scout: another policy, for the first point of each batch only.
         design: results to wait for, at most two for each encoded input; until then, and while all
             results are equal, points fill the space. 1: start with the first result (the paper).
     """
@@ -43,7 +42,6 @@ class Hallucinated:
     first: Policy
     widen: float = 1.0
     budget: float | None = None
-    scout: Policy | None = None
     design: int = 1
     needs_model: ClassVar[bool] = True
 
@@ -65,14 +63,14 @@ class Hallucinated:
                 lambda seen: _scores(seen, fixed, widen, exploring=exploring)[0], belief, plain
             )
 
-        usual, lead = scoring(self.first), self.first if self.scout is None else self.scout
+        usual = scoring(self.first)
         # t counts evaluations here, not batches (the paper's fb[t]).
         start = replace(belief, round=belief.looks + 1)
-        scores = scoring(lead)(start)
-        width = _scores(start, frozen(lead, belief), widen, exploring=exploring)[1]
+        scores = usual(start)
+        width = _scores(start, frozen(self.first, belief), widen, exploring=exploring)[1]
         batch = sequential_greedy(belief, int(np.argmax(scores)), k, usual)
-        first, then = in_words(lead, width), in_words(self.first, width)
-        reasons = (f"first: {first}", *(f"then, given the points before it: {then}",) * (k - 1))
+        words = in_words(self.first, width)
+        reasons = (f"first: {words}", *(f"then, given the points before it: {words}",) * (k - 1))
         if exploring:
             reasons = ("has the largest variance, given the points before it",) * k
         return Selection(tuple(batch), width, reasons=reasons)

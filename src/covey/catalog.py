@@ -15,8 +15,8 @@ from covey.errors import StrategyError, did_you_mean
 from covey.learn import NAMES
 from covey.policies import EST, UCB
 from covey.selection import Strategy
-from covey.spread import SpreadUCB
 from covey.strategies import DPP, DPPThompson
+from covey.two_roles import TwoRoles
 
 # A constant width of 2, as GPyOpt has it and `lp-ucb` and `auto` do. With that of the theorem,
 # which is 4 and more and grows, batches explore on and on. The practical schedule of `UCB` grows
@@ -24,8 +24,8 @@ from covey.strategies import DPP, DPPThompson
 _BETA = 4.0
 
 STRATEGIES: Mapping[str, Callable[[], Strategy]] = {
-    "auto": SpreadUCB,
-    "spread-ucb": SpreadUCB,
+    "auto": TwoRoles,
+    "spread-ucb": TwoRoles,
     "ucb-dpp-max": lambda: DPP(UCB(_BETA), then="max"),
     "ucb-dpp-sample": lambda: DPP(UCB(_BETA), then="sample"),
     "est-dpp-max": lambda: DPP(EST(), then="max"),

@@ -103,6 +103,31 @@ class Dense:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Scaled:
+    """A covariance times a factor."""
+
+    base: Covariance
+    factor: float
+
+    @property
+    def diagonal(self) -> Array:
+        """The variances."""
+        return self.factor * self.base.diagonal
+
+    def block(self, rows: Indices, cols: Indices, /) -> Array:
+        """Entries of the matrix."""
+        return self.factor * self.base.block(rows, cols)
+
+    def columns(self, cols: Indices, /) -> Array:
+        """Columns of the matrix."""
+        return self.factor * self.base.columns(cols)
+
+    def on(self, indices: Indices, /) -> Scaled:
+        """The covariance of these items."""
+        return Scaled(self.base.on(indices), self.factor)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Subset:
     """A subset of the items of a covariance, read through the whole of it."""
 

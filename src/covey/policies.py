@@ -107,6 +107,16 @@ def weighed_draws(belief: Belief, rng: np.random.Generator, draws: int) -> Itera
         yield weighed(draw, belief)
 
 
+def weighed_bounds(belief: Belief, width: float) -> Score:
+    """μ + wσ of a batch that begins with this belief, `weighed`; of several goals their gains."""
+    policy = UCB(width**2)
+
+    def score(seen: Belief) -> Array:
+        return seen.combined([policy.judge(member) for member in seen.members])
+
+    return weighing(score, belief, policy)
+
+
 def log_weight(belief: Belief) -> Array | float:
     """log p (n,), kept finite, or 0: for a strategy that adds logarithms of its own to it."""
     return 0.0 if belief.weight is None else np.log(np.maximum(belief.weight, _LEAST))
@@ -174,60 +184,6 @@ class UCB:
         if self.beta == "practical":
             return math.sqrt(practical_beta(belief.at.shape[1], t))
         return math.sqrt(float(self.beta))
-
-
-@dataclass(frozen=True, slots=True)
-class Restless:
-    r"""UCB where the bound promises an improvement; elsewhere, the probability of one.
-
-    .. math:: s(x) = \begin{cases} u(x) & u(x) > 0 \\ (\mu(x) - m - r) / \sigma(x) & u(x) \le 0
-              \end{cases}, \qquad u(x) = \mu(x) + \sqrt\beta\, \sigma(x) - m - \epsilon
-
-    m is the largest mean at the observed points, ε the least improvement that counts. Candidates
-    whose upper bound exceeds m + ε come first, in the order of UCB. The others are ranked as EST
-    ranks them (Lemma 2.1) with the target m + r: the maximum of the model is known to within ε, and
-    the batch looks elsewhere in case the model is wrong. Either score only falls as σ falls.
-
-    Attributes:
-        beta: β, a constant.
-        gain: ε, in standard deviations of the outcomes.
-        reach: r > ε, in the same units: the improvement sought elsewhere. (With r = ε points
-            return to the edge of the known maximum; measured on Branin.)
-    """
-
-    beta: float = 4.0
-    gain: float = 1e-3
-    reach: float = 1e-2
-
-    def __post_init__(self) -> None:
-        if not self.beta >= 0.0 or not self.reach > self.gain > 0.0:
-            raise StrategyError(
-                "Restless takes beta >= 0 and reach > gain > 0; got "
-                f"{self.beta}, {self.reach} and {self.gain}."
-            )
-
-    def judge(self, belief: Belief, /) -> Judgement:
-        """Scores s; the width is √β, or ν of EST with target m + r where that is larger."""
-        best, width = best_known(belief), math.sqrt(self.beta)
-        upper = belief.mean + width * belief.std - best - self.gain
-        likely = (belief.mean - best - self.reach) / belief.std
-        scores = np.where(upper > 0.0, upper, likely)
-        width = max(width, -float(scores[counting(belief)].max()))
-        return Judgement(scores, width, width)
-
-    def weighed(self, scores: Array, weight: Array, /) -> Array:
-        """p(u + ε) - ε where that is above 0; elsewhere log p Φ(s), a probability as s stands for.
-
-        So a candidate promises an improvement if the expected one is above ε. One that would if it
-        were sure to count goes with those at the edge of doing so, s = -√β. Where a model is sure
-        of all that counts, any doubt looks like a chance, so the others come last.
-        """
-        expected = weight * (scores + self.gain) - self.gain
-        likely = log_normal_cdf(np.minimum(scores, -math.sqrt(self.beta)))
-        likely = likely + np.log(np.maximum(weight, _LEAST))
-        inside = weight >= _LIKELY
-        likely = np.where(inside, likely, likely - _BEHIND)
-        return np.where(inside & (scores > 0.0) & (expected > 0.0), expected, likely)
 
 
 def best_known(belief: Belief) -> float:
@@ -460,7 +416,6 @@ _BEST: dict[type, str] = {
     UCB: "the largest upper bound",
     EST: "the likeliest to reach the estimated maximum",
     EI: "the largest expected improvement",
-    Restless: "the largest upper bound, or the likeliest gain where none is promised",
 }
 
 

@@ -142,15 +142,16 @@ def propose(
     if request.plates is not None:
         return propose_plates(history, recipe, request, request.plates, recall)
     rng = np.random.default_rng([recipe.seed, history.asked_count])
+    still = standing(history, recipe.seed)
     where = candidate_set(recipe.space, request.fixed, excluded(history, recipe.seed))
     if not request.strategy.needs_model or not ready(history, recipe, request.strategy):
         return _without_model(where, history, recipe, request, rng)
     recall, use, k = Recall() if recall is None else recall, request.resources, request.k
     watch, limit = Stopwatch(), TimeLimit(use)
     with watch.timing("fit"):
-        posterior = learnt(history, recipe, rng, recall)
+        posterior = learnt(history, recipe, still, recall)
     with watch.timing("candidates"):
-        every = where.promising(k, posterior, rng)
+        every = where.promising(k, posterior, still)
         believing = partial(
             belief_about,
             posterior=posterior,
@@ -160,6 +161,7 @@ def propose(
         )
         climbed = not isinstance(where, FiniteSet)
         rehearsal = partial(_rehearse, believing=believing, strategy=request.strategy, k=k)
+        rng = rng if history.pending else still
         candidates = limit.thinned(every, k, rehearsal, rng, climbed=climbed)
     with watch.timing("belief"):
         belief = believing(candidates)
@@ -182,6 +184,16 @@ def propose(
         influence=influence,
     )
     return Proposal(candidates.points(selection.indices), posterior.models, account)
+
+
+def standing(history: History, seed: int) -> np.random.Generator:
+    """Make the random numbers of fit and candidates: they stay until something is told.
+
+    So asks with nothing told in between look at the same candidates, less those pending, and are
+    as one ask for all of them.
+    """
+    pending = sum(trial.origin == "asked" for trial in history.pending)
+    return np.random.default_rng([seed, history.asked_count - pending])
 
 
 def _rehearse(
@@ -243,6 +255,8 @@ def belief_about(
     held = {*request.fixed, *shared}
     belief = request.believe(posterior, candidates, history.rounds + 1, request.resources)
     belief = resolved(belief, history, recipe, held, posterior.seen_at)
+    if belief.under_way is not None and isinstance(posterior, Posterior):
+        belief = replace(belief, awaited=posterior.belief(belief.under_way).mean)
     return compared(belief, posterior, recipe.space)
 
 

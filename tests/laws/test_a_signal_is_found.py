@@ -6,7 +6,7 @@ import pytest
 import covey
 from covey import dpp
 from covey.baselines import Hallucinated
-from covey.policies import UCB, Restless
+from covey.policies import UCB
 
 
 def hidden(
@@ -50,7 +50,7 @@ def test_a_hit_is_found_in_a_catalogue_with_three_per_cent_active(d):
 @pytest.mark.parametrize("d", [4, 6])
 def test_a_model_of_equal_results_would_not_find_it(d):
     """The negative control: the same without waiting for a difference."""
-    hasty = Hallucinated(Restless(beta=4.0))
+    hasty = Hallucinated(UCB(beta=4.0))
     assert sum(finds_a_hit(d, seed, hasty) for seed in range(3)) <= 1
 
 

@@ -15,7 +15,6 @@ from covey.policies import (
     EST,
     UCB,
     Policy,
-    Restless,
     frozen,
     judge,
     relevant,
@@ -26,7 +25,7 @@ from covey.selection import sequential_greedy
 from covey.testing.beliefs import example_belief
 
 MODELLED = [name for name in STRATEGIES if strategy_of(name)[1].needs_model]
-POLICIES = [UCB(beta=4.0), UCB(), EST(), EI(), Restless()]
+POLICIES = [UCB(beta=4.0), UCB(), EST(), EI()]
 
 
 def halved(belief: Belief) -> Belief:

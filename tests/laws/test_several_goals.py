@@ -12,8 +12,8 @@ from covey.gp import learnt_scale, scaled
 from covey.hypervolume import Front, front_of
 from covey.learn import wells_measured
 from covey.policies import UCB, judge
-from covey.spread import SpreadUCB
 from covey.strategies import DPP
+from covey.two_roles import TwoRoles
 
 
 def beliefs_of(means, covs, known, worst=None):
@@ -40,7 +40,7 @@ def test_one_goals_hypervolume_orders_candidates_as_ucb_does(seed):
     plain = beliefs.each[0]
     several, one = (judge(UCB(4.0), b).scores for b in (beliefs, plain))
     assert np.argsort(several).tolist() == np.argsort(one).tolist()
-    batch = SpreadUCB(width=2.0).choose(beliefs, 5, np.random.default_rng(0)).indices
+    batch = TwoRoles(width=2.0, gain=0.0).choose(beliefs, 5, np.random.default_rng(0)).indices
     by_hand, seen = [], plain
     for _ in range(5):  # the upper bounds in turn, each imagined as observed
         scores = seen.mean + 2.0 * seen.std
@@ -60,7 +60,7 @@ def test_permuting_goals_permutes_nothing_else(m):
         goals=tuple(beliefs.goals[j] for j in order),
         front=Front(beliefs.front.values[:, order], beliefs.front.worst[order]),
     )
-    for strategy in (SpreadUCB(), DPP(UCB(), then="max"), Hallucinated(UCB())):
+    for strategy in (TwoRoles(), DPP(UCB(), then="max"), Hallucinated(UCB())):
         found = [strategy.choose(b, 6, np.random.default_rng(0)).indices for b in (beliefs, other)]
         assert found[0] == found[1]
 

@@ -30,7 +30,7 @@ def test_the_default_leaves_a_lesser_summit_that_it_knows():
 
 
 def test_ucb_would_not():
-    """The negative control: why `Restless` is there."""
+    """The negative control."""
     assert best_after(Hallucinated(UCB(beta=4.0)), 8) < 1.0
 
 
@@ -61,7 +61,7 @@ def looks_again(strategy) -> int:
 
 
 def test_a_converged_study_does_not_measure_its_summit_again_and_again():
-    assert looks_again("auto") <= 3
+    assert looks_again("auto") <= 5  # one of each batch may polish
 
 
 def test_ucb_alone_would():

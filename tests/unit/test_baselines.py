@@ -16,7 +16,7 @@ from covey.baselines import (
 from covey.belief import Belief
 from covey.gp import Model, condition, observe
 from covey.kernels import Matern52
-from covey.policies import EST, UCB, Restless
+from covey.policies import EST, UCB
 from covey.selection import sequential_greedy
 
 
@@ -45,41 +45,6 @@ def test_b_est_written_the_slow_way(make_belief):
     assert list(Hallucinated(EST()).choose(belief, 4, rng).indices) == batch
 
 
-def test_a_restless_batch_leaves_a_summit_that_is_known(make_belief):
-    """Point by point: UCB while a bound promises a gain, then where a gain is likeliest."""
-    belief, rng = make_belief(0), np.random.default_rng(0)
-    known = float(np.sort(belief.mean + 2.0 * belief.std)[-2])  # one candidate promises a gain
-    nearly = replace(belief, told=(np.array([known]), np.array([0.1])))
-    seen, batch = nearly, []
-    for _ in range(4):
-        upper = seen.mean + 2.0 * seen.std - known - 1e-3
-        scores = np.where(upper > 0.0, upper, (seen.mean - known - 1e-2) / seen.std)
-        scores[batch] = -np.inf
-        batch.append(int(np.argmax(scores)))
-        seen = nearly.after_looking_at(batch)
-    chosen = Hallucinated(Restless(beta=4.0)).choose(nearly, 4, rng).indices
-    assert list(chosen) == batch
-    assert chosen[0] == int(np.argmax(belief.mean + 2.0 * belief.std))
-    bored = replace(belief, told=(np.array([1e3]), np.array([0.1])))
-    explores = Hallucinated(Restless(beta=4.0)).choose(bored, 4, rng).indices
-    assert explores != Hallucinated(UCB(beta=4.0)).choose(bored, 4, rng).indices
-
-
-def test_a_scout_chooses_the_first_point_only(make_belief):
-    belief, rng = make_belief(0), np.random.default_rng(0)
-    bored = replace(belief, told=(np.array([1e3]), np.array([0.1])))
-    plain = Hallucinated(UCB(beta=4.0)).choose(bored, 4, rng).indices
-    scouted = Hallucinated(UCB(beta=4.0), scout=Restless()).choose(bored, 4, rng).indices
-    assert scouted[0] == int(np.argmax(Restless().judge(bored).scores)) != plain[0]
-    seen, batch = bored.after_looking_at(scouted[:1]), [scouted[0]]
-    for _ in range(3):
-        scores = seen.mean + 2.0 * seen.std
-        scores[batch] = -np.inf
-        batch.append(int(np.argmax(scores)))
-        seen = seen.after_looking_at(batch[-1:])
-    assert list(scouted) == batch
-
-
 @pytest.mark.parametrize(
     ("values", "width", "ready"),
     [
@@ -93,7 +58,7 @@ def test_a_scout_chooses_the_first_point_only(make_belief):
     ],
 )
 def test_a_design_waits_for_results_that_differ(values, width, ready):
-    assert Hallucinated(Restless(), design=10).ready(np.array(values), width) is ready
+    assert Hallucinated(UCB(), design=10).ready(np.array(values), width) is ready
     assert Hallucinated(UCB()).ready(np.array(values), width)  # the paper's begins at once
 
 

@@ -8,8 +8,8 @@ import covey
 from covey.catalog import STRATEGIES
 from covey.diagnostics import certificate, explain, information_gain
 from covey.policies import EST, UCB
-from covey.spread import SpreadUCB
 from covey.strategies import DPP
+from covey.two_roles import TwoRoles
 
 
 def test_explain_tells_what_happened(make_belief):
@@ -50,7 +50,7 @@ def test_each_point_of_a_batch_has_its_reason(strategy):
 
 def test_each_points_part_of_the_determinant_adds_up_to_the_information(make_belief):
     belief = make_belief(0)
-    for strategy in (DPP(UCB()), DPP(EST(), then="max"), SpreadUCB()):
+    for strategy in (DPP(UCB()), DPP(EST(), then="max"), TwoRoles()):
         chosen = strategy.choose(belief, 6, np.random.default_rng(0))
         told = explain(belief, chosen, "", None, {})
         assert sum(told.nats) == pytest.approx(told.information)
@@ -82,12 +82,13 @@ def test_a_restarted_study_knows_the_reasons(tmp_path):
     assert not any(again.why(trial) for trial in design)  # the name of the strategy says it
 
 
-def test_the_default_says_who_scouts_polishes_and_dissents():
+def test_the_default_says_who_exploits_and_who_explores():
     space = covey.Space({"x": covey.Real(0.0, 1.0), "n": covey.Integer(1, 4)})
     study = covey.Study(space, seed=0)
-    batch = study.ask(8)
-    study.tell(batch, [trial.point["x"] + trial.point["n"] for trial in batch])
+    for _ in range(4):
+        batch = study.ask(8)
+        study.tell(batch, [-((trial.point["x"] - 0.3) ** 2) for trial in batch])
     study.ask(5)
     first, *_, last = study.diagnostics.reasons
-    assert first.startswith("scouts")
-    assert last.startswith("takes another level")
+    assert first.startswith("exploits")
+    assert last.startswith("explores")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import covey
-from covey.earlier import MOST, Earlier, _beyond, earlier_studies
+from covey.earlier import MOST, Earlier, earlier_studies
 from covey.errors import JournalError, JournalMismatch, SpaceError
 from covey.outcomes import Outcomes
 from covey.report import card
@@ -126,13 +126,17 @@ def test_spaces_may_differ(tmp_path):
     [
         (Real(0, 2), 3.0, 1.5),
         (Real(1, 100, log=True), 1000.0, 1.5),
-        (Real(1, 100, log=True), -1.0, np.nan),
         (Integer(1, 4), 5, 1.125),
         (Real(0, 1, step=0.5), 0.25, 1 / 3),
     ],
 )
 def test_numbers_outside_the_range_lie_where_the_scale_goes_on(parameter, x, expected):
-    assert _beyond(parameter, x) == pytest.approx(expected, nan_ok=True)
+    assert parameter.place([x])[0, 0] == pytest.approx(expected)
+
+
+def test_a_number_without_a_place_on_a_log_scale_is_refused():
+    with pytest.raises(SpaceError, match="log"):
+        Real(1, 100, log=True).place([-1.0])
 
 
 def test_a_pool_takes_a_prior(tmp_path, old):

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import mpmath
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ from covey.policies import (
     EI,
     EST,
     UCB,
-    Restless,
     estimated_maximum,
     judge,
     log_improvement,
@@ -31,8 +28,6 @@ class TestEveryPolicy(PolicyContract):
             UCB("practical"),
             UCB(4.0),
             UCB(lambda t: 9.0 / t),  # falls with the round, and does not claim otherwise
-            Restless(),
-            Restless(reach=2.0, gain=1.0),
             EST(),
             EST(estimate="a", start="observed"),
             EST(target=3.0),
@@ -142,42 +137,3 @@ def test_ei_prefers_what_may_improve(make_belief):
 
     plain = belief.std * (norm.pdf(z) + z * norm.cdf(z))
     np.testing.assert_allclose(np.exp(scores), plain, rtol=1e-8)
-
-
-def test_restless_is_ucb_while_there_is_something_to_gain(make_belief):
-    belief = make_belief(0)
-    lowest = float((belief.mean - 3.0 * belief.std).min())
-    low = replace(belief, told=(np.array([lowest]), np.array([0.1])))
-    calm, bold = UCB(beta=4.0).judge(low), Restless(beta=4.0).judge(low)
-    np.testing.assert_allclose(bold.scores, calm.scores - lowest - 1e-3, atol=1e-12)
-    assert bold.width == 2.0
-
-
-def test_restless_looks_where_a_gain_is_likeliest_once_no_bound_promises_one(make_belief):
-    """Then it is EST with the target m + r, by Lemma 2.1."""
-    belief = make_belief(0)
-    top = float((belief.mean + 5.0 * belief.std).max())
-    high = replace(belief, told=(np.array([top]), np.array([0.1])))
-    bold = Restless(beta=4.0).judge(high)
-    est = EST(target=top + 1e-2).judge(high)
-    np.testing.assert_allclose(bold.scores, est.scores)
-    assert bold.width == pytest.approx(est.width)
-    assert np.argmax(bold.scores) != np.argmax(belief.mean + 2.0 * belief.std)
-    alone = replace(high, told=None, best=top)
-    assert Restless().judge(alone).width == bold.width
-
-
-def test_restless_takes_whatever_promises_a_gain_before_all_else(make_belief):
-    belief = make_belief(0)
-    upper = belief.mean + 2.0 * belief.std
-    some = replace(belief, told=(np.array([float(np.median(upper))]), np.array([0.1])))
-    scores = Restless(beta=4.0).judge(some).scores
-    promising = upper > np.median(upper) + 1e-3
-    assert 0 < promising.sum() < len(belief)
-    assert scores[promising].min() > 0.0 > scores[~promising].max()
-
-
-@pytest.mark.parametrize("wrong", [{"beta": -1.0}, {"gain": 0.0}, {"gain": 0.1, "reach": 0.1}])
-def test_restless_needs_a_reach_beyond_its_gain(wrong):
-    with pytest.raises(StrategyError, match="reach > gain > 0"):
-        Restless(**wrong)

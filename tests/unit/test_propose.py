@@ -217,7 +217,8 @@ class TestManyResults:
         assert self.asked(knew_some).models != (description,)
 
     def test_hyper_parameters_without_results_do_not_stand(self):
-        description = propose(self.started(), self.RECIPE, request()).models[0].describe()
+        fitted = propose(self.started(), self.RECIPE, request()).models[0].describe()
+        description = {**fitted, "variance": 3.0}
         asked = History().then(Asked((Point(self.POOL.point(119)),), "auto", (description,)))
         points = tuple(Point(self.POOL.point(i)) for i in range(40))
         history = asked.then(Added(points, tuple(map(self.f, points))))

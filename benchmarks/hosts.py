@@ -78,7 +78,7 @@ def optuna_entries() -> Mapping[str, Run]:
     samplers: dict[str, Callable[[int], Any]] = {
         "TPESampler": lambda seed: optuna.samplers.TPESampler(seed=seed),
         "GPSampler": lambda seed: optuna.samplers.GPSampler(seed=seed),
-        "**CoveySampler**": lambda seed: CoveySampler(BATCH, seed=seed, search_space=of),
+        "**CoveySampler**": lambda seed: CoveySampler(seed=seed, search_space=of),
     }
     return {name: partial(_optuna, sampler) for name, sampler in samplers.items()}
 
@@ -214,7 +214,7 @@ def ray_entries() -> Mapping[str, Run]:
     searches: dict[str, Callable[[int], Any]] = {
         "BasicVariantGenerator": lambda seed: BasicVariantGenerator(random_state=seed),
         "OptunaSearch": _optuna_in_ray,
-        "**CoveySearch**": lambda seed: CoveySearch(batch=BATCH, seed=seed),
+        "**CoveySearch**": lambda seed: CoveySearch(seed=seed),
     }
     if find_spec("optuna") is None:
         del searches["OptunaSearch"]
@@ -265,7 +265,7 @@ def ax_entries() -> Mapping[str, Run]:
     return {
         "default": partial(_ax, None),
         "**CoveyNode**": partial(
-            _ax, lambda seed: GenerationStrategy(nodes=[CoveyNode(batch=BATCH, seed=seed)])
+            _ax, lambda seed: GenerationStrategy(nodes=[CoveyNode(seed=seed)])
         ),
     }
 

@@ -32,10 +32,7 @@ SAMPLERS: dict[str, Callable[[int], Any]] = {
     "RandomSampler": lambda seed: optuna.samplers.RandomSampler(seed=seed),
     "TPESampler": lambda seed: optuna.samplers.TPESampler(seed=seed),
     "GPSampler": lambda seed: optuna.samplers.GPSampler(seed=seed),
-    **{
-        f"**CoveySampler**(batch={batch})": lambda seed, batch=batch: CoveySampler(batch, seed=seed)
-        for batch in (1, 2, 4, 8)
-    },
+    "**CoveySampler**": lambda seed: CoveySampler(seed=seed),
 }
 
 

@@ -1,4 +1,4 @@
-"""An Ax experiment, four trials at a time, whose batches Covey chooses together."""
+"""An Ax experiment, four trials at a time, each chosen with regard to the others."""
 
 import math
 
@@ -28,11 +28,11 @@ client.configure_experiment(
     ],
 )
 client.configure_optimization(objective="-loss")
-client.set_generation_strategy(GenerationStrategy(nodes=[CoveyNode(batch=4, seed=0)]))
+client.set_generation_strategy(GenerationStrategy(nodes=[CoveyNode(seed=0)]))
 
-for batch in range(6):
+for wave in range(6):
     trials = client.get_next_trials(max_trials=4)  # four machines could run these at once
     for index, parameters in trials.items():
         client.complete_trial(index, raw_data={"loss": loss(**parameters)})
     best, values, _, _ = client.get_best_parameterization(use_model_predictions=False)
-    print(f"batch {batch}: loss {values['loss'][0]:.4f} at {best}")
+    print(f"round {wave}: loss {values['loss'][0]:.4f} at {best}")

@@ -1,4 +1,4 @@
-"""Optuna with Covey: workers in processes of their own share one storage, and one batch.
+"""Optuna with Covey: workers in processes of their own share one storage.
 
 Ridge regression on random features, tuned by two workers; `sampler=` is all they know of Covey.
 
@@ -18,7 +18,7 @@ from optuna.storages.journal import JournalFileBackend
 
 from covey.integrations.optuna import CoveySampler
 
-WORKERS, TRIALS_EACH, BATCH = 2, 14, 4
+WORKERS, TRIALS_EACH = 2, 14
 
 
 def validation_error(width: float, penalty: float, features: int, kind: str) -> float:
@@ -49,7 +49,7 @@ def open_study(log: str) -> optuna.Study:
     return optuna.create_study(
         storage=JournalStorage(JournalFileBackend(log)),
         study_name="ridge",
-        sampler=CoveySampler(batch=BATCH, seed=0),
+        sampler=CoveySampler(seed=0),
         load_if_exists=True,
     )
 

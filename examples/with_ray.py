@@ -1,4 +1,4 @@
-"""Ray Tune with batches from Covey: 16 trials, four at a time.
+"""Ray Tune with points from Covey: 16 trials, four at a time.
 
 pip install 'covey[ray]'
 """
@@ -49,7 +49,7 @@ def main() -> None:
                 mode="min",
                 search_alg=search,
                 num_samples=16,
-                max_concurrent_trials=4,  # and so batches of four
+                max_concurrent_trials=4,
                 reuse_actors=True,
             ),
             run_config=tune.RunConfig(storage_path=storage, verbose=0),
@@ -57,7 +57,6 @@ def main() -> None:
         best = tuner.fit().get_best_result()
     print(f"best of {len(search.study.history.told)}: loss {best.metrics['loss']:.3f}")
     print("config:", best.config)
-    print("batches:", search.study.history.rounds)
 
 
 if __name__ == "__main__":

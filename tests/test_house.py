@@ -53,6 +53,7 @@ def test_what_is_raised_is_ours(path):
         "covey.disk": {"OSError"},
         "covey.run.loop": {"KeyboardInterrupt"},  # which says what ended the run
         "covey.run.reports": {"Stopped"},  # no error, but how an evaluation is ended
+        "covey.integrations.ax": {"NothingLeftError"},  # an ExhaustedError that Ax knows, too
         "covey.testing.parameter": {"AssertionError"},  # how a test fails
     }.get(dotted(path), set())
     if path.parent.name == "testing":  # a contract without its hook; what an evaluation may raise

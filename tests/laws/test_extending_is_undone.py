@@ -495,7 +495,7 @@ def test_several_goals_go_on_too():
 
 
 def test_a_snapshot_of_a_host_holds_all_of_it():
-    from covey.integrations.queue import revive, snapshot
+    from covey.integrations.snapshots import revive, snapshot
 
     study = some(MIXED)
     study.extend(OTHER, "another range")

@@ -1,6 +1,6 @@
-"""`CoveyNode`: an Ax generation node whose batches Covey chooses.
+"""`CoveyNode`: an Ax generation node whose candidates Covey chooses.
 
-``client.set_generation_strategy(GenerationStrategy(nodes=[CoveyNode(batch=4)]))``
+``client.set_generation_strategy(GenerationStrategy(nodes=[CoveyNode()]))``
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from covey import GP, History, Space
 from covey.arguments import checked_seed
 from covey.arrays import one_thread
 from covey.catalog import strategy_of
-from covey.errors import ExhaustedError, SpaceError, StrategyError, installed, is_whole
+from covey.errors import ExhaustedError, SpaceError, StrategyError, installed
 from covey.history import PLAIN, Asked, Event, Failed, Point, Told
 from covey.integrations.spaces.ax import space_from_ax
+from covey.integrations.unused import warn_of_unused
 from covey.learn import Goal, Recipe
 from covey.outcomes import Limit, Outcomes
 from covey.propose import Request, propose
@@ -93,7 +94,7 @@ class PointConverter:
         return found if self.search_space.check_membership(found) else None
 
     def held(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
-        """The fixed values of a batch: parameters fixed for now, and those disabled for good."""
+        """The fixed values of a point: parameters fixed for now, and those disabled for good."""
         every = self.search_space.parameters
         for name, value in fixed.items():
             if isinstance(every.get(name), FixedParameter) and every[name].value != value:
@@ -107,10 +108,10 @@ class PointConverter:
         return {**disabled, **self.space.check(mine, partial=True)}
 
 
-def history_of_experiment(
-    experiment: Experiment, data: Data, converter: PointConverter, batch: int
-) -> History:
+def history_of_experiment(experiment: Experiment, data: Data, converter: PointConverter) -> History:
     """The arms of an experiment and what became of them, their outcomes to be maximised.
+
+    Each arm counts as one ask.
 
     Trials that failed or were abandoned, and arms without a value of the objective, count as
     failed: they are not proposed again and tell the model nothing. Stale trials never ran, and
@@ -132,9 +133,7 @@ def history_of_experiment(
                 told[place] = outcomes[key]
             elif trial.status.is_terminal or _is_abandoned(trial, arm.name):
                 failed.append(place)
-    # The paper's t counts batches: as many as the arms would fill.
-    groups = [points[i : i + batch] for i in range(0, len(points), batch)]
-    events: list[Event] = [Asked(tuple(group), "ax") for group in groups]
+    events: list[Event] = [Asked((point,), "ax") for point in points]
     if told:
         values, sems = zip(*told.values(), strict=True)
         events.append(Told(tuple(told), values, sems, goal=targets.outcomes.event_goal))
@@ -237,7 +236,7 @@ def _outcomes(data: Data, weights: Mapping[str, float]) -> dict[tuple[int, str],
     }
 
 
-_TRIES = 5  # batches to try, where rounding leaves nothing new of one
+_TRIES = 20  # points to try, where rounding leaves nothing new of one
 
 
 class NothingLeftError(ExhaustedError, SearchSpaceExhausted):
@@ -249,14 +248,13 @@ class NothingLeftError(ExhaustedError, SearchSpaceExhausted):
 
 
 class CoveyNode(ExternalGenerationNode):
-    """Generates whole batches, handed out one candidate at a time.
+    """Generates candidates, each from all that is known by then, and unlike what is still running.
 
-    A batch is computed once and kept until it is used up or new results come in; the next knows
-    what came in by then, and accounts for what is still running. It is a function of the
-    experiment and the seed: a fresh node goes on with an experiment that was loaded from storage.
+    A candidate is a function of the experiment and the seed: a fresh node goes on with an
+    experiment that was loaded from storage.
 
     Args:
-        batch: how many points are chosen together; as many as run at a time.
+        batch: has no effect any more.
         strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`.
         seed: of all randomness; None draws one.
         name: of the node in its generation strategy.
@@ -266,7 +264,7 @@ class CoveyNode(ExternalGenerationNode):
 
     def __init__(
         self,
-        batch: int = 4,
+        batch: int | None = None,
         strategy: str | Strategy = "auto",
         seed: int | None = None,
         *,
@@ -274,35 +272,27 @@ class CoveyNode(ExternalGenerationNode):
         transition_criteria: Sequence[TransitionCriterion] | None = None,
         suggested_experiment_status: ExperimentStatus | None = None,
     ) -> None:
-        if not is_whole(batch, 1):
-            raise StrategyError(f"batch is a whole number of points, at least 1; got {batch!r}.")
+        warn_of_unused("CoveyNode", batch=batch)
         super().__init__(
             name=name,
             suggested_experiment_status=suggested_experiment_status,
             transition_criteria=transition_criteria,
         )
-        self._batch = batch
         self._strategy_name, self._strategy = strategy_of(strategy)
         self._seed = checked_seed(seed)
         self._door: PointConverter | None = None
         self._history = History()
         self._outcomes = Outcomes({PLAIN: "max"})
         self._fixed: dict[str, Any] = {}
-        self._queue: list[dict[str, Any]] = []  # points of the present batch, not yet handed out
 
     def update_generator_state(self, experiment: Experiment, data: Data) -> None:
-        """Read the experiment again; new results make the rest of a batch obsolete."""
-        converter = PointConverter.of(experiment.search_space)
-        history = history_of_experiment(experiment, data, converter, self._batch)
-        known = self._history
-        same = (history.told, history.failed) == (known.told, known.failed)
-        if self._door is None or not same or self._door.space != converter.space:
-            self._queue = []
-        self._door, self._history = converter, history
+        """Read the experiment again."""
+        self._door = PointConverter.of(experiment.search_space)
+        self._history = history_of_experiment(experiment, data, self._door)
         self._outcomes = Targets.of(experiment).outcomes
 
     def get_next_candidate(self, pending_parameters: list[TParameterization]) -> TParameterization:
-        """The next point of the batch, after computing one if none is left.
+        """The next point.
 
         Raises:
             NothingLeftError: every point of the space was tried, or is pending; it is an
@@ -311,50 +301,37 @@ class CoveyNode(ExternalGenerationNode):
         if self._door is None:
             raise StrategyError("a CoveyNode is told of its experiment first; let Ax call it.")
         history = self._with(self._door, pending_parameters)
+        recipe = Recipe(self._door.space, self._outcomes, GP(), self._seed)
+        wanted = Request(1, self._strategy, self._strategy_name, self._door.held(self._fixed))
         taken = [dict(trial.point) for trial in history.trials]
         for _ in range(_TRIES):
-            while self._queue:
-                parameters = self._door.parameters(self._queue.pop(0))
-                if parameters is not None and self._door.point(parameters) not in taken:
-                    return parameters
-            self._queue = self._compute(self._door, history)
-            # If rounding leaves none of these, the next batch must differ.
-            history = history.then(Asked(tuple(map(Point, self._queue)), self._strategy_name))
-        raise _nothing_left(
-            f"{_TRIES} batches held no point that is new after rounding to the digits of its "
+            try:
+                with one_thread():
+                    (point,) = propose(history, recipe, wanted).points
+            except ExhaustedError as error:
+                raise NothingLeftError(str(error)) from error
+            parameters = self._door.parameters(point)
+            if parameters is not None and self._door.point(parameters) not in taken:
+                return parameters
+            # Rounding leaves nothing new of it, so the next one must differ.
+            history = history.then(Asked((Point(point),), self._strategy_name))
+        raise NothingLeftError(
+            f"{_TRIES} points were none that is new after rounding to the digits of its "
             "parameters; allow more digits, or fewer trials."
         )
 
     def _with(self, converter: PointConverter, pending: list[TParameterization]) -> History:
         """The history with further pending points: candidates that are not trials yet."""
-        known = [dict(trial.point) for trial in self._history.trials]
+        history = self._history
+        known = [dict(trial.point) for trial in history.trials]
         points = [point for point in map(converter.point, pending) if point is not None]
-        new = tuple(Point(point) for point in points if point not in known)
-        return self._history.then(Asked(new, "ax")) if new else self._history
-
-    def _compute(self, converter: PointConverter, history: History) -> list[dict[str, Any]]:
-        """The next batch, of fewer points where fewer are left."""
-        recipe = Recipe(converter.space, self._outcomes, GP(), self._seed)
-        fixed, k = converter.held(self._fixed), self._batch
-        while True:
-            try:
-                with one_thread():
-                    wanted = Request(k, self._strategy, self._strategy_name, fixed)
-                    return propose(history, recipe, wanted).points
-            except ExhaustedError as error:
-                if not error.left:
-                    raise _nothing_left(str(error)) from error
-                k = min(error.left, k - 1)
-                _log.info("the last %d points of this search space", k)
+        for point in points:
+            if point not in known:
+                history = history.then(Asked((Point(point),), "ax"))
+        return history
 
     def _gen(self, experiment: Experiment, **kwargs: Any) -> GeneratorRun:
         """Remember the fixed features, which Ax does not pass on to an external node."""
         features = kwargs.get("fixed_features")
-        fixed = dict(features.parameters) if features is not None else {}
-        if fixed != self._fixed:
-            self._fixed, self._queue = fixed, []
+        self._fixed = dict(features.parameters) if features is not None else {}
         return super()._gen(experiment=experiment, **kwargs)
-
-
-def _nothing_left(reason: str) -> NothingLeftError:
-    return NothingLeftError(reason)

@@ -1,42 +1,24 @@
-"""`CoveySampler`: an Optuna sampler that draws trials from batches chosen by Covey."""
+"""`CoveySampler`: an Optuna sampler whose points are chosen by Covey."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Mapping, Sequence
+import math
+import threading
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from covey.arguments import checked_seed
 from covey.arrays import one_thread
-from covey.baselines import Sobol
 from covey.catalog import strategy_of
-from covey.errors import ExhaustedError, SpaceError, StrategyError, installed, is_whole
+from covey.errors import ExhaustedError, SpaceError, installed
 from covey.gp import GP
-from covey.history import (
-    PLAIN,
-    Added,
-    Asked,
-    Cancelled,
-    Enqueued,
-    Event,
-    Failed,
-    History,
-    Point,
-    Reported,
-    Told,
-)
-from covey.integrations.optuna_batches import (
-    BatchStore,
-    Turns,
-    all_trials,
-    point_from_optuna,
-    store_batch,
-    store_claim,
-)
-from covey.integrations.spaces.optuna import space_from_optuna
+from covey.history import PLAIN, Asked, Enqueued, Event, Failed, History, Point, Reported, Told
+from covey.integrations.spaces.optuna import point_from_optuna, space_from_optuna
 from covey.integrations.spaces.optuna_trials import conditions_of, union_of
+from covey.integrations.unused import warn_of_unused
 from covey.learn import Goal, Recipe
 from covey.outcomes import Limit, Outcomes
 from covey.propose import Request, propose
@@ -107,74 +89,72 @@ def _goal(direction: StudyDirection) -> Goal:
     return "max" if direction.name == "MAXIMIZE" else "min"
 
 
-def _result(trial: FrozenTrial, values: Sequence[float], outcomes: Outcomes) -> Point:
-    """What is told of a trial: its objectives and constraints by name."""
-    return Point({**dict(zip(outcomes.goals, values, strict=True)), **_constraints(trial)})
+def _told(
+    trial: FrozenTrial, status: FinalStatus, outcomes: Outcomes
+) -> tuple[Point, dict[str, int] | None]:
+    """What is told of a trial: objectives and constraints by name; and when, if it was stopped.
 
-
-def history_of(store: BatchStore, but: int, outcomes: Outcomes) -> History:
-    """The history of a store's trials in its space, without the trial of number ``but``.
-
-    Batches are asked for, so that random numbers and rounds advance, and then cancelled: which
-    points were run is taken from the trials. Trials that lack a parameter of the space are left
-    out. A pruned trial is told as a run of Covey tells one that it stops: the last value that it
-    reported, with the step as ``stopped``.
+    One that was stopped has the last value that it reported.
     """
-    events: list[Event] = []
-    made = 0  # trials so far, which is the next id
-    for batch in store.batches:
-        events.append(Asked(tuple(map(Point, batch.points)), "batch"))
-        events.append(Cancelled(tuple(range(made, made + len(batch.points)))))
-        made += len(batch.points)
-    found: dict[FinalStatus, list[tuple[Point, FrozenTrial]]] = {
-        "told": [],
-        "stopped": [],
-        "failed": [],
-        "pending": [],
-    }
-    several = not outcomes.only
-    for trial in store.trials:
-        point = store.point_of(trial) if trial.number != but else None
-        if point is not None:
-            found[status_of(trial, several=several)].append((Point(point), trial))
-    steps = _compared([trial for status in ("told", "stopped") for _, trial in found[status]])
-    for status, seen in found.items():
-        if seen:
-            ids = tuple(range(made, made + len(seen)))
-            events += _events(status, ids, seen, steps, outcomes)
-            made += len(seen)
-    return History(events)
-
-
-def _events(
-    status: FinalStatus,
-    ids: tuple[int, ...],
-    seen: Sequence[tuple[Point, FrozenTrial]],
-    steps: Container[int],
-    outcomes: Outcomes,
-) -> list[Event]:
-    """What happened to trials of one status, which get these ids."""
-    points, trials = tuple(point for point, _ in seen), [trial for _, trial in seen]
-    goal = outcomes.event_goal
-    reports = [
-        Reported(id, 1, step, value)
-        for id, trial in zip(ids, trials, strict=True)
-        for step, value in _kept(reports_of(trial), steps)
-    ]
-    if status == "told":
-        values = tuple(_result(trial, trial.values, outcomes) for trial in trials)
-        return [Added(points, values, goal=goal), *reports]
+    values, metrics = trial.values, None
     if status == "stopped":
-        last = [max(reports_of(trial).items()) for trial in trials]
-        values = tuple(
-            _result(t, [value], outcomes) for t, (_, value) in zip(trials, last, strict=True)
-        )
-        stopped = tuple({"stopped": step} for step, _ in last)
-        return [Enqueued(points), *reports, Told(ids, values, (), stopped, goal)]
-    return [Enqueued(points), *([Failed(ids)] if status == "failed" else ())]
+        step, value = max(reports_of(trial).items())
+        values, metrics = [value], {"stopped": step}
+    named = dict(zip(outcomes.goals, values, strict=True))
+    return Point({**named, **_constraints(trial)}), metrics
 
 
-def _compared(trials: Sequence[FrozenTrial]) -> Container[int]:
+def all_trials(study: Study) -> list[FrozenTrial]:
+    """All trials as the storage has them now, those of all Hyperband brackets; not to be changed.
+
+    Cost: one read of the storage, which caches finished trials.
+    """
+    return study._storage.get_all_trials(study._study_id, deepcopy=False)
+
+
+def point_of(space: Space, trial: FrozenTrial) -> Point | None:
+    """The point of a trial: what it suggested, or was fixed to; None if it is not in the space."""
+    try:
+        fixed = trial.system_attrs.get("fixed_params", {})
+        return Point(point_from_optuna(space, {**fixed, **trial.params}))
+    except SpaceError:  # a parameter is missing, or is outside the space
+        return None
+
+
+def history_of(
+    space: Space,
+    trials: Sequence[FrozenTrial],
+    outcomes: Outcomes,
+    asks: float = math.inf,
+) -> History:
+    """The history of trials in a space; those that lack a parameter of it are left out.
+
+    Each trial of a number below ``asks`` counts as one ask. A pruned trial is told as a run of
+    Covey tells one that it stops: the last value that it reported, with the step as ``stopped``.
+    """
+    points = [(trial, point_of(space, trial)) for trial in trials]
+    known = [(trial, point) for trial, point in points if point is not None]
+    several = not outcomes.only
+    statuses = [status_of(trial, several=several) for trial, _ in known]
+    events: list[Event] = [
+        Asked((point,), "optuna") if trial.number < asks else Enqueued((point,))
+        for trial, point in known
+    ]
+    ended = {
+        id: trial for id, (trial, _) in enumerate(known) if statuses[id] in ("told", "stopped")
+    }
+    steps = _compared(ended.values())
+    for id, trial in ended.items():
+        events += [Reported(id, 1, *report) for report in _kept(reports_of(trial), steps)]
+    if ended:
+        told = [_told(trial, statuses[id], outcomes) for id, trial in ended.items()]
+        values, metrics = zip(*told, strict=True)
+        events.append(Told(tuple(ended), values, (), metrics, outcomes.event_goal))
+    failed = tuple(id for id, status in enumerate(statuses) if status == "failed")
+    return History([*events, Failed(failed)] if failed else events)
+
+
+def _compared(trials: Iterable[FrozenTrial]) -> Container[int]:
     """The steps whose reports are taken, the same for all trials, so that curves compare."""
     steps = sorted({step for trial in trials for step in reports_of(trial)})
     if len(steps) <= _STEPS:
@@ -188,15 +168,15 @@ def _kept(reports: dict[int, float], steps: Container[int]) -> list[tuple[int, f
 
 
 _log = logging.getLogger("covey")
+_computing = threading.Lock()  # one point at a time in a process, by the latest trials
 
 
 class CoveySampler(BaseSampler):
-    """Draws trials from batches: each point promising, and all of them different.
+    """Chooses the point of each trial, as it begins: promising, and unlike those that still run.
 
-    A batch is computed once and handed out one point per trial, to all threads and processes that
-    share the study's storage, which take turns (`covey.integrations.optuna_batches`). The next
-    one is computed when it is used up, from what has finished by then and with regard to what still
-    runs; while there are fewer results than it has points, it is a piece of a Sobol sequence.
+    It knows what has finished by then, in all threads and processes that share the study's storage,
+    and goes around the points of running trials. Of trials that begin at the same moment none
+    knows the others' points: then each works out those of trials of lower number beside its own.
 
     With several ``directions`` the points are to add to the front of all objectives: by their
     hypervolume for two and three, at random weightings for more. Constraints that trials have set
@@ -208,20 +188,18 @@ class CoveySampler(BaseSampler):
     first trial is complete, are drawn at random, each by itself.
     A trial that a pruner ended counts with the last value that it reported.
     When every point of a finite space has been tried, points are repeated. Every draw is a function
-    of the seed, the trial's number and the log, so that several workers may share a seed.
+    of the seed, the trial's number and the log; several workers should share a seed.
 
     Args:
-        batch: points per batch; about a quarter as many as there are workers that end at different
-            moments, or as many as begin and end together.
+        batch: has no effect any more.
         strategy: a name (see `covey.catalog.STRATEGIES`) or an object with `choose`.
         seed: of all randomness; None draws one.
         search_space: distributions by name, if they are known beforehand.
-        patience: seconds without any progress after which a worker that holds its turn is
-            believed dead. More than the longest that a batch takes to compute.
+        patience: has no effect any more.
 
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
-    >>> study = optuna.create_study(sampler=CoveySampler(batch=4, seed=0))
+    >>> study = optuna.create_study(sampler=CoveySampler(seed=0))
     >>> study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=13)
     >>> bool(abs(study.best_params["x"] - 0.3) < 0.1)
     True
@@ -229,21 +207,16 @@ class CoveySampler(BaseSampler):
 
     def __init__(
         self,
-        batch: int = 2,
+        batch: int | None = None,
         strategy: str | Strategy = "auto",
         seed: int | None = None,
         *,
         search_space: Mapping[str, BaseDistribution] | None = None,
-        patience: float = 120.0,
+        patience: float | None = None,
     ) -> None:
-        if not is_whole(batch, 1):
-            raise StrategyError(f"batch is a whole number of points, at least 1; got {batch!r}.")
-        if not patience > 0.0:
-            raise StrategyError(f"patience is a number of seconds above 0; got {patience!r}.")
-        self._batch = int(batch)
+        warn_of_unused("CoveySampler", batch=batch, patience=patience)
         self._name, self._strategy = strategy_of(strategy)
         self._seed = checked_seed(seed)
-        self._turns = Turns(float(patience))
         self._search_space = search_space
         if search_space is not None:
             space_from_optuna(search_space)
@@ -273,26 +246,44 @@ class CoveySampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The next point of the current batch, after computing one if none is left."""
+        """The next point; nothing where there is no space, or all of it is fixed."""
         if search_space.keys() <= trial.system_attrs.get("fixed_params", {}).keys():
             return {}
-        with self._turns.take(study, trial) as trials:
+        with _computing:
+            trials = [other for other in all_trials(study) if other.number != trial.number]
             space = self._space(trials, search_space)
-            if space is None or _is_whole(space, trial.system_attrs.get("fixed_params", {})):
+            if space is None:
                 return {}
-            store = BatchStore(trials, space)
-            # A trial that is opened again keeps its point. A point that another trial claimed too,
-            # after a worker in its turn was believed dead, is used by neither.
-            while store.taken_by(trial.number) is None or store.contested(trial.number):
-                place = store.next_place(trial.number)
-                if place is None:
-                    points = self._compute(study, trial, store)
-                    if not points:
-                        return self._repeat(trial, space)
-                    place = store_batch(study, trial, space, store.serial, points)
-                store_claim(study, trial, place)
-                store = BatchStore(all_trials(study), space)
-            return store.taken_by(trial.number) or {}
+            outcomes = outcomes_of(study, trials)
+            recipe = Recipe(space, outcomes, GP(), self._seed)
+            before = [other for other in trials if other.number < trial.number]
+            running = [other for other in before if other.state.name == "RUNNING"]
+            choosing = [t.number for t in running if point_of(space, t) is None]
+            # Those that began with the first of these, or later, share one ask with this trial:
+            # the points of some are known, and the others' are the first that it gives.
+            first = min([*choosing, trial.number])
+            history = history_of(space, trials, outcomes, asks=first)
+            k = sum(t.number >= first for t in running) + 1
+            point = self._chosen(history, recipe, k, len(choosing))
+        if point is None:
+            _log.info("every point was tried; trial %d repeats one at random", trial.number)
+            rng = np.random.default_rng([self._seed, trial.number])
+            point = space.decode(rng.random((1, space.width)))[0]
+        return point
+
+    def _chosen(
+        self, history: History, recipe: Recipe, k: int, place: int
+    ) -> dict[str, Any] | None:
+        """One of k points, or the last of those that are left; None if none is."""
+        while k:
+            try:
+                with one_thread():
+                    points = propose(history, recipe, Request(k, self._strategy, self._name)).points
+            except ExhaustedError as error:
+                k = min(error.left, k - 1)
+            else:
+                return points[min(place, k - 1)]
+        return None
 
     def sample_independent(
         self,
@@ -307,42 +298,6 @@ class CoveySampler(BaseSampler):
         dice = RandomSampler(seed=int(words.generate_state(1)[0]))
         return dice.sample_independent(study, trial, param_name, param_distribution)
 
-    def _compute(self, study: Study, trial: FrozenTrial, store: BatchStore) -> list[dict[str, Any]]:
-        """The next batch, of fewer points where fewer are left; nothing if none is."""
-        outcomes = outcomes_of(study, store.trials)
-        history = history_of(store, trial.number, outcomes)
-        recipe = Recipe(store.space, outcomes, GP(), self._seed)
-        name, strategy = self._name, self._strategy
-        if strategy.needs_model and len(history.told) < self._batch:
-            name, strategy = "sobol", Sobol()
-        k = self._batch
-        while k:
-            try:
-                with one_thread():
-                    points = propose(history, recipe, Request(k, strategy, name)).points
-            except ExhaustedError as error:
-                k = min(error.left, k - 1)
-            else:
-                _log.info("trial %d computed a batch of %d by %s", trial.number, k, name)
-                return points
-        return []
-
-    def _repeat(self, trial: FrozenTrial, space: Space) -> dict[str, Any]:
-        _log.info("every point was tried; trial %d repeats one at random", trial.number)
-        rng = np.random.default_rng([self._seed, trial.number])
-        return space.decode(rng.random((1, space.width)))[0]
-
-
-def _is_whole(space: Space, fixed: Mapping[str, Any]) -> bool:
-    """Whether fixed parameters leave nothing to choose, as those of one branch may."""
-    if space.presence is None or not fixed:
-        return False
-    try:
-        point_from_optuna(space, fixed)
-    except SpaceError:
-        return False
-    return True
-
 
 def _searchable(name: str, distribution: BaseDistribution) -> bool:
     if distribution.single():
@@ -350,6 +305,6 @@ def _searchable(name: str, distribution: BaseDistribution) -> bool:
     try:
         space_from_optuna({name: distribution})
     except SpaceError as error:
-        _log.info("drawn at random, apart from the batch: %s", error)
+        _log.info("drawn at random, by itself: %s", error)
         return False
     return True

@@ -1,4 +1,4 @@
-"""`CoveySearch` for Ray Tune: ``tune.TuneConfig(search_alg=CoveySearch(batch=4), ...)``."""
+"""`CoveySearch` for Ray Tune: ``tune.TuneConfig(search_alg=CoveySearch(), ...)``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from covey.errors import (
     SpaceError,
     StrategyError,
     installed,
-    is_whole,
 )
-from covey.integrations.queue import TrialQueue
+from covey.history import Trial
+from covey.integrations.snapshots import revive, snapshot
 from covey.integrations.spaces.ray import domains_in, nested, picked, space_from_ray
+from covey.integrations.unused import warn_of_unused
 from covey.learn import Goal
 from covey.selection import Strategy
+from covey.space.names import is_finite, plain
 
 with installed("ray", "ray"):
     from ray.tune.result import DEFAULT_METRIC
@@ -31,21 +33,20 @@ _log = logging.getLogger("covey")
 
 
 class CoveySearch(Searcher):
-    """Suggests whole batches, one trial at a time.
+    """Suggests the point of each trial as it begins, and goes around those that still run.
+
+    Points of the user's own, from ``search.study.enqueue``, and retried ones go first.
 
     Args:
         space: a `covey.Space` or `covey.Pool`, or a dict of Ray domains; None takes the
             ``param_space`` of the Tuner.
         metric: what to optimise; None takes that of the TuneConfig.
         mode: "max" or "min"; None takes that of the TuneConfig.
-        batch: how many points are chosen together; None is ``max_concurrent_trials`` where the
-            TuneConfig sets it, else 8.
+        batch: has no effect any more.
         strategy: a name or an object, as for `covey.Study`; None is "auto", or that of a file
             restored.
         seed: of all randomness; None draws one.
-        wait: with True the next batch is chosen when every trial of this one has ended, and
-            `suggest` returns None until then. With False it is chosen when this one is handed out,
-            knowing which points are still running.
+        wait: has no effect any more.
     """
 
     CKPT_FILE_TMPL = "searcher-state-{}.jsonl"
@@ -53,7 +54,7 @@ class CoveySearch(Searcher):
     _mode: str | None
     _metric: str | None
 
-    def __init__(  # noqa: PLR0913 - three are Ray's, four are ours
+    def __init__(  # noqa: PLR0913 - three are Ray's, two are ours, and two of 0.2
         self,
         space: Space | Pool | Mapping[str, Any] | None = None,
         metric: str | None = None,
@@ -62,25 +63,22 @@ class CoveySearch(Searcher):
         batch: int | None = None,
         strategy: str | Strategy | None = None,
         seed: int | None = None,
-        wait: bool = True,
+        wait: bool | None = None,
     ) -> None:
-        if batch is not None and not is_whole(batch, 1):
-            raise StrategyError(f"batch is a whole number, at least 1; got {batch!r}.")
+        warn_of_unused("CoveySearch", batch=batch, wait=wait)
         _require_one_objective(metric, mode)
         super().__init__(metric=metric, mode=mode)
         self._space = space if isinstance(space, Space | Pool | None) else space_from_ray(space)
-        self._batch, self._strategy, self._seed, self._wait = batch, strategy, seed, wait
-        self._limit: int | None = None
-        self._queue: TrialQueue | None = None
+        self._strategy, self._seed = strategy, seed
+        self._study: Study | None = None
+        self._runs: dict[str, int] = {}  # trial of Ray -> id of the study's
+        self._reported: dict[str, float] = {}  # its last intermediate value
+        self._over: set[str] = set()  # trials of Ray that have ended
 
     @property
     def study(self) -> Study:
         """The study behind it: `best`, `recommend()`, `history`, `enqueue(points)`, ..."""
-        return self._open_queue.study
-
-    @property
-    def _open_queue(self) -> TrialQueue:
-        if self._queue is None:
+        if self._study is None:
             if self._space is None:
                 raise SpaceError(
                     "CoveySearch has no space; give param_space= to the Tuner, or a space to it."
@@ -91,9 +89,8 @@ class CoveySearch(Searcher):
                     "the Tuner has no param_space, to CoveySearch."
                 )
             goal: Goal = "min" if self._mode == "min" else "max"
-            study = Study(self._space, goal, self._strategy, self._seed)
-            self._queue = TrialQueue(study, self._strategy or "auto")
-        return self._queue
+            self._study = Study(self._space, goal, self._strategy, self._seed)
+        return self._study
 
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any
@@ -104,56 +101,79 @@ class CoveySearch(Searcher):
             self._space = space_from_ray(config)
         elif domains_in(config) and space_from_ray(config) != self._space:
             return False
-        if self._queue is not None:
-            if mode not in (None, self.study.goal):
+        if self._study is not None:
+            if mode not in (None, self._study.goal):
                 return False
-            self._queue.cancel_all()  # another run begins: the trials of the last one are gone
+            self._reported.clear()
+            for run in self._runs:  # another run begins: the trials of the last one are gone
+                self._cancel(run)
         self._mode = mode or self._mode
         self._metric = metric or self._metric or DEFAULT_METRIC
         return True
 
-    def set_max_concurrency(self, max_concurrent: int) -> bool:
-        """Note the limit; the ConcurrencyLimiter enforces it."""
-        self._limit = max_concurrent
-        if self._wait and self._batch is not None and self._batch < max_concurrent:
-            _log.warning(
-                "a batch of %d leaves some of %d concurrent trials idle; use batch=%d, or "
-                "wait=False",
-                *(self._batch, max_concurrent, max_concurrent),
-            )
-        return False
-
     def suggest(self, trial_id: str) -> Any:
-        """A point of the batch; None while it is evaluated; FINISHED if the space is used up."""
-        batch = self._batch or self._limit or 8
-        try:
-            trial = self._open_queue.next(trial_id, batch, self._wait)
-        except ExhaustedError:
-            if self.study.space.size is None:  # constraints too tight: the user must know
-                raise
-            return Searcher.FINISHED
-        return None if trial is None else nested(trial.point)
+        """The next point; FINISHED if the space is used up."""
+        if trial_id not in self._runs:
+            given = {id for run, id in self._runs.items() if run not in self._over}
+            waiting = [trial for trial in self.study.history.pending if trial.id not in given]
+            try:
+                self._runs[trial_id] = (waiting or self.study.ask(1))[0].id
+            except ExhaustedError:
+                if self.study.space.size is None:  # constraints too tight: the user must know
+                    raise
+                return Searcher.FINISHED
+        return nested(self._trial(trial_id).point)
+
+    def _trial(self, run: str) -> Trial:
+        return self.study.history.trial(self._runs[run])
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Note an intermediate value: a trial that is stopped while paused has no result."""
-        if trial_id in self._open_queue:
-            self._open_queue.report(trial_id, result.get(self._metric or DEFAULT_METRIC))
+        """Note an intermediate value: it is the result if the trial ends without one."""
+        value = plain(result.get(self._metric or DEFAULT_METRIC))
+        if trial_id in self._runs and is_finite(value):
+            self._reported[trial_id] = float(value)
 
     def on_trial_complete(
         self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
     ) -> None:
         """Record the result: failed without a finite value, cancelled if it never started."""
         metric = self._metric or DEFAULT_METRIC
-        if trial_id not in self._open_queue:
+        if trial_id not in self._runs:
             _log.warning("trial %s was not suggested by this search; its result is lost", trial_id)
-        elif error:
-            self._open_queue.fail(trial_id, "the trial ended with an error")
-        elif result is None:
-            self._open_queue.end(trial_id)
-        elif metric not in result:
-            self._open_queue.fail(trial_id, f"its result has no {metric!r}")
+            return
+        reported = self._reported.pop(trial_id, None)
+        if error:
+            self._fail(trial_id, "the trial ended with an error")
+        elif result is not None and metric not in result:
+            self._fail(trial_id, f"its result has no {metric!r}")
+        elif result is not None:
+            self._tell(trial_id, result[metric])
+        elif reported is not None:  # stopped while paused
+            self._tell(trial_id, reported)
         else:
-            self._open_queue.tell(trial_id, result[metric])
+            self._cancel(trial_id)
+        self._over.add(trial_id)
+
+    def _tell(self, run: str, value: Any) -> None:
+        """Record a result, once; a value that is not a finite number is a failure."""
+        trial = self._trial(run)
+        if trial.status != "told":
+            try:
+                self.study.tell(trial, value)
+            except HistoryError as error:
+                self._fail(run, str(error))
+
+    def _fail(self, run: str, reason: str) -> None:
+        trial = self._trial(run)
+        if trial.status == "pending":
+            self.study.fail(trial, reason)
+            _log.warning("trial %s at %s failed: %s", run, dict(trial.point), reason)
+
+    def _cancel(self, run: str) -> None:
+        """End a run without a result; one that was over may have been retried by another."""
+        if run not in self._over and self._trial(run).status == "pending":
+            self.study.cancel(self._trial(run))
+        self._over.add(run)
 
     def add_evaluated_point(
         self,
@@ -175,7 +195,10 @@ class CoveySearch(Searcher):
 
     def save(self, checkpoint_path: str) -> None:
         """Write a Covey journal, which `covey.Study.load` reads too."""
-        Path(checkpoint_path).write_bytes(self._open_queue.snapshot(metric=self._metric))
+        notes = {"runs": self._runs, "heard": self._reported, "over": sorted(self._over)}
+        notes["metric"] = self._metric
+        data = snapshot(self.study, self._strategy or "auto", notes)
+        Path(checkpoint_path).write_bytes(data)
 
     def restore(self, checkpoint_path: str) -> None:
         """Restore the search from a file that `save` wrote."""
@@ -183,17 +206,32 @@ class CoveySearch(Searcher):
         if not path.is_file():
             raise JournalError(f"there is no saved search at {path}.")
         try:
-            out, notes = TrialQueue.revive(
-                path.read_bytes(), str(path), self._space, self._strategy
-            )
+            study, header = revive(path.read_bytes(), str(path), self._space, self._strategy)
         except SpaceError as error:
             raise SpaceError(
                 f"{error} With a Tuner: Tuner.restore(..., param_space=...)"
             ) from error
-        if self._mode not in (None, out.study.goal):
-            raise JournalError(f"{path} belongs to a search with mode {out.study.goal!r}.")
-        self._queue, self._space, self._mode = out, out.study.space, out.study.recipe.goal
+        if self._mode not in (None, study.goal):
+            raise JournalError(f"{path} belongs to a search with mode {study.goal!r}.")
+        self._study, self._space, self._mode = study, study.space, study.recipe.goal
+        self._strategy = self._strategy or header["strategy"]["name"]
+        notes = header["notes"]
         self._metric = self._metric or notes.get("metric")
+        self._runs, self._reported = dict(notes.get("runs", {})), dict(notes.get("heard", {}))
+        self._over = {run for run in self._runs if self._trial(run).status != "pending"}
+        self._over.update(notes.get("over", ()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        study = self._study
+        if study is None:
+            return self.__dict__
+        return {**self.__dict__, "_study": snapshot(study, self._strategy or "auto", {})}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._study is not None:
+            data, name = state["_study"], "the pickled search"
+            self._study, _ = revive(data, name, self._space, self._strategy)
 
 
 def _require_one_objective(metric: Any, mode: Any) -> None:

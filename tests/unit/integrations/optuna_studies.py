@@ -1,4 +1,4 @@
-"""What tests of CoveySampler share: a square, a bowl on it, and which trials computed a batch."""
+"""What tests of CoveySampler share: a square, and a bowl on it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,7 @@ pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 
 from optuna.distributions import FloatDistribution
 
-from covey.integrations.optuna_batches import all_trials
-
 SQUARE = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
-
-
-def batches(study):
-    """Numbers of the trials that computed a batch."""
-    return [
-        trial.number
-        for trial in all_trials(study)
-        for key, value in trial.system_attrs.items()
-        if key.startswith("covey:batch") and isinstance(value, dict)
-    ]
 
 
 def points(trials):

@@ -19,11 +19,11 @@ def loss_of(config: dict) -> float:
     return (config["x"] - 0.3) ** 2 + (config["model"]["kind"] == "b")
 
 
-def plain_run(rounds: int, batch: int, seed: int = 0) -> list[dict]:
-    """The points that a Study of the same seed asks for, round by round."""
-    study, points = Study(SPACE, "min", seed=seed), []
-    for _ in range(rounds):
-        trials = study.ask(batch)
-        points += [{"x": t.point["x"], "model": {"kind": t.point["model/kind"]}} for t in trials]
-        study.tell(trials, [loss_of(point) for point in points[-batch:]])
+def plain_run(trials: int) -> list[dict]:
+    """The points that a Study asks for one by one, each told before the next."""
+    study, points = Study(SPACE, "min", seed=0), []
+    for _ in range(trials):
+        (trial,) = study.ask(1)
+        points.append({"x": trial.point["x"], "model": {"kind": trial.point["model/kind"]}})
+        study.tell([trial], [loss_of(points[-1])])
     return points

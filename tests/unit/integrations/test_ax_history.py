@@ -44,10 +44,10 @@ def client(objective="-loss", **more):
     return made
 
 
-def history(made, batch=2):
+def history(made):
     experiment = made._experiment
     converter = PointConverter.of(experiment.search_space)
-    return history_of_experiment(experiment, experiment.lookup_data(), converter, batch)
+    return history_of_experiment(experiment, experiment.lookup_data(), converter)
 
 
 def test_values_are_turned_to_be_maximised():
@@ -92,8 +92,7 @@ def test_each_status_has_its_meaning():
         0.5: "told",
         0.7: "pending",
     }
-    assert history(made).rounds == 3  # six arms, two to a batch
-    assert history(made).asked_count == 6
+    assert history(made).rounds == history(made).asked_count == 6
 
 
 def test_an_arm_outside_the_search_space_is_left_out():

@@ -7,7 +7,6 @@ import pickle
 import re
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,20 +16,17 @@ optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import TrialState
-from tests.unit.integrations.optuna_studies import SQUARE, batches, bowl, points
+from tests.unit.integrations.optuna_studies import SQUARE, bowl, points
 
 from covey.baselines import Random
+from covey.catalog import strategy_of
 from covey.errors import SpaceError, StrategyError
-from covey.integrations.optuna import CoveySampler
-from covey.integrations.optuna_batches import (
-    CLAIM,
-    BatchStore,
-    Place,
-    Turns,
-    all_trials,
-    store_claim,
-)
+from covey.gp import GP
+from covey.integrations.optuna import CoveySampler, all_trials, history_of
 from covey.integrations.spaces.optuna import space_from_optuna
+from covey.learn import Recipe
+from covey.outcomes import Outcomes
+from covey.propose import Request, propose
 from covey.space.conditions import Condition
 
 ROOT = Path(__file__).parents[3]
@@ -41,26 +37,16 @@ NAMED = hasattr(optuna.trial.FrozenTrial, "constraints")  # since Optuna 5
 
 @pytest.mark.parametrize(("direction", "sign"), [("minimize", 1.0), ("maximize", -1.0)])
 def test_it_goes_where_the_direction_says(direction, sign):
-    study = optuna.create_study(direction=direction, sampler=CoveySampler(4, seed=0))
+    study = optuna.create_study(direction=direction, sampler=CoveySampler(seed=0))
     study.optimize(lambda trial: sign * bowl(trial), n_trials=25)
     assert abs(study.best_value) < 1e-3
     best, (first, *_) = study.best_value, study.trials
     assert abs(first.value) > 10 * abs(best)  # a lucky start would prove nothing
 
 
-def test_the_first_trial_is_random_and_then_come_batches():
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
-    study.optimize(bowl, n_trials=13)
-    assert batches(study) == [1, 5, 9]
-    assert len(set(points(study.trials))) == 13
-    claims = [trial.system_attrs.get("covey:claim") for trial in study.trials]
-    assert claims == [None, *([n, s, r] for s, n in enumerate([1, 5, 9]) for r in range(4))]
-
-
-def test_with_a_search_space_the_first_trials_are_a_batch_too():
-    study = optuna.create_study(sampler=CoveySampler(8, seed=0, search_space=SQUARE))
+def test_with_a_search_space_the_first_trials_fill_it():
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=SQUARE))
     asked = [study.ask(SQUARE) for _ in range(8)]
-    assert batches(study) == [0]
     quarters = {(trial.params["x"] > 0.5, trial.params["y"] > 0.5) for trial in asked}
     assert len(quarters) == 4  # eight points of a Sobol sequence
 
@@ -68,7 +54,7 @@ def test_with_a_search_space_the_first_trials_are_a_batch_too():
 @pytest.mark.parametrize("strategy", ["auto", "ucb-dpp-sample", "random", Random()])
 def test_the_same_seed_gives_the_same_run(strategy):
     def run(seed):
-        study = optuna.create_study(sampler=CoveySampler(3, strategy, seed=seed))
+        study = optuna.create_study(sampler=CoveySampler(strategy=strategy, seed=seed))
         study.optimize(bowl, n_trials=8)
         return points(study.trials)
 
@@ -77,43 +63,52 @@ def test_the_same_seed_gives_the_same_run(strategy):
 
 
 def test_a_trial_opened_again_keeps_its_point():
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=SQUARE))
+    study.optimize(bowl, n_trials=6)
     trial = study.ask()
     x = trial.suggest_float("x", 0, 1)
     again = optuna.Trial(study, trial._trial_id)
     assert again.suggest_float("x", 0, 1) == x
     assert again.suggest_float("y", 0, 1) == trial.suggest_float("y", 0, 1)
-    assert len(BatchStore(all_trials(study), space_from_optuna(SQUARE)).claims) == 1
 
 
-def test_a_point_that_two_took_is_kept_by_neither():
-    """As when a worker went on although another, believed dead, was still in its turn."""
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
-    first, second = study.ask(SQUARE), study.ask()
-    store_claim(study, all_trials(study)[1], Place(0, 0, 0))
-    assert second.suggest_float("x", 0, 1) != first.params["x"]
-    assert BatchStore(all_trials(study), space_from_optuna(SQUARE)).claims[1] == Place(0, 0, 1)
+@pytest.mark.parametrize("results", [0, 8])
+def test_trials_that_begin_together_share_one_ask(results):
+    """Nobody knows the others' points: each takes the one that its number gives it."""
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=SQUARE))
+    study.optimize(bowl, n_trials=results)
+    space = space_from_optuna(SQUARE)
+    outcomes = Outcomes.of("min")
+    history = history_of(space, all_trials(study), outcomes)
+    name, strategy = strategy_of("auto")
+    batch = propose(history, Recipe(space, outcomes, GP(), 0), Request(4, strategy, name)).points
+    trials = [study.ask() for _ in range(4)]  # none has suggested anything
+    chosen = {trial.number: trial.relative_params for trial in reversed(trials)}
+    assert [chosen[trial.number] for trial in trials] == batch
 
 
-def test_without_turns_rivals_still_never_get_the_same_point(monkeypatch):
-    """Two workers that both found nothing on the store compute the same batch twice."""
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
-    early = all_trials(study)
+def test_a_trial_that_has_suggested_half_of_its_point_is_no_rival():
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=SQUARE))
+    study.optimize(bowl, n_trials=6)
+    first = study.ask()
+    alone = first.relative_params
+    first.suggest_float("x", 0, 1)
+    assert study.ask().relative_params != alone
 
-    @contextmanager
-    def no_turns(self, study, trial):
-        yield early
 
-    monkeypatch.setattr(Turns, "take", no_turns)
-    asked = [study.ask(SQUARE), study.ask(SQUARE)]
-    assert batches(study) == [0, 1]
-    store = BatchStore(all_trials(study), space_from_optuna(SQUARE))
-    assert store.batches[0].points == store.batches[1].points
-    assert asked[0].params != asked[1].params
+def test_a_dead_trial_is_forgotten_once_it_is_told_failed():
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=SQUARE))
+    study.optimize(bowl, n_trials=6)
+    dead = study.ask()
+    lost = dead.relative_params
+    assert study.ask().relative_params != lost
+    study.tell(7, state=TrialState.FAIL)
+    study.tell(dead, state=TrialState.FAIL)
+    assert study.ask().relative_params == lost  # which was never evaluated
 
 
 def test_a_finite_space_is_tried_once_through_before_anything_is_repeated():
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
     choices = [None, True, "a", 2.5, 7]
 
     def objective(trial):
@@ -127,16 +122,15 @@ def test_a_finite_space_is_tried_once_through_before_anything_is_repeated():
 
 def test_running_trials_are_pending_points():
     space = {"n": IntDistribution(0, 5)}
-    study = optuna.create_study(sampler=CoveySampler(2, seed=0, search_space=space))
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=space))
     study.add_trial(optuna.create_trial(params={"n": 0}, distributions=space, value=0.0))
     asked = [study.ask(space).params["n"] for _ in range(5)]  # none is told
     assert sorted(asked) == [1, 2, 3, 4, 5]
-    assert len(batches(study)) == 3
 
 
 def test_what_failed_is_not_tried_again():
     space = {"n": IntDistribution(0, 4)}
-    study = optuna.create_study(sampler=CoveySampler(1, seed=0, search_space=space))
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=space))
     states = [TrialState.FAIL, TrialState.PRUNED]
     for state in states:
         study.tell(study.ask(space), state=state)
@@ -152,7 +146,7 @@ def test_what_failed_is_not_tried_again():
 @pytest.mark.skipif(not NAMED, reason="constraints are set since Optuna 5")
 def test_a_violated_constraint_does_not_lure():
     """The best values are on the right, and forbidden there; the model never sees them."""
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
 
     def objective(trial):
         x = trial.suggest_float("x", 0, 1)
@@ -167,7 +161,7 @@ def test_a_violated_constraint_does_not_lure():
 @pytest.mark.skipif(not NAMED, reason="constraints are set since Optuna 5")
 def test_a_constraint_is_modelled_so_that_its_edge_is_found():
     """The best lies where the constraint is just kept; trials beyond it show where that is."""
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
 
     def objective(trial):
         x, y = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
@@ -187,31 +181,30 @@ def branching(trial):
     return x + trial.suggest_float("width", 0, 1) + 0.5
 
 
-def test_conditional_parameters_come_from_batches_of_one_space():
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+def test_conditional_parameters_come_from_one_space():
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
     study.optimize(branching, n_trials=24)
     names = study.sampler.infer_relative_search_space(study, study.trials[-1])
     assert list(names) == ["deep", "layers", "width", "x"]
     space = study.sampler._space(study.trials, names)
     assert space.parameters["layers"].when == Condition.of({"deep": True})
     assert space.parameters["width"].when == Condition.of({"deep": False})
-    for trial in study.trials[-8:]:  # the whole point is the batch's, nothing is drawn beside it
-        claimed = BatchStore(study.trials, space).taken_by(trial.number)
-        assert claimed == trial.params
+    trial = study.ask()  # the whole point is chosen, nothing is drawn beside it
+    assert trial.relative_params.keys() == space.check(trial.relative_params).keys()
+    assert ("layers" in trial.relative_params) == trial.relative_params["deep"]
     assert study.best_value < 0.01
 
 
-def test_an_enqueued_trial_of_one_branch_claims_no_point():
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+def test_an_enqueued_trial_of_one_branch_is_run_as_it_is():
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
     study.optimize(branching, n_trials=13)
     study.enqueue_trial({"x": 0.5, "deep": True, "layers": 3})
     study.optimize(branching, n_trials=1)
     assert study.trials[-1].params == {"x": 0.5, "deep": True, "layers": 3}
-    assert CLAIM not in study.trials[-1].system_attrs
 
 
 def test_what_nothing_explains_is_drawn_by_itself():
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
 
     def objective(trial):
         x = trial.suggest_float("x", 0, 1)
@@ -221,17 +214,16 @@ def test_what_nothing_explains_is_drawn_by_itself():
     assert list(study.sampler.infer_relative_search_space(study, study.trials[-1])) == ["x"]
 
 
-def test_when_the_search_space_changes_the_rest_of_the_batch_is_dropped():
-    study = optuna.create_study(sampler=CoveySampler(8, seed=0))
+def test_a_search_space_that_shrinks_is_searched_on():
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
     study.optimize(bowl, n_trials=4)
-    assert batches(study) == [1]
-    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)  # y is gone
-    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=8)
-    assert batches(study) == [1, 5]
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=9)  # y is gone
+    assert [trial.params.keys() for trial in study.trials[5:]] == [{"x"}] * 8
+    assert study.best_params["x"] < 0.01
 
 
 def test_single_values_and_steps_too_fine_are_not_searched():
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0))
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
 
     def objective(trial):
         trial.suggest_float("one", 2.0, 2.0)
@@ -244,20 +236,19 @@ def test_single_values_and_steps_too_fine_are_not_searched():
 
 
 def test_what_is_enqueued_is_run_and_the_rest_of_it_chosen():
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=SQUARE))
     study.enqueue_trial({"x": 0.125})
     study.enqueue_trial({"x": 0.5, "y": 0.5})
     study.optimize(bowl, n_trials=6)
     assert study.trials[0].params["x"] == 0.125
     assert study.trials[1].params == {"x": 0.5, "y": 0.5}
-    assert "covey:claim" not in study.trials[1].system_attrs
-    assert batches(study) == [0, 5]
+    assert len(set(points(study.trials))) == 6
 
 
 def test_awkward_choices_survive_a_database(tmp_path):
     choices = [None, True, "a", 2.5, 7, math.nan, -0.0, "né"]
     storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
-    study = optuna.create_study(storage=storage, sampler=CoveySampler(4, seed=0))
+    study = optuna.create_study(storage=storage, sampler=CoveySampler(seed=0))
     study.optimize(lambda trial: choices.index(trial.suggest_categorical("c", choices)), n_trials=1)
 
     def objective(trial):
@@ -269,7 +260,7 @@ def test_awkward_choices_survive_a_database(tmp_path):
 
 
 def test_it_can_be_pickled_and_takes_several_studies():
-    sampler = pickle.loads(pickle.dumps(CoveySampler(3, "est-dpp-max", seed=1)))
+    sampler = pickle.loads(pickle.dumps(CoveySampler(strategy="est-dpp-max", seed=1)))
     for _ in range(2):
         study = optuna.create_study(sampler=sampler)
         study.optimize(bowl, n_trials=7)
@@ -282,19 +273,25 @@ def test_it_can_be_pickled_and_takes_several_studies():
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"batch": 0}, "batch is a whole number of points, at least 1; got 0"),
-        ({"batch": True}, "batch is a whole number"),
-        ({"batch": 2.5}, "batch is a whole number"),
         ({"strategy": "randon"}, "Did you mean 'random'"),
         ({"strategy": Random}, "a strategy is a name, or an object"),
         ({"seed": -1}, "seed must be a whole number"),
-        ({"patience": 0.0}, "patience is a number of seconds above 0"),
-        ({"patience": math.nan}, "patience is a number of seconds above 0"),
     ],
 )
 def test_wrong_arguments_say_what_is_right(arguments, reason):
     with pytest.raises(StrategyError, match=reason):
         CoveySampler(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [({"batch": 8}, "batch="), ({"batch": 4, "patience": 9.0}, "batch= and patience=")],
+)
+def test_what_has_no_effect_any_more_says_so(arguments, named):
+    with pytest.warns(FutureWarning, match=named):
+        sampler = CoveySampler(**arguments, seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(bowl, n_trials=3)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +303,7 @@ def test_a_wrong_search_space_is_refused_at_once(space):
 
 
 def test_several_directions_are_traded_off():
-    sampler = CoveySampler(batch=4, seed=0)
+    sampler = CoveySampler(seed=0)
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler)
 
     def objective(trial):
@@ -321,7 +318,7 @@ def test_several_directions_are_traded_off():
 
 
 def test_a_value_of_several_that_is_nan_is_a_failure():
-    study = optuna.create_study(directions=["minimize"] * 2, sampler=CoveySampler(batch=2, seed=0))
+    study = optuna.create_study(directions=["minimize"] * 2, sampler=CoveySampler(seed=0))
     trial = study.ask({"x": FloatDistribution(0, 1)})
     study.tell(trial, state=optuna.trial.TrialState.FAIL)
     study.tell(study.ask({"x": FloatDistribution(0, 1)}), [1.0, 2.0])
@@ -331,7 +328,7 @@ def test_a_value_of_several_that_is_nan_is_a_failure():
 
 @pytest.mark.filterwarnings("ignore:The value nan is not acceptable:UserWarning")
 def test_nan_is_a_failure_and_the_study_goes_on():
-    study = optuna.create_study(sampler=CoveySampler(3, seed=0))
+    study = optuna.create_study(sampler=CoveySampler(seed=0))
     study.optimize(lambda t: bowl(t) if t.number % 2 else math.nan, n_trials=12)
     assert [t.state.name for t in study.trials] == ["FAIL", "COMPLETE"] * 6
 

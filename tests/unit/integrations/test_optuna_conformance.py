@@ -54,5 +54,4 @@ class TestCovey(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSam
 
     @pytest.fixture
     def sampler(self, storage):
-        """Batches of one use the model from the first result on; of four, they are shared."""
-        return partial(CoveySampler, batch=1 if isinstance(storage, InMemoryStorage) else 4, seed=0)
+        return partial(CoveySampler, seed=0)

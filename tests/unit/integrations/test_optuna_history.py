@@ -11,13 +11,12 @@ optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from covey.integrations.optuna import history_of, outcomes_of, status_of
-from covey.integrations.optuna_batches import (
-    BatchStore,
-    Place,
+from covey.integrations.optuna import (
     all_trials,
-    store_batch,
-    store_claim,
+    history_of,
+    outcomes_of,
+    point_of,
+    status_of,
 )
 from covey.integrations.spaces.optuna import space_from_optuna
 from covey.outcomes import Outcomes
@@ -86,12 +85,12 @@ def test_a_study_as_a_history():
     study.add_trial(trial_at(0.1, 2.5))  # a repeat
     study.add_trial(trial_at(0.4, state=TrialState.RUNNING))
     study.enqueue_trial({"x": 0.5})
-    study.add_trial(trial_at(0.6, state=TrialState.RUNNING))
-    history = history_of(BatchStore(all_trials(study), SPACE), but=8, outcomes=Outcomes.of("max"))
+    study.ask()  # nobody knows yet where it will be
+    history = history_of(SPACE, all_trials(study), Outcomes.of("max"))
     assert [(t.point["x"], t.value) for t in history.told] == [(0.1, 1.5), (0.1, 2.5)]
     assert [t.point["x"] for t in history.failed] == [0.2, 0.3]
     assert [t.point["x"] for t in history.pending] == [0.4, 0.5]
-    assert (history.asked_count, history.rounds) == (0, 0)
+    assert history.asked_count == history.rounds == 6  # each is an ask
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
@@ -102,7 +101,7 @@ def test_a_pruned_trial_is_told_as_our_own_runs_tell_what_they_stop(direction):
     study.add_trial(pruned_at(0.2, {4: -0.5, 0: 9.0, 2: math.nan}))
     study.add_trial(pruned_at(0.3, {}))
     study.add_trial(trial_at(0.4, state=TrialState.RUNNING, intermediate_values={0: 1.0}))
-    history = history_of(BatchStore(all_trials(study), SPACE), but=7, outcomes=Outcomes.of("max"))
+    history = history_of(SPACE, all_trials(study), Outcomes.of("max"))
     assert [(t.point["x"], t.value) for t in history.told] == [(0.1, 1.5), (0.2, -0.5)]
     assert [history.metrics(t) for t in history.told] == [{}, {"stopped": 4}]
     reports = [[(r.attempt, r.step, r.value) for r in history.reports(t)] for t in history]
@@ -122,7 +121,7 @@ def test_constraints_without_names_have_numbers(monkeypatch):
     assert [status_of(trial) for trial in trials] == ["told", "told", "failed"]
     outcomes = outcomes_of(study, trials)
     assert list(map(str, outcomes.limits)) == ["constraint 0 <= 0", "constraint 1 <= 0"]
-    told = history_of(BatchStore(trials, SPACE), 9, outcomes).told
+    told = history_of(SPACE, trials, outcomes).told
     assert told[0].values == {"objective 0": 0.1, "constraint 0": -1.0, "constraint 1": 0.5}
 
 
@@ -135,7 +134,7 @@ def test_constraints_are_told_by_name_of_complete_and_of_pruned_trials():
     trials = all_trials(study)
     outcomes = outcomes_of(study, trials)
     assert list(map(str, outcomes.limits)) == ["constraint a <= 0", "constraint b <= 0"]
-    history = history_of(BatchStore(trials, SPACE), 9, outcomes)
+    history = history_of(SPACE, trials, outcomes)
     assert [trial.values for trial in history.told] == [
         {"objective 0": 1.5, "constraint a": -1.0, "constraint b": 0.5},
         {"objective 0": 2.5},
@@ -152,7 +151,7 @@ def test_of_many_steps_the_same_ones_of_all_trials_are_kept():
     for length in lengths:
         reports = {step: 1.0 / (1 + step) for step in range(length)}
         study.add_trial(pruned_at(length / 1000, reports))
-    history = history_of(BatchStore(all_trials(study), SPACE), but=9, outcomes=Outcomes.of("max"))
+    history = history_of(SPACE, all_trials(study), Outcomes.of("max"))
     kept = [[report.step for report in history.reports(trial)] for trial in history]
     assert [steps[-1] for steps in kept] == [length - 1 for length in lengths]
     assert len(kept[0]) == 64
@@ -167,22 +166,18 @@ def test_with_several_objectives_nothing_is_pruned_so_what_says_so_failed():
         study.ask(X).report(0.5, 1)
 
 
-def test_batches_count_as_rounds_and_their_trials_say_what_was_run():
-    study = optuna.create_study()
-    for _ in range(3):
-        study.ask()
-    trials = all_trials(study)
-    store_batch(study, trials[0], SPACE, 0, [{"x": 0.25}, {"x": 0.5}])
-    store_claim(study, trials[0], Place(0, 0, 0))
-    store_claim(study, trials[1], Place(0, 0, 1))
-    study._storage.set_trial_param(trials[0]._trial_id, "x", 0.25, X["x"])
-    study.tell(0, 4.0)
-    history = history_of(BatchStore(all_trials(study), SPACE), but=2, outcomes=Outcomes.of("max"))
-    assert (history.asked_count, history.rounds) == (2, 1)
-    assert [(t.point["x"], t.value) for t in history.told] == [(0.25, 4.0)]
-    assert [t.point["x"] for t in history.pending] == [0.5]  # taken, not yet suggested
+def test_where_a_trial_is():
+    """What it suggested counts more than what it was fixed to."""
+    xy = {"x": FloatDistribution(0.0, 1.0), "y": FloatDistribution(0.0, 1.0)}
+    space, study = space_from_optuna(xy), optuna.create_study()
+    study.enqueue_trial({"y": 0.125})
+    trial = study.ask()
+    assert point_of(space, all_trials(study)[0]) is None  # x is not known
+    study._storage.set_trial_param(trial._trial_id, "x", 0.75, xy["x"])
+    assert point_of(space, all_trials(study)[0]) == {"x": 0.75, "y": 0.125}
+    study._storage.set_trial_param(trial._trial_id, "y", 0.25, xy["y"])
+    assert point_of(space, all_trials(study)[0]) == {"x": 0.75, "y": 0.25}
 
 
 def test_nothing_is_a_history_too():
-    history = history_of(BatchStore([], SPACE), but=0, outcomes=Outcomes.of("max"))
-    assert len(history) == 0
+    assert len(history_of(SPACE, [], Outcomes.of("max"))) == 0

@@ -10,8 +10,7 @@ optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState, create_trial
 
-from covey.integrations.optuna import CoveySampler, history_of
-from covey.integrations.optuna_batches import BatchStore, all_trials
+from covey.integrations.optuna import CoveySampler, all_trials, history_of
 from covey.integrations.spaces.optuna import space_from_optuna
 from covey.outcomes import Outcomes
 
@@ -42,28 +41,27 @@ def trained(sign):
 @pytest.mark.parametrize("pruner", PRUNERS)
 def test_pruners_end_some_trials_and_the_search_goes_on(pruner, direction, sign):
     study = optuna.create_study(
-        direction=direction, sampler=CoveySampler(4, seed=0), pruner=PRUNERS[pruner]()
+        direction=direction, sampler=CoveySampler(seed=0), pruner=PRUNERS[pruner]()
     )
     study.optimize(trained(sign), n_trials=24)
     assert {trial.state for trial in study.trials} == {TrialState.COMPLETE, TrialState.PRUNED}
     assert len({tuple(trial.params.items()) for trial in study.trials}) == 24
     assert abs(study.best_value) < 0.02
-    store = BatchStore(all_trials(study), space_from_optuna(SQUARE))
-    history = history_of(store, but=24, outcomes=Outcomes.of("max"))
+    history = history_of(space_from_optuna(SQUARE), all_trials(study), Outcomes.of("max"))
     pruned = [trial for trial in study.trials if trial.state == TrialState.PRUNED]
     assert not history.failed
     assert list(history.stopped.values()) == [trial.last_step for trial in pruned]
     told = [trial.value for trial in history.told]
-    assert sorted(told) == sorted(trial.value for trial in study.trials)  # in the user's sign
+    assert told == [trial.value for trial in study.trials]  # in the user's sign
 
 
 @pytest.mark.parametrize(("direction", "sign"), [("minimize", 1.0), ("maximize", -1.0)])
 def test_values_of_pruned_trials_lead_to_the_best_region(direction, sign):
-    """Nearly all that is known comes from pruned trials; without their values the batch differs."""
+    """Nearly all that is known comes from pruned trials; without their values the points differ."""
 
     def asked(values_known):
         study = optuna.create_study(
-            direction=direction, sampler=CoveySampler(6, seed=0, search_space=SQUARE)
+            direction=direction, sampler=CoveySampler(seed=0, search_space=SQUARE)
         )
         for i, point in enumerate(np.random.default_rng(0).random((24, 2))):
             x, y = map(float, point)
@@ -89,7 +87,7 @@ def test_values_of_pruned_trials_lead_to_the_best_region(direction, sign):
 def test_a_point_that_the_objective_refuses_is_not_proposed_again():
     """TrialPruned before any report is how objectives reject a point; it must not come back."""
     space = {"n": optuna.distributions.IntDistribution(0, 9)}
-    study = optuna.create_study(sampler=CoveySampler(2, seed=0, search_space=space))
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=space))
 
     def objective(trial):
         n = trial.suggest_int("n", 0, 9)
@@ -103,7 +101,7 @@ def test_a_point_that_the_objective_refuses_is_not_proposed_again():
 
 def test_a_trial_that_is_tried_again_keeps_what_it_showed():
     """Optuna's retries begin as a copy, reports and all; the first attempt stays a failure."""
-    study = optuna.create_study(sampler=CoveySampler(2, seed=0, search_space=SQUARE))
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=SQUARE))
     first = study.ask(SQUARE)
     first.report(0.5, 0)
     study.tell(first, state=TrialState.FAIL)
@@ -120,9 +118,7 @@ def test_a_trial_that_is_tried_again_keeps_what_it_showed():
     assert (again.number, again.params) == (1, first.params)
     again.report(0.25, 3)
     study.tell(again, state=TrialState.PRUNED)
-    history = history_of(
-        BatchStore(all_trials(study), space_from_optuna(SQUARE)), but=2, outcomes=Outcomes.of("max")
-    )
+    history = history_of(space_from_optuna(SQUARE), all_trials(study), Outcomes.of("max"))
     (told,) = history.told
     assert (told.value, history.metrics(told)) == (0.25, {"stopped": 3})
     assert [(report.step, report.value) for report in history.reports(told)] == [

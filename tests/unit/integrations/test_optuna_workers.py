@@ -5,32 +5,26 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from itertools import chain
 
 import pytest
 
 optuna = pytest.importorskip("optuna", reason="pip install 'covey[optuna]'")
 
 
-from tests.unit.integrations.optuna_studies import SQUARE, batches, bowl, points
+from tests.unit.integrations.optuna_studies import SQUARE, bowl, points
 
 from covey.integrations.optuna import CoveySampler
-from covey.integrations.optuna_batches import BatchStore, all_trials
-from covey.integrations.spaces.optuna import space_from_optuna
+
+# Two that choose at one moment from different results may meet, and here all choose all the time:
+# the objectives take none.
+MOST_SHARED = 2
 
 
-def test_two_threads_share_each_batch():
-    study = optuna.create_study(sampler=CoveySampler(4, seed=0, search_space=SQUARE))
-    study.optimize(bowl, n_trials=16, n_jobs=2)
-    assert len(set(points(study.trials))) == 16
-    assert len(batches(study)) == 4
-
-
-def test_eight_threads_share_each_batch():
-    study = optuna.create_study(sampler=CoveySampler(8, seed=0, search_space=SQUARE))
-    study.optimize(bowl, n_trials=24, n_jobs=8)
-    assert len(set(points(study.trials))) == 24
-    assert len(batches(study)) == 3
+@pytest.mark.parametrize("threads", [2, 8])
+def test_threads_hardly_ever_share_a_point(threads):
+    study = optuna.create_study(sampler=CoveySampler(seed=0, search_space=SQUARE))
+    study.optimize(bowl, n_trials=8 * threads // 3, n_jobs=threads)
+    assert len(set(points(study.trials))) >= len(study.trials) - MOST_SHARED
 
 
 def test_workers_that_share_a_seed_do_not_share_their_first_draws():
@@ -61,7 +55,7 @@ space = {
     "x": optuna.distributions.FloatDistribution(0.0, 1.0),
     "k": optuna.distributions.CategoricalDistribution([None, True, "a", 2.5]),
 }
-sampler = CoveySampler(batch=8, seed=0, search_space=space)
+sampler = CoveySampler(seed=0, search_space=space)
 study = optuna.load_study(study_name="shared", storage=storage, sampler=sampler)
 
 def ask(gate, asked):
@@ -83,28 +77,23 @@ for wave in range(2):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "journal"])
-def test_two_processes_that_ask_at_once_share_one_batch(kind, tmp_path):
+def test_two_processes_that_ask_at_once_never_share_a_point(kind, tmp_path):
     """Twice eight asks, four in each of two processes, all of them at the same moment."""
     if kind == "sqlite":
         storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
     else:
         log = optuna.storages.journal.JournalFileBackend(str(tmp_path / "study.log"))
         storage = optuna.storages.JournalStorage(log)
-    study = optuna.create_study(study_name="shared", storage=storage)
+    optuna.create_study(study_name="shared", storage=storage)
     command = [sys.executable, "-c", WORKER, kind, str(tmp_path)]
     workers = [
         subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True)
         for name in ("one", "two")
     ]
     said = [worker.communicate(timeout=100)[0].splitlines() for worker in workers]
-    waves = [chain.from_iterable(map(json.loads, wave)) for wave in zip(*said, strict=True)]
+    waves = [json.loads(wave) for lines in said for wave in lines]
     asked = [json.dumps(point, sort_keys=True) for wave in waves for point in wave]
-    assert len(asked) == 16
-    assert len(set(asked)) == 16
-    space = space_from_optuna(dict(sorted(study.trials[0].distributions.items())))
-    store = BatchStore(all_trials(study), space)
-    assert [len(batch.points) for batch in store.batches] == [8, 8]  # no rivals
-    assert sorted(place.rank for place in store.claims.values()) == sorted([*range(8)] * 2)
+    assert len(asked) == len(set(asked)) == 16
     if kind == "sqlite":
         storage.engine.dispose()
 
@@ -133,7 +122,7 @@ def work():
         storage = optuna.storages.JournalStorage(log)
     study = optuna.create_study(
         storage=storage, study_name="shared", load_if_exists=True,
-        sampler=CoveySampler(batch=8, seed=0),
+        sampler=CoveySampler(seed=0),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
     )
     study.optimize(objective, n_trials=3)
@@ -154,7 +143,7 @@ sys.exit(any([os.waitpid(pid, 0)[1] for pid in children]))
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "journal"])
-def test_eight_processes_with_pruning_never_share_a_point(kind, tmp_path):
+def test_eight_processes_with_pruning_hardly_ever_share_a_point(kind, tmp_path):
     """With SQLite the study is made first: Optuna cannot make the tables eight times at once."""
     path = tmp_path / "study"
     where = f"sqlite:///{path}" if kind == "sqlite" else str(path)
@@ -170,10 +159,5 @@ def test_eight_processes_with_pruning_never_share_a_point(kind, tmp_path):
         storage = optuna.storages.JournalStorage(log)
     study = optuna.load_study(study_name="shared", storage=storage)
     assert len(study.trials) == 24
-    assert len(set(points(study.trials))) == 24
+    assert len(set(points(study.trials))) >= 24 - MOST_SHARED
     assert {trial.state.name for trial in study.trials} == {"COMPLETE", "PRUNED"}
-    space = space_from_optuna(SQUARE)
-    store = BatchStore(all_trials(study), space)
-    assert len(store.claims) >= 16  # all but the first wave, before one trial was complete
-    assert [len(batch.points) for batch in store.batches] == [8] * len(store.batches)
-    assert len(store.batches) in (2, 3)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-import logging
 import math
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from ray.tune.search.repeater import Repeater
 from tests.unit.integrations.ray_searches import PARAMS, SPACE, loss_of, plain_run
 
 from covey.integrations.ray import CoveySearch
+from covey.integrations.snapshots import snapshot
 from covey.integrations.spaces.ray import nested
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "with_ray.py"
@@ -39,17 +40,12 @@ def ready(**options: object) -> CoveySearch:
     return search
 
 
-def run(search: Searcher, rounds: int, batch: int) -> list[dict]:
-    """What a Tuner does, one batch after another; the results come in the other order."""
-    ids, configs = count(), []
-    for _ in range(rounds):
-        started = {}
-        while len(started) < batch:
-            name = f"{id(search)}-{next(ids)}"
-            started[name] = search.suggest(name)
-        configs += started.values()
-        for name, config in reversed(started.items()):
-            search.on_trial_complete(name, {"loss": loss_of(config)})
+def run(search: Searcher, trials: int, names: Iterator[int] | None = None) -> list[dict]:
+    """What a Tuner does with one trial at a time."""
+    configs = []
+    for _, number in zip(range(trials), names or count(), strict=False):
+        configs.append(search.suggest(f"run {number}"))
+        search.on_trial_complete(f"run {number}", {"loss": loss_of(configs[-1])})
     return configs
 
 
@@ -58,33 +54,28 @@ def statuses(search: CoveySearch) -> list[str]:
 
 
 def test_it_suggests_what_a_study_asks_for():
-    assert run(ready(batch=3), rounds=3, batch=3) == plain_run(rounds=3, batch=3)
+    assert run(ready(), trials=9) == plain_run(trials=9)
 
 
-def test_it_says_none_while_the_batch_is_out():
-    search = ready(batch=2)
-    first, second = search.suggest("a"), search.suggest("b")
-    assert first != second
-    assert set(first) == {"x", "model"}  # constants are Ray's business
-    assert search.suggest("c") is None
-    search.on_trial_complete("b", {"loss": 1.0})
-    assert search.suggest("c") is None
-    search.on_trial_complete("a", {"loss": 2.0})
-    assert isinstance(search.suggest("c"), dict)
-    assert [t.value for t in search.study.history.trials] == [2.0, 1.0, None, None]
+@pytest.mark.parametrize("results", [0, 8])
+def test_trials_that_run_together_are_one_ask(results):
+    search = ready()
+    run(search, trials=results)
+    study = pickle.loads(pickle.dumps(search)).study
+    batch = [search.suggest(name) for name in "abcd"]
+    assert len({str(config) for config in batch}) == 4
+    assert set(batch[0]) == {"x", "model"}  # constants are Ray's business
+    assert statuses(search)[results:] == ["pending"] * 4
+    assert batch == [nested(study.ask(1)[0].point) for _ in range(4)]
 
 
-def test_without_waiting_it_goes_on_with_what_is_pending():
-    search = ready(batch=1, wait=False)
-    configs = [search.suggest(name) for name in "abcd"]
-    assert len({config["x"] for config in configs}) == 4
-    assert statuses(search) == ["pending"] * 4
-    search.on_trial_complete("a", {"loss": loss_of(configs[0])})
-    assert isinstance(search.suggest("e"), dict)
+def test_a_trial_that_is_suggested_again_gets_the_same():
+    search = ready()
+    assert search.suggest("a") == search.suggest("a")
 
 
 def test_how_a_trial_ends(caplog):
-    search = ready(batch=7)
+    search = ready()
     for name in "abcdefg":
         search.suggest(name)
     search.on_trial_complete("a", {"loss": 1.0, "other": 2.0})
@@ -113,7 +104,7 @@ def test_a_trial_of_somebody_else_is_left_alone(caplog):
 
 
 def test_it_finishes_when_a_finite_space_is_used_up():
-    search = CoveySearch({"n": tune.randint(0, 5)}, "loss", "max", batch=3, seed=0)
+    search = CoveySearch({"n": tune.randint(0, 5)}, "loss", "max", seed=0)
     seen = []
     while (config := search.suggest(f"{len(seen)}")) != Searcher.FINISHED:
         seen.append(config["n"])
@@ -128,7 +119,7 @@ def test_constraints_too_tight_are_an_error_and_no_end():
 
 
 def test_points_from_elsewhere_are_learned():
-    search = ready(batch=2)
+    search = ready()
     search.add_evaluated_point({"x": 0.5, "model": {"kind": "a"}, "epochs": 10}, 0.25)
     search.add_evaluated_point({"x": 0.6, "model/kind": "b"}, 0.5, pruned=True)
     search.add_evaluated_point({"x": 0.7, "model": {"kind": "b"}}, 0.0, error=True)
@@ -143,20 +134,20 @@ def test_points_from_elsewhere_are_learned():
 
 
 def test_points_of_ones_own_go_first():
-    search = CoveySearch(SPACE, "loss", "min", batch=4)
+    search = CoveySearch(SPACE, "loss", "min")
     search.study.enqueue([{"x": 0.5, "model/kind": "b"}])
     assert search.suggest("a") == {"x": 0.5, "model": {"kind": "b"}}
 
 
 def test_a_pool_is_a_space_too():
     rows = [{"name": f"dye {i}", "ph": i} for i in range(6)]
-    search = CoveySearch(Pool(rows, labels=["name"]), "loss", "max", batch=6, seed=0)
+    search = CoveySearch(Pool(rows, labels=["name"]), "loss", "max", seed=0)
     configs = [search.suggest(f"{i}") for i in range(6)]
     assert sorted(configs, key=lambda row: row["ph"]) == rows
 
 
 def test_the_tuner_and_the_search_must_not_contradict_each_other():
-    own = CoveySearch(SPACE, batch=2)
+    own = CoveySearch(SPACE)
     assert own.set_search_properties("loss", "min", {"epochs": 10})
     assert own.study.space == SPACE
     assert (own.metric, own.mode, own.study.goal) == ("loss", "min", "min")
@@ -167,22 +158,52 @@ def test_the_tuner_and_the_search_must_not_contradict_each_other():
 
 
 def test_another_run_frees_what_the_last_one_left_running():
-    search = ready(batch=3)
+    search = ready()
     search.suggest("a"), search.suggest("b")
     search.on_trial_complete("a", {"loss": 1.0})
     assert search.set_search_properties("loss", "min", PARAMS)
-    assert statuses(search) == ["told", "cancelled", "pending"]
+    assert statuses(search) == ["told", "cancelled"]
     assert isinstance(search.suggest("c"), dict)
-    search.on_trial_complete("c", {"loss": 1.0})
-    assert isinstance(search.suggest("d"), dict)
+    search.on_trial_complete("b")  # as Ray may say once more
+    assert statuses(search) == ["told", "cancelled", "pending"]
+
+
+def test_a_result_is_taken_once_and_late_is_better_than_never():
+    search = ready()
+    for name in "abc":
+        search.suggest(name)
+    search.on_trial_complete("a", {"loss": 1.0})
+    search.on_trial_complete("a", {"loss": 2.0})
+    search.on_trial_complete("a", error=True)
+    search.on_trial_complete("b", error=True)
+    search.on_trial_complete("b", {"loss": 3.0})  # Ray went on with a trial that had failed
+    search.on_trial_complete("c")
+    search.on_trial_complete("c", {"loss": math.nan})
+    assert [trial.value for trial in search.study.history.trials] == [1.0, 3.0, None]
+    assert statuses(search) == ["told", "told", "cancelled"]
+
+
+@pytest.mark.parametrize("copied", [lambda search: search, copy.deepcopy])
+def test_a_retried_trial_goes_to_another_run(copied):
+    search = ready()
+    first = search.suggest("a")
+    search.on_trial_complete("a", error=True)
+    search = copied(search)
+    search.study.retry(0)
+    search = copied(search)
+    assert search.suggest("b") == first
+    search.on_trial_complete("a")  # Ray ends the first run once more
+    assert statuses(search) == ["pending"]
+    search.on_trial_complete("b", {"loss": 2.0})
+    assert statuses(search) == ["told"]
 
 
 def test_a_trainable_that_returns_a_number_needs_no_metric():
-    search = CoveySearch(SPACE, mode="max", batch=1)
+    search = CoveySearch(SPACE, mode="max")
     search.suggest("a")
     search.on_trial_complete("a", {"_metric": 3.0})
     assert search.study.best.value == 3.0
-    other = CoveySearch(batch=1)
+    other = CoveySearch()
     other.set_search_properties(None, "max", PARAMS)
     assert other.metric == "_metric"
 
@@ -190,8 +211,6 @@ def test_a_trainable_that_returns_a_number_needs_no_metric():
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [
-        ({"batch": 0}, StrategyError, "batch is a whole number, at least 1; got 0"),
-        ({"batch": 2.5}, StrategyError, r"got 2\.5"),
         ({"mode": "maximize"}, StrategyError, "got None, 'maximize'"),
         ({"metric": ["a", "b"], "mode": ["min", "max"]}, StrategyError, "takes one metric"),
         ({"space": {"x": 3}}, SpaceError, "nothing to search"),
@@ -223,30 +242,24 @@ def test_two_objectives_of_the_tuner_are_refused():
         CoveySearch().set_search_properties(["a", "b"], ["min", "min"], PARAMS)
 
 
-def test_the_limit_of_concurrent_trials_is_the_batch():
-    search = ready()
-    limited = ConcurrencyLimiter(search, max_concurrent=3)
+@pytest.mark.parametrize(
+    ("arguments", "named"), [({"batch": 4}, "batch="), ({"wait": False}, "wait=")]
+)
+def test_what_has_no_effect_any_more_says_so(arguments, named):
+    with pytest.warns(FutureWarning, match=named):
+        search = CoveySearch(SPACE, "loss", "min", **arguments)
+    assert isinstance(search.suggest("a"), dict)
+
+
+def test_no_trial_waits_but_for_the_limit():
+    limited = ConcurrencyLimiter(ready(), max_concurrent=3)
     assert [type(limited.suggest(name)) for name in "abcd"] == [dict, dict, dict, type(None)]
-    assert search.study.history.asked_count == 3
-    for name in "abc":
-        limited.on_trial_complete(name, {"loss": 1.0})
+    limited.on_trial_complete("b", {"loss": 1.0})
     assert isinstance(limited.suggest("d"), dict)
 
 
-def test_a_batch_may_be_larger_than_the_limit():
-    limited = ConcurrencyLimiter(ready(batch=4), max_concurrent=2)
-    assert run(limited, rounds=4, batch=2) == plain_run(rounds=2, batch=4)
-
-
-@pytest.mark.parametrize(("wait", "warned"), [(True, True), (False, False)])
-def test_a_batch_that_leaves_trials_idle_is_mentioned(wait, warned, caplog):
-    with caplog.at_level(logging.WARNING, logger="covey"):
-        ConcurrencyLimiter(ready(batch=2, wait=wait), max_concurrent=4)
-    assert ("use batch=4, or wait=False" in caplog.text) == warned
-
-
 def test_repeats_are_told_as_their_mean():
-    repeated = Repeater(ready(batch=2), repeat=2)
+    repeated = Repeater(ready(), repeat=2)
     configs = [repeated.suggest(name) for name in "abcd"]
     assert configs[0]["x"] == configs[1]["x"] != configs[2]["x"]
     for name, value in zip("abcd", (1.0, 2.0, 3.0, 4.0), strict=True):
@@ -263,29 +276,28 @@ def test_repeats_are_told_as_their_mean():
     ],
 )
 def test_a_copy_goes_on_alike(copied):
-    search = ready(batch=3)
-    run(search, rounds=1, batch=3)
+    search = ready()
+    run(search, trials=4)
     search.suggest("a")
     again = copied(search)
     assert again.suggest("a") == search.suggest("a")
     assert again.suggest("b") == search.suggest("b")
-    assert copied(CoveySearch(batch=2)).set_search_properties("loss", "min", PARAMS)
+    assert copied(CoveySearch()).set_search_properties("loss", "min", PARAMS)
 
 
 def test_a_restored_search_goes_on_alike(tmp_path):
     path = str(tmp_path / "search.jsonl")
-    search = ready(batch=3, strategy="ucb-dpp-sample")
-    run(search, rounds=2, batch=3)
+    search = ready(strategy="ucb-dpp-sample")
+    run(search, trials=6)
     search.suggest("a"), search.suggest("b")
     search.on_trial_complete("a", {"loss": 0.125})
     search.on_trial_result("b", {"loss": 0.5})
     search.save(path)
-    again = CoveySearch(batch=3)
+    again = CoveySearch()
     again.restore(path)
     assert (again.metric, again.mode) == ("loss", "min")
     for one in (search, again):
         assert one.suggest("c") is not None
-        assert one.suggest("d") is None
         one.on_trial_complete("b")
         one.on_trial_complete("c", error=True)
     assert again.study.history.events == search.study.history.events
@@ -304,35 +316,44 @@ def test_a_restored_search_saves_the_strategy_it_has(tmp_path):
 
 
 def test_a_directory_of_ray_is_restored_from(tmp_path):
-    search = ready(batch=2)
-    run(search, rounds=1, batch=2)
+    search = ready()
+    run(search, trials=4)
     search.save_to_dir(str(tmp_path), session_str="one")
     assert [path.name for path in tmp_path.iterdir()] == ["searcher-state-one.jsonl"]
-    again = ready(batch=2)
+    again = ready()
     again.restore_from_dir(str(tmp_path))
     assert again.suggest("z") == search.suggest("z")
 
 
 def test_another_tuner_begins_with_what_was_learned(tmp_path):
     path = str(tmp_path / "search.jsonl")
-    search = ready(batch=3)
-    run(search, rounds=1, batch=3)
+    search = ready()
+    run(search, trials=4)
     search.suggest("a")  # and then the machine was switched off
     search.save(path)
-    again = CoveySearch(batch=3)
+    again = CoveySearch()
     again.restore(path)
     assert again.set_search_properties("loss", "min", PARAMS)
-    assert statuses(again) == ["told"] * 3 + ["cancelled", "pending", "pending"]
-    for name in "bc":
-        assert isinstance(again.suggest(name), dict)
-        again.on_trial_complete(name, {"loss": 1.0})
-    assert isinstance(again.suggest("d"), dict)
+    assert statuses(again) == ["told"] * 4 + ["cancelled"]
+    assert isinstance(again.suggest("b"), dict)
+
+
+def test_the_rest_of_a_batch_that_was_saved_goes_out_first(tmp_path):
+    """As searches of Covey 0.2 saved them, in the middle of a batch."""
+    study = Study(SPACE, "min", seed=0)
+    batch = study.ask(3)
+    notes = {"runs": {"a": 0}, "heard": {}, "over": [], "metric": "loss"}
+    (tmp_path / "search.jsonl").write_bytes(snapshot(study, "auto", notes))
+    search = CoveySearch()
+    search.restore(str(tmp_path / "search.jsonl"))
+    assert [search.suggest(name) for name in "abc"] == [nested(t.point) for t in batch]
+    assert isinstance(search.suggest("d"), dict)
 
 
 def test_the_journal_of_a_study_is_a_beginning_too(tmp_path):
     study = Study(SPACE, "min", seed=0, journal=tmp_path / "run.jsonl")
     study.tell(study.ask(3), [1.0, 2.0, 3.0])
-    search = CoveySearch(batch=2)
+    search = CoveySearch()
     search.restore(str(tmp_path / "run.jsonl"))
     assert search.suggest("a") == nested(study.ask(2)[0].point)
 

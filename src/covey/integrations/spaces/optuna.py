@@ -10,7 +10,6 @@ from typing import Any
 
 from covey import Integer, Real, Space
 from covey.errors import SpaceError, installed
-from covey.integrations.optuna_batches import told_value
 from covey.integrations.spaces import conditioned
 from covey.space import Choice, Parameter
 
@@ -25,6 +24,7 @@ with installed("optuna", "optuna"):
 
 _MOST_STEPS = 10_000  # of options in equal steps
 _STORED = (bool, int, float, str, type(None))
+_OFF_GRID = 1e-8  # of a step: how far Optuna lets a value lie from its grid
 
 
 def space_from_optuna(
@@ -104,6 +104,40 @@ def suggest(trial: Any, space: Space) -> dict[str, Any]:
             value = _suggested(trial, name, distributions[name])
             point[name] = parameter.check(told_value(parameter, value))
     return {name: point[name] for name in space.names if name in point}
+
+
+def point_from_optuna(space: Space, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The point of a space with a trial's parameters; parameters outside the space are left out.
+
+    >>> space = Space({"p": Choice([0.1, 0.2, 0.3, 0.4], ordered=True)})
+    >>> point_from_optuna(space, {"p": 0.1 + 0.2, "q": 7})
+    {'p': 0.3}
+
+    Raises:
+        SpaceError: one is missing, or outside the space.
+    """
+    known = {
+        name: told_value(p, params[name]) for name, p in space.parameters.items() if name in params
+    }
+    if space.presence is not None:
+        checked = {name: space.parameters[name].check(value) for name, value in known.items()}
+        known = space.presence.trimmed(checked)
+    return space.check(known)
+
+
+def told_value(parameter: Parameter, value: Any) -> Any:
+    """A trial's value as the equal value of the parameter; an unknown one is unchanged."""
+    if not isinstance(parameter, Choice):
+        return value
+    options = parameter.options
+    if _is_nan(value):  # a stored nan does not equal the parameter's nan
+        return next(filter(_is_nan, options), value)
+    if parameter.numeric and isinstance(value, float) and math.isfinite(value):
+        gap = (options[-1] - options[0]) / max(len(options) - 1, 1) or 1.0
+        rank = round(min(max((value - options[0]) / gap, 0), len(options) - 1))
+        if abs(options[rank] - value) < _OFF_GRID * gap:
+            return options[rank]
+    return value
 
 
 def _suggested(trial: Any, name: str, distribution: BaseDistribution) -> Any:

@@ -17,7 +17,7 @@ def objective(trial: optuna.Trial) -> float:
 
 
 if __name__ == "__main__":
-    sampler = optunahub.load_module(package="samplers/covey").CoveySampler(batch=4, seed=0)
+    sampler = optunahub.load_module(package="samplers/covey").CoveySampler(seed=0)
     study = optuna.create_study(sampler=sampler)
     study.optimize(objective, n_trials=33, n_jobs=2)
     print(study.best_params, study.best_value)

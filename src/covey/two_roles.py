@@ -96,19 +96,21 @@ class TwoRoles:
         listed = self._shortlist(belief)
         choice = _Choice(self, belief if len(listed) == len(belief) else belief.on(listed))
         while len(choice.picks) < k:
+            if len(listed) < len(belief) and choice.has_copies_alone:
+                listed, choice = np.arange(len(belief)), _Choice(self, belief)
             choice.add_next()
         picks = tuple(int(listed[i]) for i in choice.picks)
         return Selection(picks, choice.width, reasons=tuple(choice.reasons))
 
     def _shortlist(self, belief: Belief) -> Indices:
         """The candidates that take part, ascending: of a large pool the likeliest to improve."""
-        if len(belief) <= _LISTED:
+        if len(belief) <= _LISTED or (taken := crowded(belief, [])).all():
             return np.arange(len(belief))
         if isinstance(belief, Beliefs):
             scores = weighed_bounds(belief, self.width_for(belief))(belief)
         else:
             scores = judge(EST(target=best_known(belief) + self.reach), belief).scores
-        return np.sort(largest(np.where(crowded(belief, []), -np.inf, scores), _LISTED))
+        return np.sort(largest(np.where(taken, -np.inf, scores), _LISTED))
 
     def width_for(self, belief: Belief) -> float:
         """w: bounds of m goals at once are as optimistic as one goal's if each is √m narrower."""
@@ -156,6 +158,11 @@ class _Choice:
             self._sceptic = self._sceptic.after_looking_at([pick])
         if not self._several:
             self._awaited = max(self._awaited, float(self._seen.mean[pick]))
+
+    @property
+    def has_copies_alone(self) -> bool:
+        """Whether every candidate that is left is a copy of another."""
+        return bool(crowded(self._allowed, self.picks).all())
 
     @property
     def _polishes(self) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from covey import two_roles
 from covey.baselines import Hallucinated
 from covey.belief import Belief
 from covey.errors import StrategyError
@@ -76,7 +77,6 @@ def test_where_any_gain_is_enough_it_is_hallucinated_upper_bounds(seed):
 
 def test_where_no_gain_is_enough_the_first_exploits_and_others_are_est_on_the_sceptic():
     belief = fitted(Matern52((0.5, 0.5)))
-    best = replace(belief, told=(np.array([5.0]), np.zeros(1)))
     chosen = TwoRoles(gain=1e9).choose(belief, 5, np.random.default_rng(0))
     roles = [why.split(":")[0] for why in chosen.reasons]
     assert roles == ["exploits"] + ["explores"] * 4
@@ -90,7 +90,6 @@ def test_where_no_gain_is_enough_the_first_exploits_and_others_are_est_on_the_sc
             m = max(m, float(belief.mean[pick]))
         taken.append(pick)
         sceptic = sceptic.after_looking_at([pick])
-    assert best.told[0][0] == 5.0
 
 
 def test_the_place_in_an_ask_plays_no_part():
@@ -107,6 +106,35 @@ def test_the_place_in_an_ask_plays_no_part():
             resolution=np.full(2, 1e-9),
         )
         assert TwoRoles(gain=30.0).choose(later, 1, np.random.default_rng(k)).indices == (batch[k],)
+
+
+def in_a_large_pool(monkeypatch, places: int, under_way: int, k: int) -> np.ndarray:
+    """Picks, rounded, from a pool of 200 rows at so many places, of which 20 rows are listed."""
+    monkeypatch.setattr(two_roles, "_LISTED", 20)
+    grid = np.linspace(0.0, 1.0, places)
+    at = np.repeat(np.column_stack([grid, grid]), 200 // places, axis=0)
+    pending = np.column_stack([grid, grid])[:under_way]
+    about = condition((Model(Matern52((0.5, 0.5)), 1e-4, 0.0),), belief_data(), pending)
+    seen = replace(about.belief(at), resolution=np.full(2, 0.01))
+    if under_way:
+        seen = replace(seen, under_way=pending, awaited=about.belief(pending).mean)
+    return at[list(TwoRoles().choose(seen, k, np.random.default_rng(0)).indices)]
+
+
+def belief_data():
+    seen = np.random.default_rng(0).random((12, 2))
+    return observe(seen, np.sin(5.0 * seen[:, 0]), np.full(12, np.nan))
+
+
+def test_a_short_list_that_has_copies_alone_is_left(monkeypatch):
+    picks = in_a_large_pool(monkeypatch, places=10, under_way=0, k=8)
+    assert len(np.unique(picks, axis=0)) == 8
+
+
+@pytest.mark.parametrize("under_way", [9, 10])
+def test_a_large_pool_whose_places_are_under_way_still_yields_a_batch(monkeypatch, under_way):
+    picks = in_a_large_pool(monkeypatch, places=10, under_way=under_way, k=25)
+    assert len(picks) == 25
 
 
 def test_more_noise_makes_less_worth_exploiting():
@@ -129,7 +157,7 @@ def test_candidates_that_hardly_count_are_not_explored():
 @pytest.mark.parametrize("kind", [SquaredExponential, Matern52])
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_halved_length_scales_cost_at_most_two_to_the_d_in_variance(kind, d):
-    """σ² + s² <= 2^d (σ'² + s²): the reason for the factor 2^(-p/2) of a gain."""
+    """σ² + s² <= 2^d (σ'² + s²): the reason for the factor 2^-p of a gain."""
     rng, most = np.random.default_rng(d), 0.0
     for _ in range(20):
         seen, at = rng.random((rng.integers(1, 15), d)), rng.random((50, d))

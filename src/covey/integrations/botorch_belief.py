@@ -189,7 +189,8 @@ def belief_from_model(
         return belief
     # A pending point need not be a candidate: the belief is conditioned on it, then drops it.
     n = len(points)
-    return belief.after_looking_at(np.arange(n, len(everything))).on(np.arange(n))
+    seen = belief.after_looking_at(np.arange(n, len(everything))).on(np.arange(n))
+    return replace(seen, under_way=belief.at[n:], awaited=belief.mean[n:])
 
 
 def beliefs_from_models(
@@ -244,6 +245,7 @@ def beliefs_from_models(
         weight=weight,
         goals=goals,
         front=Front(front, np.zeros(len(worst))),
+        under_way=first.under_way,
     )
 
 

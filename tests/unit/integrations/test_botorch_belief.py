@@ -359,3 +359,15 @@ def test_a_front_needs_shared_inputs_and_a_reference_point_for_each():
     unlike = [SingleTaskGP(X, Y), SingleTaskGP(X[:9], Y[:9])]
     with pytest.raises(StrategyError, match="share their training inputs"):
         beliefs_from_models(unlike, at, ref_point=[0.0, 0.0])
+
+
+def test_what_is_pending_is_awaited():
+    """The default's second point of a batch is the first of an ask with the first one pending."""
+    X, Y, at = data()
+    model, pending = SingleTaskGP(X, Y), at[:2]
+    belief = belief_from_model(model, at[2:], X_pending=pending)
+    np.testing.assert_array_equal(belief.under_way, as_array(pending))
+    whole = belief_from_model(model, at)
+    np.testing.assert_allclose(belief.awaited, whole.mean[:2], rtol=1e-9)
+    both = beliefs_from_models([model, model], at[2:], [0.0, 0.0], X_pending=pending)
+    np.testing.assert_array_equal(both.under_way, as_array(pending))

@@ -18,7 +18,7 @@ from covey.selection import Strategy
 from covey.strategies import DPP, DPPThompson
 from covey.two_roles import TwoRoles
 
-# A constant width of 2, as GPyOpt has it and `lp-ucb` and `auto` do. With that of the theorem,
+# A constant width of 2, as GPyOpt has it and `lp-ucb` does. With that of the theorem,
 # which is 4 and more and grows, batches explore on and on. The practical schedule of `UCB` grows
 # with the encoded inputs: on a pool of 2,048 descriptors its width is 17 and more.
 _BETA = 4.0

@@ -120,9 +120,9 @@ _LEAST = 8192  # ... if their rows of V take more than a quarter of the memory, 
 
 
 def sequential_greedy(
-    belief: Belief, first: int | Sequence[int], k: int, score: Callable[[Belief], Array]
+    belief: Belief, first: int, k: int, score: Callable[[Belief], Array]
 ) -> list[int]:
-    """``first``, one or several; then, up to k, the largest scores given the picks before.
+    """``first``; then, up to k, the largest scores given the picks before.
 
     ``score`` may use the belief's round, which counts observations here, and the number of
     candidates ``offered``. A candidate's score must not depend on which others are left.
@@ -130,7 +130,7 @@ def sequential_greedy(
     Where the belief has a resolution, no pick is a copy of another, of a point under way
     or of a known one (``seen_at``), for as long as there are other candidates.
     """
-    batch = [first] if isinstance(first, int) else list(first)
+    batch = [first]
     while len(batch) < k:
         now = replace(belief, round=belief.looks + len(batch) + 1)
         free = ~crowded(belief, batch)

@@ -391,10 +391,9 @@ def looked_at(belief: Belief, chosen: Sequence[int], on: Indices | None = None) 
     """The belief once these will have been observed, which are under way from now on."""
     at = np.asarray(to_numpy(belief.at[list(chosen)]))
     under_way = at if belief.under_way is None else np.vstack([belief.under_way, at])
-    awaited = None
-    if belief.parts and not isinstance(belief, Beliefs):
-        here = belief.mean[list(chosen)]
-        awaited = here if belief.awaited is None else np.concatenate([belief.awaited, here])
+    has_mean = bool(belief.parts) and not isinstance(belief, Beliefs)
+    before = np.zeros(0) if belief.awaited is None else belief.awaited
+    awaited = np.append(before, belief.mean[list(chosen)]) if has_mean else None
     seen = belief.after_looking_at(list(chosen), on)
     return replace(seen, under_way=under_way, awaited=awaited)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from covey.arrays import to_numpy
-from covey.belief import Belief, Beliefs
+from covey.belief import Belief
 from covey.errors import ExhaustedError, SpaceError, is_whole, several
 from covey.plates.layout import Layout
 from covey.plates.placement import TRIES, Scaffold, placed, scaffold_of
@@ -391,11 +391,7 @@ def looked_at(belief: Belief, chosen: Sequence[int], on: Indices | None = None) 
     """The belief once these will have been observed, which are under way from now on."""
     at = np.asarray(to_numpy(belief.at[list(chosen)]))
     under_way = at if belief.under_way is None else np.vstack([belief.under_way, at])
-    has_mean = bool(belief.parts) and not isinstance(belief, Beliefs)
-    before = np.zeros(0) if belief.awaited is None else belief.awaited
-    awaited = np.append(before, belief.mean[list(chosen)]) if has_mean else None
-    seen = belief.after_looking_at(list(chosen), on)
-    return replace(seen, under_way=under_way, awaited=awaited)
+    return replace(belief.after_looking_at(list(chosen), on), under_way=under_way)
 
 
 def upper_bounds(belief: Belief) -> Array:

@@ -134,6 +134,9 @@ class _Choice:
         self._several = isinstance(belief, Beliefs)
         self._known = -math.inf if self._several else best_known(belief)
         awaited = belief.awaited if belief.awaited is not None else np.zeros(0)
+        # Else, as in pools and grids, nothing may be as good as the best, and all would exploit.
+        near = belief.seen_at is not None and belief.copies_of(belief.seen_at).any()
+        self._near_known = bool(near) and not self._several
         self._pending = belief.under_way is not None
         self._awaited = float(awaited.max(initial=-math.inf))
 
@@ -166,8 +169,9 @@ class _Choice:
 
     @property
     def _polishes(self) -> bool:
-        """Whether nothing under way is about as good as the best that is known."""
-        return not self._pending if self._several else self._awaited < self._known - _AT_BEST
+        """Whether nothing is under way, or nothing about as good as a best that has neighbours."""
+        short = self._near_known and self._awaited < self._known - _AT_BEST
+        return short or not self._pending
 
     def _free(self, polishes: bool) -> Mask:
         """The candidates that are no copies of others, if any is left; polishing, not of known."""

@@ -44,8 +44,9 @@ class TwoRoles:
 
     .. math:: g = \text{gain} \cdot \sigma_{\text{noise}} \cdot 2^{-p}
 
-    or it polishes: no point under way is about as good as the best. Only a point that polishes may
-    come within the resolution of one whose value is known. Else
+    or it polishes: nothing is under way or, where candidates lie beside known points, nothing about
+    as good as the best. (In pools and grids there are none.) Only a point that polishes may come
+    within the resolution of one whose value is known. Else
 
     .. math:: x = \arg\max (\mu - m - \text{reach}) / \sigma'
 

@@ -92,6 +92,13 @@ def test_where_no_gain_is_enough_the_first_exploits_and_others_are_est_on_the_sc
         sceptic = sceptic.after_looking_at([pick])
 
 
+def test_where_no_candidate_is_as_good_as_the_best_known_others_explore_all_the_same():
+    """As in pools and grids, whose known points may not be proposed again."""
+    belief = replace(fitted(Matern52((0.5, 0.5))), told=(np.array([5.0]), np.zeros(1)))
+    reasons = TwoRoles(gain=1e9).choose(belief, 5, np.random.default_rng(0)).reasons
+    assert [why.split(":")[0] for why in reasons] == ["exploits"] + ["explores"] * 4
+
+
 def test_the_place_in_an_ask_plays_no_part():
     """The third pick of a batch is the first of an ask with the first two under way."""
     kernel = Matern52((0.5, 0.5))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from covey.arrays import to_numpy
-from covey.belief import Belief
+from covey.belief import Belief, Beliefs
 from covey.errors import ExhaustedError, SpaceError, is_whole, several
 from covey.plates.layout import Layout
 from covey.plates.placement import TRIES, Scaffold, placed, scaffold_of
@@ -391,7 +391,12 @@ def looked_at(belief: Belief, chosen: Sequence[int], on: Indices | None = None) 
     """The belief once these will have been observed, which are under way from now on."""
     at = np.asarray(to_numpy(belief.at[list(chosen)]))
     under_way = at if belief.under_way is None else np.vstack([belief.under_way, at])
-    return replace(belief.after_looking_at(list(chosen), on), under_way=under_way)
+    awaited = None
+    if belief.parts and not isinstance(belief, Beliefs):
+        here = belief.mean[list(chosen)]
+        awaited = here if belief.awaited is None else np.concatenate([belief.awaited, here])
+    seen = belief.after_looking_at(list(chosen), on)
+    return replace(seen, under_way=under_way, awaited=awaited)
 
 
 def upper_bounds(belief: Belief) -> Array:

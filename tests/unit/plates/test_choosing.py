@@ -17,6 +17,7 @@ from covey.plates.choosing import (
     by_upper_bounds,
     choose,
     drafted,
+    looked_at,
 )
 from covey.plates.placement import Scaffold
 from covey.plates.spreading import in_spread, settled
@@ -407,3 +408,14 @@ def test_the_level_with_the_highest_mean_of_five_is_chosen():
     layout = Layout(plate=(1, 2), shared={"t": "plate"})
     found = choose(offer, layout, [draft], belief, lambda b, k: range(k), by_upper_bounds)
     assert {*ids[found.picks[0]].tolist()} == {1}
+
+
+def test_points_of_a_plate_are_awaited_by_the_next():
+    """Else the default would exploit beside the best on every plate anew."""
+    mean = np.linspace(0.0, 1.0, 6)
+    belief = Belief.dense(np.linspace(0.0, 1.0, 6)[:, None], mean, 0.1 * np.eye(6), 0.1)
+    once = looked_at(belief, [4, 1])
+    assert once.awaited.tolist() == mean[[4, 1]].tolist()
+    some = looked_at(once, [0], on=np.array([2, 3, 5]))
+    assert some.awaited.tolist() == mean[[4, 1, 0]].tolist()
+    assert len(some.under_way) == 3

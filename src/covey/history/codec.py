@@ -177,8 +177,8 @@ def _said_once(words: Sequence[str]) -> list[str | int]:
     Most points of a batch have the reason of another. Words and not codes, so that a log is
     understood without the covey that wrote it, and words may change from one to the next.
 
-    >>> _said_once(["scouts", "bound", "bound"])
-    ['scouts', 'bound', 1]
+    >>> _said_once(["exploits", "explores", "explores"])
+    ['exploits', 'explores', 1]
     """
     first: dict[str, int] = {}
     return [

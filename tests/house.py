@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "covey"
 
 # Statements of src. It may fall freely (then lower it), and rises only with a feature that users
 # were promised, in the commit that brings the feature.
-MOST_STATEMENTS = 29_541
+MOST_STATEMENTS = 29_547
 
 
 def measure(source: Path = SOURCE) -> dict[str, int]:

@@ -14,7 +14,6 @@ from covey.errors import StrategyError
 from covey.policies import (
     EST,
     best_known,
-    counting,
     judge,
     log_improvement,
     weighed_bounds,
@@ -24,6 +23,9 @@ from covey.selection import Selection, crowded, enough_results, laxer
 _LISTED = 65_536  # candidates that take part, at most: those likeliest to improve on the best
 _BEST, _MARGIN = 0.2, 0.1  # trust region: the best fifth of the results, and a tenth of its size
 _SAME = 1e-9  # of the unit cube: coordinates that agree up to rounding
+_LIKELY = (
+    0.8  # of the largest probability to count: what exploring points have at least (our choice)
+)
 _FEW = 8  # options of a parameter that has its turns (our choice)
 _AT_BEST = 1e-3  # below the best known mean, in standard deviations of the outcomes: as good as it
 
@@ -55,6 +57,8 @@ class TwoRoles:
     are conditioned on, each lowers the chance around it. Halved length-scales make 2^p places of
     one, so the more continuous inputs p vary, the less a pick must promise to exploit. Every other
     exploring point takes the option least tried, of parameters with few options in turn.
+
+    Where trials may fail or limits be broken, exploring points are likely to count.
 
     Roles follow from what is known, pending and chosen, never from the place in an ask.
 
@@ -150,7 +154,7 @@ class _Choice:
         pick = first_largest(bounds)
         exploits = polishes or self._promises(pick)
         if not exploits:
-            likely = free & counting(self._seen)
+            likely = free & _likely(self._seen)
             turn = likely & self._least_tried()
             allowed = next(some for some in (turn, likely, free) if some.any())
             pick = first_largest(np.where(allowed, self._chances(), -np.inf))
@@ -212,7 +216,7 @@ class _Choice:
         if turn % 2 or not few:
             return np.ones(len(at), dtype=np.bool_)
         columns = few[turn // 2]
-        options = np.unique(at[counting(self._seen)][:, columns], axis=0)
+        options = np.unique(at[_likely(self._seen)][:, columns], axis=0)
         counts = [_agree(tried[:, columns], option).sum() for option in options]
         return _agree(at[:, columns], options[int(np.argmin(counts))])
 
@@ -227,6 +231,13 @@ class _Choice:
 def _agree(values: Array, option: Array) -> Mask:
     """Which rows (n, c) are this option."""
     return np.asarray((np.abs(values - option) < _SAME).all(axis=1))
+
+
+def _likely(belief: Belief) -> Mask:
+    """The candidates (n,) that explore at no great risk: likely to count, beside the likeliest."""
+    if belief.weight is None:
+        return np.ones(len(belief), dtype=np.bool_)
+    return np.asarray(belief.weight >= _LIKELY * belief.weight.max())
 
 
 def _continuous(belief: Belief) -> Mask:

@@ -17,7 +17,7 @@ import covey
 import covey.run.dispatcher
 import covey.run.process
 import covey.run.stopping
-from covey.history import Dispatched, Reported
+from covey.history import Dispatched, Reported, Told
 from covey.run import LocalEngine, report
 from covey.run.dispatcher import Dispatcher
 from covey.run.slots import Places
@@ -44,7 +44,13 @@ def die_at(moment: str) -> None:
     """Kill this process, and no other, at the N-th such moment."""
     kind, count = moment.split(":")
     left = int(count)
-    noted = {"before-intent": Dispatched, "after-intent": Dispatched, "after-report": Reported}
+    noted = {
+        "before-intent": Dispatched,
+        "after-intent": Dispatched,
+        "after-report": Reported,
+        "before-tell": Told,
+        "after-tell": Told,
+    }
 
     def die(*given):
         nonlocal left
@@ -61,8 +67,8 @@ def die_at(moment: str) -> None:
         "before-process": (covey.run.process.subprocess, "Popen", "before"),
         "after-process": (covey.run.process.subprocess, "Popen", "after"),
         "after-submit": (LocalEngine, "submit", "after"),
-        "before-tell": (Study, "tell", "before"),
-        "after-tell": (Study, "tell", "after"),
+        "before-tell": (Study, "note", "before"),
+        "after-tell": (Study, "note", "after"),
         "after-ask": (Study, "ask", "after"),
     }[kind]
     around(owner, name, **{place: die})

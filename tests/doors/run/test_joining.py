@@ -165,7 +165,7 @@ def test_a_value_of_the_dead_is_taken_once_and_the_other_is_late(path, living):
     old.engine._answer = lambda task: [Outcome(task.name, "succeeded", 1.0)]
     old.work()
     new.dispatcher._settle(Outcome(new.engine.tasks[0].name, "succeeded", 2.0))
-    assert [event.values for event in new.events(Told)] == [(1.0,)]
+    assert [event.values for event in new.events(Told)] == [({"value": 1.0},)]
     assert [(late.attempt, late.value) for late in new.events(Late)] == [(2, 2.0)]
 
 
@@ -261,7 +261,7 @@ def test_what_one_run_stops_early_another_withdraws(path, living):
     one.dispatcher.stop_early()
     two.dispatcher.stop_early()  # the same decision; it is told once
     two.work()
-    assert [(event.ids, event.values) for event in two.events(Told)] == [((1,), (0.25,))]
+    assert [(event.ids, event.values) for event in two.events(Told)] == [((1,), ({"value": 0.25},))]
     assert two.engine.cancelled == [two.engine.tasks[0].name]
 
 
@@ -309,7 +309,7 @@ def test_a_trial_is_stopped_at_its_last_report_though_another_run_logs_it_just_t
     other.dispatcher.stop_early()  # it has not read step 4
     assert other.dispatcher.settled == 0
     one.dispatcher.stop_early()
-    assert [event.values for event in one.events(Told)] == [(0.5,)]
+    assert [event.values for event in one.events(Told)] == [({"value": 0.5},)]
     assert one.study.history.stopped == {0: 4}
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests.doors.run.scripted import Scripted, dies_of, nothing, value
 
 import covey
+from covey.history import Told
 from covey.run import Outcome
 from covey.run.api import run
 from covey.run.loop import Interrupt
@@ -51,10 +52,12 @@ def test_ctrl_c_twice_in_the_midst_of_settling_loses_nothing(study, monkeypatch)
             polls.append(seconds)
             return super().poll(seconds)
 
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
+    def interrupted(event, note=study.note, **options):
+        if isinstance(event, Told):
+            raise KeyboardInterrupt
+        note(event, **options)
 
-    monkeypatch.setattr(study, "tell", interrupted)
+    monkeypatch.setattr(study, "note", interrupted)
     engine = Counted(value, one_by_one=True)
     with pytest.raises(KeyboardInterrupt):
         run(study, abs, batch=2, rounds=1, workers=engine)

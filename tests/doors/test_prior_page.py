@@ -13,5 +13,5 @@ def test_the_code_runs(tmp_path, monkeypatch, capsys):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names: dict[str, object] = {}
     exec(compile(code, "prior.md", "exec"), names)
-    said = re.search(r"print.*# ({'last-year.jsonl': 0\.76)", code)[1]
+    said = re.search(r"print.*# ({'last-year.jsonl': 1\.01)", code)[1]
     assert capsys.readouterr().out.startswith(said)

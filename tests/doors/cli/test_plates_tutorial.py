@@ -78,7 +78,7 @@ def test_the_page_can_be_followed_and_prints_what_it_shows(call, monkeypatch):
     marked = study.plate("p1").well("C7")
     assert marked.mark == "bubble"
     assert study.history[marked.trial].sem is None  # one well is left of two
-    assert study.history[127].value == 16.3
+    assert study.history[122].value == 16.75
     assert study.plate("p2").well("D5").mark == "a drop on the lid"
     assert [trial.id for trial in study.history.told if trial.excluded] == [110, 111]
     report = Path("covey-report.html").read_text()

@@ -99,13 +99,13 @@ def test_the_results_have_the_usual_columns_and_the_batch():
 
 
 def test_it_learns_from_the_batches_before():
-    """Its last batch lies nearer the optimum than its first, and a random search's does not."""
+    """A point of its last batch is at the optimum, and none of a random search's is."""
 
     def distances(strategy):
         found = search(Probe(), LINE, n_batches=4, batch_size=4, strategy=strategy, cv=2)
         results = found.fit(*NOTHING).cv_results_
         away = np.abs(np.array([p["x"] for p in results["params"]]) - 0.3)
-        return [np.median(away[results["batch"] == b]) for b in (0, 3)]
+        return [away[results["batch"] == b].min() for b in (0, 3)]
 
     first, last = distances("auto")
     assert last < first / 5
@@ -297,7 +297,7 @@ def test_a_disaster_does_not_blind_the_search():
     assert found.cv_results_["mean_test_score"].min() == -1e9  # the results keep it
     assert abs(found.best_params_["x"] - 0.3) < 0.02
     last = [p["x"] for p in found.cv_results_["params"]][-4:]
-    assert np.median(np.abs(np.array(last) - 0.3)) < 0.15
+    assert np.min(np.abs(np.array(last) - 0.3)) < 0.01
 
 
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")

@@ -154,15 +154,15 @@ class Gaussian:
         seen, at = self.evidence.with_imagined(self.imagined, self.noise), self.prior.at
         kernel = self.prior.kernel
         kernel = replace(kernel, lengths=tuple(length / factor for length in kernel.lengths))  # type: ignore[type-var]
-        factor_of_k = cholesky(plus_diagonal(kernel(seen.at, seen.at), seen.noise))
+        root = cholesky(plus_diagonal(kernel(seen.at, seen.at), seen.noise))
         memory = self.explained.memory
-        made = StreamedRows(kernel, like(seen.at, at), factor_of_k, at, memory).survey(seen.weights)
+        survey = StreamedRows(kernel, like(seen.at, at), root, at, memory).survey(seen.weights)
         return Gaussian(
             KernelMatrix(kernel, at),
             self.mean,
-            ExplainedCovariance((made.layer,), made.squares, memory),
+            ExplainedCovariance((survey.layer,), survey.squares, memory),
             self.noise,
-            replace(seen, factor=factor_of_k),
+            replace(seen, factor=root),
         )
 
     def draw(self, rng: np.random.Generator, draws: int) -> Array:
@@ -331,7 +331,7 @@ class Belief:
         return replace(self, at=self.at[keep], parts=parts, weight=self._weight_on(keep))
 
     def doubted(self, factor: float) -> Self:
-        """What a sceptic believes: the same data and means, and length-scales ``factor`` shorter.
+        """Return a sceptic's belief: the same data, length-scales shorter by ``factor``.
 
         A fit that has seen one wide bump is sure of what lies between its points; the sceptic is
         not (Berkenkamp, Schoellig & Krause 2019).

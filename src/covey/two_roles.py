@@ -21,11 +21,10 @@ from covey.policies import (
 from covey.selection import Selection, crowded, enough_results, laxer
 
 _LISTED = 65_536  # candidates that take part, at most: those likeliest to improve on the best
+_MANY = 10  # continuous inputs from which on exploiting points stay in the trust region
 _BEST, _MARGIN = 0.2, 0.1  # trust region: the best fifth of the results, and a tenth of its size
 _SAME = 1e-9  # of the unit cube: coordinates that agree up to rounding
-_LIKELY = (
-    0.8  # of the largest probability to count: what exploring points have at least (our choice)
-)
+_LIKELY = 0.8  # of the largest probability to count: the least of exploring points (our choice)
 _FEW = 8  # options of a parameter that has its turns (our choice)
 _AT_BEST = 1e-3  # below the best known mean, in standard deviations of the outcomes: as good as it
 
@@ -72,7 +71,6 @@ class TwoRoles:
         reach: the improvement that exploring points seek, in standard deviations of the outcomes.
         doubt: the fit's length-scales over the sceptic's.
         design: results to wait for; until then points fill the space.
-        trusted: the number of continuous inputs from which on exploiting points stay in the box.
     """
 
     width: float | None = None
@@ -80,7 +78,6 @@ class TwoRoles:
     reach: float = 0.1
     doubt: float = 2.0
     design: int = 10
-    trusted: int = 10
     needs_model: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -134,7 +131,7 @@ class _Choice:
         self._seen = belief
         self._sceptic: Belief | None = None
         self._bounds = weighed_bounds(belief, self.width)
-        self._trusted = _trust_region(belief, rule.trusted)
+        self._trusted = _trust_region(belief)
         self._least = rule.gain * math.sqrt(belief.noise) * 2.0 ** -int(_continuous(belief).sum())
         self._several = isinstance(belief, Beliefs)
         self._known = -math.inf if self._several else best_known(belief)
@@ -229,34 +226,34 @@ class _Choice:
 
 
 def _agree(values: Array, option: Array) -> Mask:
-    """Which rows (n, c) are this option."""
+    """Find the rows (n, c) that are this option."""
     return np.asarray((np.abs(values - option) < _SAME).all(axis=1))
 
 
 def _likely(belief: Belief) -> Mask:
-    """The candidates (n,) that explore at no great risk: likely to count, beside the likeliest."""
+    """Find the candidates (n,) that are nearly as likely to count as the likeliest."""
     if belief.weight is None:
         return np.ones(len(belief), dtype=np.bool_)
     return np.asarray(belief.weight >= _LIKELY * belief.weight.max())
 
 
 def _continuous(belief: Belief) -> Mask:
-    """The columns (d,) of parameters that vary and have no levels."""
+    """Find the columns (d,) of parameters that vary and have no levels."""
     varied = np.asarray(np.ptp(to_numpy(belief.at), axis=0) > 0.0)
     for columns in belief.levels:
         varied[columns] = False
     return varied
 
 
-def _trust_region(belief: Belief, least: int) -> Mask:
-    """The candidates (n,) within the box of the best results; all in fewer than ``least`` inputs.
+def _trust_region(belief: Belief) -> Mask:
+    """Find the candidates (n,) in the box of the best results; all, in fewer than `_MANY` inputs.
 
     The box is that of at least two results for each input, so that it does not shut too early.
     """
     at = to_numpy(belief.at)
     everywhere = np.ones(len(at), dtype=np.bool_)
     columns = _continuous(belief)
-    if columns.sum() < least or belief.seen_at is None or belief.told is None:
+    if columns.sum() < _MANY or belief.seen_at is None or belief.told is None:
         return everywhere
     if len(belief.told[0]) != len(belief.seen_at):  # of those that keep limits, places unknown
         return everywhere
